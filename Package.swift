@@ -1,0 +1,80 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// One set of settings for every Swift target: the strictest the toolchain has.
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+]
+
+let package = Package(
+    name: "swift-authenticated-client",
+    products: [
+        .library(name: "TokenGeneration", targets: ["TokenGeneration"]),
+        .library(name: "Networking", targets: ["Networking"]),
+        .library(name: "OAuth2", targets: ["OAuth2"]),
+        .library(name: "MockNetworking", targets: ["MockNetworking"]),
+        .executable(name: "jwt", targets: ["jwt"]),
+        .executable(name: "quickstart", targets: ["quickstart"]),
+    ],
+    targets: [
+        // The ladder: nothing depends on a target below it in this list.
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
+        .target(name: "CCurl"),
+        .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
+        .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto"], swiftSettings: settings),
+        .target(name: "Networking", dependencies: ["OpenSSLCrypto", "CCurl"], swiftSettings: settings),
+        .target(name: "OAuth2", dependencies: ["Networking", "TokenGeneration"], swiftSettings: settings),
+        .target(
+            name: "MockNetworking",
+            dependencies: ["OAuth2", "Networking", "TokenGeneration"],
+            swiftSettings: settings
+        ),
+        .executableTarget(name: "jwt", dependencies: ["TokenGeneration", "OAuth2"], swiftSettings: settings),
+        .executableTarget(
+            name: "quickstart",
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            swiftSettings: settings
+        ),
+
+        // Tests. `TestVectors` reads the JSON files in Vectors/ for all of them.
+        .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
+        .testTarget(
+            name: "OpenSSLCryptoTests",
+            dependencies: ["OpenSSLCrypto", "TestVectors"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "TokenGenerationTests",
+            dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "NetworkingTests",
+            dependencies: ["Networking", "MockNetworking", "TestVectors"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "OAuth2Tests",
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestVectors"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "MockNetworkingTests",
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "CommandTests",
+            dependencies: ["jwt", "quickstart", "TokenGeneration"],
+            swiftSettings: settings
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

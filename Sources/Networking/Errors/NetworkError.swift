@@ -1,0 +1,99 @@
+public import Foundation
+
+/// What went wrong between asking for something and having it.
+///
+/// A response with a status that is not accepted is a ``ServerError`` instead.
+///
+/// The message says what failed and what to do; it never has a header's value, a token or a body in it. Two errors are
+/// equal if their codes are.
+public struct NetworkError: Error, Sendable {
+    /// What kind of failure it is.
+    public let code: Code
+    /// What failed, and what to do about it.
+    public let message: String
+    /// The error that caused this one, if another layer reported it.
+    public let cause: (any Error)?
+
+    /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - code: What kind of failure it is.
+    ///   - message: What failed, and what to do about it. Put no secret into it.
+    ///   - cause: The error that caused this one.
+    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+}
+
+extension NetworkError {
+    /// What kind of failure it is.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Wrapped: String {
+            case invalidRequest, requestNotMade, cancelled, timedOut, cannotResolveHost, cannotConnect, connectionLost
+            case tls, invalidResponse, bodyTooLarge, authenticationProviderNotPresent
+            case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
+        }
+
+        private let wrapped: Wrapped
+
+        private init(_ wrapped: Wrapped) {
+            self.wrapped = wrapped
+        }
+
+        /// A bounded name, fit for a metric's label.
+        public var description: String { wrapped.rawValue }
+
+        /// The request can't be sent as it is: its URL, method or a header field is malformed, and nothing was sent.
+        public static var invalidRequest: Self { Self(.invalidRequest) }
+        /// An interceptor or authenticator could not make the request; the cause says why, and nothing was sent.
+        public static var requestNotMade: Self { Self(.requestNotMade) }
+        /// The task was cancelled.
+        public static var cancelled: Self { Self(.cancelled) }
+        /// The deadline passed.
+        public static var timedOut: Self { Self(.timedOut) }
+        /// The host's name has no address.
+        public static var cannotResolveHost: Self { Self(.cannotResolveHost) }
+        /// No connection could be made to the host or the proxy.
+        public static var cannotConnect: Self { Self(.cannotConnect) }
+        /// The connection ended before the response was whole.
+        public static var connectionLost: Self { Self(.connectionLost) }
+        /// The TLS handshake failed or the peer is not trusted.
+        public static var tls: Self { Self(.tls) }
+        /// The peer did not answer with a well-formed HTTP response.
+        public static var invalidResponse: Self { Self(.invalidResponse) }
+        /// The response's body is larger than the caller accepts.
+        public static var bodyTooLarge: Self { Self(.bodyTooLarge) }
+        /// An authorized request was asked of a client that has no ``AuthenticationProvider``.
+        public static var authenticationProviderNotPresent: Self { Self(.authenticationProviderNotPresent) }
+        /// The token-exchange endpoint answered 2xx with something that is not a token response.
+        public static var unableToDecodeServiceTokenResponse: Self { Self(.unableToDecodeServiceTokenResponse) }
+        /// The transport can't work in this process, for example because libcurl is missing or too old.
+        public static var transportUnavailable: Self { Self(.transportUnavailable) }
+        /// The client or transport was closed.
+        public static var closed: Self { Self(.closed) }
+        /// A failure of the transport that fits no other code; the message has its words.
+        public static var unknown: Self { Self(.unknown) }
+    }
+}
+
+extension NetworkError: Equatable {
+    /// Whether two errors have the same code; messages and causes don't count.
+    ///
+    /// - Parameters:
+    ///   - left: One error.
+    ///   - right: The other.
+    /// - Returns: Whether the codes are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+}
+
+extension NetworkError: CustomStringConvertible, LocalizedError {
+    /// The code, the message and the cause, for a person to read.
+    public var description: String {
+        cause.map { "\(code): \(message) (\($0))" } ?? "\(code): \(message)"
+    }
+
+    /// The same text for APIs that ask Foundation.
+    public var errorDescription: String? { description }
+}

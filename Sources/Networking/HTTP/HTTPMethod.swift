@@ -1,0 +1,53 @@
+/// An HTTP request method.
+///
+/// The vocabulary is open: any token is a method ([RFC 9110 §9](https://www.rfc-editor.org/rfc/rfc9110#section-9)).
+/// Methods are case-sensitive.
+public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
+    /// The method as it stands on the wire.
+    public let rawValue: String
+
+    /// Makes a method from its name.
+    ///
+    /// The result is `nil` if the name is empty or has a character that a token can't have.
+    ///
+    /// - Parameter rawValue: The name, a token of [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
+    public init?(_ rawValue: String) {
+        guard HTTPSyntax.isToken(rawValue) else { return nil }
+        self.rawValue = rawValue
+    }
+
+    private init(unchecked rawValue: String) {
+        self.rawValue = rawValue
+    }
+
+    /// The method as it stands on the wire.
+    public var description: String { rawValue }
+
+    /// The method `GET`.
+    public static let get = Self(unchecked: "GET")
+    /// The method `HEAD`.
+    public static let head = Self(unchecked: "HEAD")
+    /// The method `POST`.
+    public static let post = Self(unchecked: "POST")
+    /// The method `PUT`.
+    public static let put = Self(unchecked: "PUT")
+    /// The method `PATCH` of [RFC 5789](https://www.rfc-editor.org/rfc/rfc5789).
+    public static let patch = Self(unchecked: "PATCH")
+    /// The method `DELETE`.
+    public static let delete = Self(unchecked: "DELETE")
+    /// The method `OPTIONS`.
+    public static let options = Self(unchecked: "OPTIONS")
+    /// The method `TRACE`.
+    public static let trace = Self(unchecked: "TRACE")
+    /// The method `CONNECT`.
+    public static let connect = Self(unchecked: "CONNECT")
+
+    /// Whether sending the same request twice has the effect of sending it once
+    /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
+    public var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .put, .delete, .options, .trace: true
+        default: false
+        }
+    }
+}

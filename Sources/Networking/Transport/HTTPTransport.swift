@@ -1,0 +1,94 @@
+public import Foundation
+
+/// What moves bytes: one request in, one response out.
+///
+/// A transport knows nothing of retries, redirects' policy, authentication or decoding, and nothing above it may assume
+/// an engine. It never follows a redirect, never answers an authentication challenge and keeps no cookies: the
+/// response to *this* request is what it returns, whatever the status.
+///
+/// `CurlTransport` is the default; `URLSessionTransport` serves whoever brings a `URLSessionConfiguration`;
+/// `MockTransport` in MockNetworking answers from a script.
+public protocol HTTPTransport: Sendable {
+    /// Sends a request and returns its response.
+    ///
+    /// Cancelling the task cancels the exchange. There is exactly one outcome.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - limits: The deadline and the size of body that the caller accepts.
+    /// - Returns: The final response (1xx responses are not final), whatever its status.
+    /// - Throws: ``NetworkError`` with a code that says what failed; `cancelled` if the task was cancelled.
+    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
+}
+
+/// A request as a transport sends it.
+public struct HTTPTransportRequest: Sendable {
+    /// The method.
+    public var method: HTTPMethod
+    /// The absolute `http` or `https` URL.
+    public var url: URL
+    /// The header fields, in order.
+    public var headers: HTTPHeaders
+    /// What is sent after the header.
+    public var body: HTTPBody
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - url: The absolute `http` or `https` URL.
+    ///   - headers: The header fields, in order.
+    ///   - body: What is sent after the header.
+    public init(method: HTTPMethod = .get, url: URL, headers: HTTPHeaders = [:], body: HTTPBody = .none) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// What a caller is ready to wait for and to receive.
+public struct HTTPTransportLimits: Sendable {
+    /// When the exchange must have ended, waiting for a connection included; `nil` for no deadline.
+    public var deadline: ContinuousClock.Instant?
+    /// The largest body accepted after content decoding, in octets.
+    ///
+    /// A larger one fails with ``NetworkError/Code/bodyTooLarge`` while it is received.
+    public var maximumBodySize: Int
+
+    /// Makes limits.
+    ///
+    /// - Parameters:
+    ///   - deadline: When the exchange must have ended; `nil` for no deadline.
+    ///   - maximumBodySize: The largest body accepted after content decoding, in octets. 64 MiB by default.
+    public init(deadline: ContinuousClock.Instant? = nil, maximumBodySize: Int = 64 << 20) {
+        self.deadline = deadline
+        self.maximumBodySize = maximumBodySize
+    }
+}
+
+/// A response as a transport received it.
+public struct HTTPTransportResponse: Sendable {
+    /// The status code, 200…999.
+    public var status: Int
+    /// The protocol version as Foundation names it: `HTTP/1.1`, `HTTP/2`.
+    public var version: String
+    /// The header fields, in order, repeated ones apart.
+    public var headers: HTTPHeaders
+    /// The body after content decoding; empty if there is none.
+    public var body: Data
+
+    /// Makes a response.
+    ///
+    /// - Parameters:
+    ///   - status: The status code.
+    ///   - version: The protocol version.
+    ///   - headers: The header fields, in order.
+    ///   - body: The body after content decoding.
+    public init(status: Int, version: String = "HTTP/1.1", headers: HTTPHeaders = [:], body: Data = Data()) {
+        self.status = status
+        self.version = version
+        self.headers = headers
+        self.body = body
+    }
+}
