@@ -75,6 +75,13 @@ let package = Package(
             dependencies: ["jwt", "quickstart", "TokenGeneration"],
             swiftSettings: settings
         ),
+        // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            packageAccess: false,
+            swiftSettings: settings
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
