@@ -82,6 +82,13 @@ let package = Package(
             packageAccess: false,
             swiftSettings: settings
         ),
+        // Against other implementations; skipped unless Tests/Interop/run started them.
+        .testTarget(
+            name: "InteropTests",
+            dependencies: ["jwt", "Networking", "TokenGeneration"],
+            packageAccess: false,
+            swiftSettings: settings
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
