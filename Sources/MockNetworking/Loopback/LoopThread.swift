@@ -26,6 +26,7 @@ final class LoopThread: Sendable {
     /// - Parameters:
     ///   - loop: The loop, which nobody else may use from here on.
     ///   - atEnd: What is called when everything that the loop owns has been released.
+    /// - Throws: What the operating system refused.
     init(running loop: consuming sending EventLoop, atEnd: @escaping @Sendable () -> Void) throws(SystemFailure) {
         let start = unsafe Unmanaged.passRetained(Start(loop: loop, atEnd: atEnd))
         var thread = pthread_t()

@@ -3,11 +3,17 @@ public import Networking
 extension LoopbackServer {
     /// What a server accepts and where its time comes from.
     public struct Configuration: Sendable {
-        /// The largest header section accepted, in octets; a larger one is answered with the status 431. 64 KiB by default.
+        /// The largest header section accepted, in octets; a larger one is answered with the status 431.
+        ///
+        /// 64 KiB by default.
         public var maximumHeaderSize = 64 << 10
-        /// The largest number of header fields accepted; more are answered with the status 431. 256 by default.
+        /// The largest number of header fields accepted; more are answered with the status 431.
+        ///
+        /// 256 by default.
         public var maximumHeaderCount = 256
-        /// The largest body accepted, in octets; a larger one is answered with the status 413. 64 MiB by default.
+        /// The largest body accepted, in octets; a larger one is answered with the status 413.
+        ///
+        /// 64 MiB by default.
         public var maximumBodySize = 64 << 20
         /// What happens when a client sends `Expect: 100-continue`.
         public var continuePolicy = ContinuePolicy.answer

@@ -32,7 +32,7 @@ import Glibc
         try add(number, token, EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue)
     }
 
-    /// Reports no more. Closing the descriptor has the same effect.
+    /// Reports no more, as closing the descriptor does too.
     func forget(_ number: Int32) {
         _ = epoll_ctl(descriptor.number, EPOLL_CTL_DEL, number, nil)
     }

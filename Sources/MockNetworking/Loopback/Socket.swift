@@ -25,6 +25,7 @@ struct Socket: ~Copyable {
     ///
     /// - Parameter port: Where the port is put.
     /// - Returns: The socket.
+    /// - Throws: What the operating system refused.
     static func listening(port: inout Int) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemFailure("socket") }
