@@ -31,7 +31,11 @@ let package = Package(
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
         .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto"], swiftSettings: settings),
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "CCurl"], swiftSettings: settings),
-        .target(name: "OAuth2", dependencies: ["Networking", "TokenGeneration"], swiftSettings: settings),
+        .target(
+            name: "OAuth2",
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto"],
+            swiftSettings: settings
+        ),
         .target(
             name: "MockNetworking",
             dependencies: ["OAuth2", "Networking", "TokenGeneration", "CSocket"],
