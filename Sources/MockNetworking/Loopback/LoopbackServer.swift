@@ -219,7 +219,7 @@ public final class LoopbackServer: Sendable {
 public func withLoopbackServer<Result>(
     configuration: LoopbackServer.Configuration = .init(),
     routes: (inout LoopbackRoutes) -> Void = { _ in },
-    _ body: (LoopbackServer) async throws -> Result
+    perform body: (LoopbackServer) async throws -> Result
 ) async throws -> Result {
     let server = try LoopbackServer.start(configuration: configuration, routes: routes)
     do {
