@@ -1,0 +1,60 @@
+/// An ASN.1 object identifier, kept as the octets DER uses for it.
+struct ObjectIdentifier: Hashable, Sendable {
+    let octets: [UInt8]
+
+    init(octets: [UInt8]) {
+        self.octets = octets
+    }
+
+    init(_ first: Int, _ second: Int, _ others: Int...) {
+        var octets: [UInt8] = []
+        for arc in [first * 40 + second] + others {
+            var groups = [UInt8(arc & 0x7F)]
+            var rest = arc >> 7
+            while rest > 0 {
+                groups.append(UInt8(rest & 0x7F) | 0x80)
+                rest >>= 7
+            }
+            octets += groups.reversed()
+        }
+        self.octets = octets
+    }
+
+    static let ellipticCurveKey = ObjectIdentifier(1, 2, 840, 10045, 2, 1)
+    static let pbes2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 13)
+    static let pbkdf2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 12)
+    static let scrypt = ObjectIdentifier(1, 3, 6, 1, 4, 1, 11591, 4, 11)
+}
+
+extension ObjectIdentifier: CustomStringConvertible {
+    private static let names: [ObjectIdentifier: String] = [
+        ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1): "RSA",
+        ObjectIdentifier(1, 2, 840, 113549, 1, 1, 10): "RSA-PSS",
+        ObjectIdentifier(1, 2, 840, 10040, 4, 1): "DSA",
+        ellipticCurveKey: "EC",
+        ObjectIdentifier(1, 3, 101, 110): "X25519",
+        ObjectIdentifier(1, 3, 101, 111): "X448",
+        ObjectIdentifier(1, 3, 101, 112): "Ed25519",
+        ObjectIdentifier(1, 3, 101, 113): "Ed448",
+    ]
+
+    /// The usual name if there is one, and the dotted numbers otherwise.
+    var description: String { Self.names[self] ?? dotted }
+
+    private var dotted: String {
+        var arcs: [UInt64] = []
+        var arc: UInt64 = 0
+        for octet in octets.prefix(32) {
+            guard arc < 1 << 56 else { return "an unknown kind" }
+            arc = arc << 7 | UInt64(octet & 0x7F)
+            guard octet & 0x80 == 0 else { continue }
+            if arcs.isEmpty {
+                arcs = [min(arc / 40, 2)]
+                arc -= arcs[0] * 40
+            }
+            arcs.append(arc)
+            arc = 0
+        }
+        return arcs.map(String.init).joined(separator: ".")
+    }
+}

@@ -1,0 +1,58 @@
+/// A hash function.
+package enum HashFunction: Sendable, Hashable {
+    /// MD5 (RFC 1321), broken: only to reproduce identifiers that an existing system computes with it.
+    case md5
+    /// SHA-1 (FIPS 180-4), broken: only to reproduce identifiers that an existing system computes with it.
+    case sha1
+    /// SHA-256 (FIPS 180-4).
+    case sha256
+    /// SHA-384 (FIPS 180-4).
+    case sha384
+    /// SHA-512 (FIPS 180-4).
+    case sha512
+
+    /// The size of a hash in octets.
+    package var digestSize: Int {
+        switch self {
+        case .md5: 16
+        case .sha1: 20
+        case .sha256: 32
+        case .sha384: 48
+        case .sha512: 64
+        }
+    }
+
+    /// Hashes octets.
+    ///
+    /// - Parameter bytes: The octets.
+    /// - Returns: The hash, ``digestSize`` octets.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function, as a FIPS configuration does not
+    ///   offer MD5.
+    package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
+        let digest = try MessageDigest.fetched(for: self)
+        return try [UInt8](capacity: digestSize) { output throws(CryptoError) in
+            try digest.hash(bytes, into: &output)
+        }
+    }
+}
+
+extension HashFunction {
+    /// Whether signatures and message authentication codes may be built on it.
+    var isCollisionResistant: Bool {
+        switch self {
+        case .md5, .sha1: false
+        case .sha256, .sha384, .sha512: true
+        }
+    }
+
+    /// OpenSSL's name for it.
+    var openSSLName: String {
+        switch self {
+        case .md5: "MD5"
+        case .sha1: "SHA1"
+        case .sha256: "SHA2-256"
+        case .sha384: "SHA2-384"
+        case .sha512: "SHA2-512"
+        }
+    }
+}

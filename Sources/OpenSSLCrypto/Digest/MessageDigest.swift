@@ -1,0 +1,67 @@
+internal import COpenSSL
+
+/// A fetched hash implementation: the owner of an `EVP_MD`.
+// reason: the pointer is set once and an EVP_MD never changes after it was fetched, except for its atomic reference count.
+@safe final class MessageDigest: @unchecked Sendable {
+    private let pointer: OpaquePointer
+    private let function: HashFunction
+
+    /// The implementation of a hash function, fetched from OpenSSL's providers once per process.
+    static func fetched(for function: HashFunction) throws(CryptoError) -> MessageDigest {
+        switch function {
+        case .md5: try md5.get()
+        case .sha1: try sha1.get()
+        case .sha256: try sha256.get()
+        case .sha384: try sha384.get()
+        case .sha512: try sha512.get()
+        }
+    }
+
+    /// Appends the hash of `bytes`.
+    func hash(_ bytes: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        let size = function.digestSize
+        let isHashed = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+            guard buffer.count - initializedCount >= size else { return false }
+            var written: UInt32 = 0
+            let status = unsafe bytes.withUnsafeBytes { input in
+                unsafe EVP_Digest(
+                    input.baseAddress,
+                    input.count,
+                    buffer.baseAddress.map { unsafe $0 + initializedCount },
+                    &written,
+                    pointer,
+                    nil
+                )
+            }
+            guard status == 1, Int(written) == size else { return false }
+            initializedCount += size
+            return true
+        }
+        guard isHashed else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
+    }
+
+    private init(_ function: HashFunction) throws(CryptoError) {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe EVP_MD_fetch(nil, function.openSSLName, nil) else {
+            throw CryptoError(failed: "EVP_MD_fetch", "The hash function \(function.openSSLName) is not available")
+        }
+        unsafe self.pointer = pointer
+        self.function = function
+    }
+
+    deinit {
+        unsafe EVP_MD_free(pointer)
+    }
+
+    private static let md5 = fetch(.md5)
+    private static let sha1 = fetch(.sha1)
+    private static let sha256 = fetch(.sha256)
+    private static let sha384 = fetch(.sha384)
+    private static let sha512 = fetch(.sha512)
+
+    private static func fetch(_ function: HashFunction) -> Result<MessageDigest, CryptoError> {
+        Result { () throws(CryptoError) in try MessageDigest(function) }
+    }
+}

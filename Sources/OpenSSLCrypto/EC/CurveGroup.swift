@@ -1,0 +1,113 @@
+internal import COpenSSL
+
+/// The arithmetic of a curve: the owner of an `EC_GROUP`.
+@safe final class CurveGroup {
+    private let pointer: OpaquePointer
+    private let curve: EllipticCurve
+
+    init(_ curve: EllipticCurve) throws(CryptoError) {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe EC_GROUP_new_by_curve_name(curve.openSSLNumber) else {
+            throw CryptoError(failed: "EC_GROUP_new_by_curve_name", "The curve \(curve.name) is not available")
+        }
+        unsafe self.pointer = pointer
+        self.curve = curve
+    }
+
+    deinit {
+        unsafe EC_GROUP_free(pointer)
+    }
+
+    /// Checks that an encoded point is on the curve and not its neutral element.
+    ///
+    /// The curves have cofactor 1, so such a point is in the right group as well.
+    ///
+    /// - Parameter encoded: The point, uncompressed or compressed.
+    /// - Returns: The point.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for another size or form, ``CryptoError/Code/pointNotOnCurve``.
+    func point(decoding encoded: RawSpan) throws(CryptoError) -> CurvePoint {
+        OpenSSLLibrary.clearErrors()
+        let size = curve.coordinateSize
+        let form = encoded.isEmpty ? 0 : encoded[0]
+        guard
+            form == 4 && encoded.byteCount == 1 + 2 * size || (form == 2 || form == 3) && encoded.byteCount == 1 + size
+        else {
+            throw CryptoError(
+                .malformedKey,
+                "The public point has \(encoded.byteCount) octets of form \(form): a \(curve.name) point has "
+                    + "\(1 + 2 * size) of form 4, or \(1 + size) of form 2 or 3"
+            )
+        }
+        let point = unsafe EC_POINT_new(pointer)
+        defer { unsafe EC_POINT_free(point) }
+        let status = unsafe encoded.withUnsafeBytes { encoded in
+            unsafe EC_POINT_oct2point(
+                pointer,
+                point,
+                encoded.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                encoded.count,
+                nil
+            )
+        }
+        guard status == 1 else {
+            throw CryptoError(
+                .pointNotOnCurve,
+                failed: "EC_POINT_oct2point",
+                "The public point is not a point of \(curve.name)"
+            )
+        }
+        return try unsafe encode(point)
+    }
+
+    /// Computes the public point of a private scalar.
+    ///
+    /// - Parameter scalar: The scalar, big-endian.
+    /// - Returns: The point.
+    /// - Throws: ``CryptoError/Code/invalidScalar`` if it is zero or too large.
+    func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
+        OpenSSLLibrary.clearErrors()
+        let number = unsafe BN_secure_new()
+        defer { unsafe BN_clear_free(number) }
+        let isRead = scalar.withBytes { bytes in
+            unsafe bytes.withUnsafeBytes { bytes in
+                unsafe BN_bin2bn(bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(bytes.count), number)
+                    != nil
+            }
+        }
+        guard isRead, let number = unsafe number else {
+            throw CryptoError(failed: "BN_bin2bn", "The private scalar can't be read")
+        }
+        guard unsafe BN_is_zero(number) == 0, unsafe BN_cmp(number, EC_GROUP_get0_order(pointer)) < 0 else {
+            throw CryptoError(
+                .invalidScalar,
+                "The private scalar is zero or not less than the order of \(curve.name): the key was made for another "
+                    + "curve or is damaged"
+            )
+        }
+        let point = unsafe EC_POINT_new(pointer)
+        defer { unsafe EC_POINT_free(point) }
+        guard unsafe EC_POINT_mul(pointer, point, number, nil, nil, nil) == 1 else {
+            throw CryptoError(failed: "EC_POINT_mul", "The public point can't be computed")
+        }
+        return try unsafe encode(point)
+    }
+
+    private func encode(_ point: OpaquePointer?) throws(CryptoError) -> CurvePoint {
+        var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
+        let size = unsafe octets.withUnsafeMutableBufferPointer { buffer in
+            unsafe EC_POINT_point2oct(
+                pointer,
+                point,
+                POINT_CONVERSION_UNCOMPRESSED,
+                buffer.baseAddress,
+                buffer.count,
+                nil
+            )
+        }
+        guard size == octets.count else {
+            throw CryptoError(failed: "EC_POINT_point2oct", "The public point can't be written")
+        }
+        return CurvePoint(uncompressed: octets)
+    }
+}

@@ -1,0 +1,18 @@
+/// A public point: the octet 4, the coordinates x and y (SEC 1 §2.3.3).
+struct CurvePoint: Hashable {
+    static let uncompressedForm: UInt8 = 4
+
+    let uncompressed: [UInt8]
+
+    /// - Parameter uncompressed: The octet 4, x and y, each as long as the curve's coordinates.
+    init(uncompressed: [UInt8]) {
+        self.uncompressed = uncompressed
+    }
+
+    init(x: [UInt8], y: [UInt8]) {
+        uncompressed = [Self.uncompressedForm] + x + y
+    }
+
+    var x: [UInt8] { Array(uncompressed.dropFirst().prefix(uncompressed.count / 2)) }
+    var y: [UInt8] { Array(uncompressed.suffix(uncompressed.count / 2)) }
+}

@@ -1,0 +1,113 @@
+/// The two ways to write an ECDSA signature.
+///
+/// Raw is `r` and `s`, each padded to the curve's coordinate size
+/// ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)); DER is what OpenSSL and X.509 use
+/// ([RFC 3279 §2.2.3](https://www.rfc-editor.org/rfc/rfc3279#section-2.2.3)). Whether the numbers are in the curve's
+/// range is left to verification.
+package enum ECDSASignature {
+    /// Writes a raw signature as DER.
+    ///
+    /// - Parameter raw: `r` and `s`, of equal size, at most 66 octets each.
+    /// - Returns: The DER encoding.
+    /// - Throws: ``CryptoError/Code/malformedSignature`` if the size is odd, zero or too large.
+    package static func der(fromRaw raw: RawSpan) throws(CryptoError) -> [UInt8] {
+        guard raw.byteCount.isMultiple(of: 2), (2...maximumRawSize).contains(raw.byteCount) else {
+            throw CryptoError(
+                .malformedSignature,
+                "A raw ECDSA signature can't have \(raw.byteCount) octets: r and s have the same size, 1 to 66 octets each"
+            )
+        }
+        return [UInt8](capacity: maximumDERSize(raw.byteCount / 2)) { output in
+            appendDER(fromRaw: raw, to: &output)
+        }
+    }
+
+    /// Writes a DER signature as raw octets.
+    ///
+    /// - Parameters:
+    ///   - der: The DER encoding; deviations that a BER reader would forgive are refused.
+    ///   - coordinateSize: The size to pad `r` and `s` to, 1 to 66.
+    /// - Returns: `r` and `s`.
+    /// - Throws: ``CryptoError/Code/malformedSignature`` for anything but the DER encoding of two non-negative numbers of
+    ///   that size, ``CryptoError/Code/invalidArgument`` for a size out of range.
+    package static func raw(fromDER der: RawSpan, coordinateSize: Int) throws(CryptoError) -> [UInt8] {
+        guard (1...maximumRawSize / 2).contains(coordinateSize) else {
+            throw CryptoError(
+                .invalidArgument,
+                "A coordinate can't have \(coordinateSize) octets: 1 to 66 are possible"
+            )
+        }
+        var whole = DERReader(der.byteOffsets, code: .malformedSignature)
+        let sequence = try whole.contents(DERReader.Tag.sequence, "signature SEQUENCE", in: der)
+        try whole.finish("signature")
+        var reader = DERReader(sequence, code: .malformedSignature)
+        let r = try reader.magnitude("signature's r", in: der)
+        let s = try reader.magnitude("signature's s", in: der)
+        try reader.finish("signature's s")
+        guard r.count <= coordinateSize, s.count <= coordinateSize else {
+            throw CryptoError(
+                .malformedSignature,
+                "The signature's numbers have \(r.count) and \(s.count) octets: at most \(coordinateSize) fit the curve"
+            )
+        }
+        return [UInt8](capacity: 2 * coordinateSize) { output in
+            for number in [r, s] {
+                output.append(repeating: 0, count: coordinateSize - number.count)
+                output.append(der.extracting(number))
+            }
+        }
+    }
+
+    /// The largest DER encoding of a signature whose numbers have `coordinateSize` octets: three headers, of which the
+    /// outer may need a second length octet, and a zero in front of each number.
+    static func maximumDERSize(_ coordinateSize: Int) -> Int {
+        3 + 2 * (3 + coordinateSize)
+    }
+
+    /// Appends the DER encoding of a raw signature of a permitted size.
+    static func appendDER(fromRaw raw: RawSpan, to output: inout OutputSpan<UInt8>) {
+        let middle = raw.byteCount / 2
+        let r = significantOctets(of: raw, in: 0..<middle)
+        let s = significantOctets(of: raw, in: middle..<raw.byteCount)
+        let rSize = integerSize(r, in: raw)
+        let sSize = integerSize(s, in: raw)
+        let size = 2 + rSize + 2 + sSize
+        output.append(DERReader.Tag.sequence)
+        if size >= 0x80 {
+            output.append(0x81)
+        }
+        output.append(UInt8(size))
+        appendInteger(r, size: rSize, of: raw, to: &output)
+        appendInteger(s, size: sSize, of: raw, to: &output)
+    }
+
+    private static let maximumRawSize = 2 * 66
+
+    /// The range without leading zeros, but with at least one octet.
+    private static func significantOctets(of raw: RawSpan, in range: Range<Int>) -> Range<Int> {
+        var start = range.lowerBound
+        while start < range.upperBound - 1, raw[start] == 0 {
+            start += 1
+        }
+        return start..<range.upperBound
+    }
+
+    /// The number of content octets: one more if the first would otherwise read as a sign.
+    private static func integerSize(_ range: Range<Int>, in raw: RawSpan) -> Int {
+        range.count + Int(raw[range.lowerBound] >> 7)
+    }
+
+    private static func appendInteger(
+        _ range: Range<Int>,
+        size: Int,
+        of raw: RawSpan,
+        to output: inout OutputSpan<UInt8>
+    ) {
+        output.append(DERReader.Tag.integer)
+        output.append(UInt8(size))
+        if size > range.count {
+            output.append(0)
+        }
+        output.append(raw.extracting(range))
+    }
+}

@@ -1,0 +1,70 @@
+extension ECPrivateKey {
+    /// Reads a key pair from PEM.
+    ///
+    /// Taken are PKCS#8 (`PRIVATE KEY`), encrypted PKCS#8 (`ENCRYPTED PRIVATE KEY`) and SEC 1 (`EC PRIVATE KEY`, also
+    /// encrypted by OpenSSL's older method, and after an `EC PARAMETERS` block, which is ignored). The public point is
+    /// computed from the scalar and must equal the one in the key, if there is one.
+    ///
+    /// - Parameters:
+    ///   - pem: A text with exactly one key; lines before it are ignored, others after it are refused. At most 64 KiB.
+    ///   - password: The password of an encrypted key, at most 1024 octets; not used for other keys. Nobody is ever
+    ///     asked for one.
+    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/wrongKeyType`` (also for a public key),
+    ///   ``CryptoError/Code/unsupportedCurve``, ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/invalidScalar``,
+    ///   ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/passwordRequired``,
+    ///   ``CryptoError/Code/incorrectPassword``, ``CryptoError/Code/invalidArgument`` (password too long) or
+    ///   ``CryptoError/Code/openSSL`` (unknown encryption).
+    package init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
+        let block = try PEMBlock.only(in: pem, skipping: "EC PARAMETERS")
+        let isEncrypted = block.isEncrypted
+        let der = try isEncrypted ? PrivateKeyDecryption.contents(of: block, password: password) : block.contents
+        do throws(CryptoError) {
+            self = try der.withBytes { bytes throws(CryptoError) in
+                switch block.label {
+                case "PRIVATE KEY", "ENCRYPTED PRIVATE KEY": try ECPrivateKey(ECKeyReader(pkcs8: bytes))
+                case "EC PRIVATE KEY": try ECPrivateKey(ECKeyReader(sec1: bytes))
+                default:
+                    throw CryptoError(
+                        .wrongKeyType,
+                        "Line \(block.line) begins a block “\(block.label)”: an EC private key is in a block “PRIVATE KEY”, "
+                            + "“ENCRYPTED PRIVATE KEY” or “EC PRIVATE KEY”"
+                    )
+                }
+            }
+        } catch  where isEncrypted && error.code == .malformedKey {
+            // One wrong password in 256 leaves what looks like a decrypted text.
+            throw CryptoError(.incorrectPassword, "The decrypted octets are no key: the password is wrong")
+        }
+    }
+
+    /// Reads a key pair from DER.
+    ///
+    /// - Parameter der: A PKCS#8 PrivateKeyInfo or a SEC 1 ECPrivateKey; the caller's to clear.
+    /// - Throws: As ``init(pem:password:)``; an encrypted key is ``CryptoError/Code/passwordRequired``.
+    package init(der: [UInt8]) throws(CryptoError) {
+        self = try der.withBytes { bytes throws(CryptoError) in
+            switch try ECKeyFormat(detectedIn: bytes) {
+            case .pkcs8: try ECPrivateKey(ECKeyReader(pkcs8: bytes))
+            case .sec1: try ECPrivateKey(ECKeyReader(sec1: bytes))
+            case .encryptedPKCS8:
+                throw CryptoError(.passwordRequired, "The private key is encrypted: give it as PEM with its password")
+            case let other:
+                throw CryptoError(.wrongKeyType, "An EC private key is needed, and this is \(other)")
+            }
+        }
+    }
+
+    private init(_ key: ECKeyReader) throws(CryptoError) {
+        guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key has no private part") }
+        let group = try CurveGroup(key.curve)
+        var expected: CurvePoint?
+        for encoded in key.points {
+            let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
+            guard expected == nil || expected == point else {
+                throw CryptoError(.keyMismatch, "The key has two different public points")
+            }
+            expected = point
+        }
+        try self.init(key.curve, scalar: scalar, expecting: expected)
+    }
+}

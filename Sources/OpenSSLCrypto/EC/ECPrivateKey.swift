@@ -1,0 +1,104 @@
+/// An elliptic-curve key pair, checked when it is made and ready to sign.
+///
+/// A value may be used from several threads at once.
+package struct ECPrivateKey: Sendable {
+    /// The curve.
+    package let curve: EllipticCurve
+    /// The public key.
+    package let publicKey: ECPublicKey
+
+    private let signing: EVPKeyOperation
+
+    /// Makes a new key pair.
+    ///
+    /// - Parameter curve: The curve.
+    /// - Returns: The key pair.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails, for example because it has no random numbers.
+    package static func generate(_ curve: EllipticCurve) throws(CryptoError) -> ECPrivateKey {
+        let key = try EVPKey.generate(curve)
+        return try ECPrivateKey(curve, point: key.point(on: curve), key: key)
+    }
+
+    /// Makes a key pair from its numbers, as a JWK has them.
+    ///
+    /// - Parameters:
+    ///   - curve: The curve.
+    ///   - scalar: The private scalar, big-endian, exactly ``EllipticCurve/coordinateSize`` octets.
+    ///   - x: The first coordinate of the public point, of the same size.
+    ///   - y: The second coordinate, of the same size.
+    /// - Throws: ``CryptoError/Code/malformedKey`` for another size, ``CryptoError/Code/pointNotOnCurve``,
+    ///   ``CryptoError/Code/invalidScalar``, and ``CryptoError/Code/keyMismatch`` if the point is not the scalar's.
+    package init(
+        curve: EllipticCurve,
+        scalar: SecretBytes,
+        x: [UInt8],
+        y: [UInt8]
+    ) throws(CryptoError) {
+        guard scalar.count == curve.coordinateSize else {
+            throw CryptoError(
+                .malformedKey,
+                "The private scalar has \(scalar.count) octets: on \(curve.name) it has \(curve.coordinateSize)"
+            )
+        }
+        let publicKey = try ECPublicKey(curve: curve, x: x, y: y)
+        try self.init(curve, scalar: scalar, expecting: publicKey.point)
+    }
+
+    /// Makes a key pair from its scalar.
+    ///
+    /// - Parameters:
+    ///   - curve: The curve.
+    ///   - scalar: The private scalar, big-endian.
+    ///   - expected: The public point that came with it, if one did.
+    /// - Throws: ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``.
+    init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
+        let point = try CurveGroup(curve).point(of: scalar)
+        guard expected == nil || expected == point else {
+            throw CryptoError(
+                .keyMismatch,
+                "The private and the public part of the \(curve.name) key don't belong together"
+            )
+        }
+        try self.init(curve, point: point, key: EVPKey.make(curve, point: point, scalar: scalar))
+    }
+
+    private init(_ curve: EllipticCurve, point: CurvePoint, key: EVPKey) throws(CryptoError) {
+        self.curve = curve
+        publicKey = try ECPublicKey(curve, checked: point)
+        signing = try EVPKeyOperation(.signing, with: key)
+    }
+
+    /// Reads the private scalar.
+    ///
+    /// - Returns: The scalar, big-endian and padded to the curve's coordinate size.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    package func scalar() throws(CryptoError) -> SecretBytes {
+        try signing.key.scalar(on: curve)
+    }
+
+    /// Signs a message.
+    ///
+    /// The signature contains randomness: two of the same message differ.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - hash: How to hash it: SHA-256, SHA-384 or SHA-512.
+    /// - Returns: `r` and `s`, each padded to the curve's coordinate size.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function, ``CryptoError/Code/openSSL`` if the
+    ///   library fails.
+    package func signature(for message: RawSpan, hash: HashFunction) throws(CryptoError) -> [UInt8] {
+        guard hash.isCollisionResistant else {
+            throw CryptoError(.invalidArgument, "Nothing is signed with \(hash.openSSLName): use SHA-256 or longer")
+        }
+        let digest = try hash.hash(message)
+        let size = curve.coordinateSize
+        let der = try [UInt8](capacity: ECDSASignature.maximumDERSize(size)) { output throws(CryptoError) in
+            try digest.withBytes { digest throws(CryptoError) in
+                try signing.sign(digest, into: &output)
+            }
+        }
+        return try der.withBytes { der throws(CryptoError) in
+            try ECDSASignature.raw(fromDER: der, coordinateSize: size)
+        }
+    }
+}

@@ -1,0 +1,111 @@
+internal import COpenSSL
+
+/// One operation with one key, prepared once: the owner of an `EVP_PKEY_CTX` that is only ever copied.
+// reason: the pointer is set once and, after the initializer, is only the source of EVP_PKEY_CTX_dup, whose parameter is
+// const: it reads the context and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+@safe final class EVPKeyOperation: @unchecked Sendable {
+    enum Kind {
+        case signing, verification
+    }
+
+    let key: EVPKey
+    private let kind: Kind
+    private let template: OpaquePointer
+
+    init(_ kind: Kind, with key: EVPKey) throws(CryptoError) {
+        self.key = key
+        self.kind = kind
+        unsafe template = try Self.makeContext(for: key)
+        try unsafe Self.start(kind, in: template)
+    }
+
+    deinit {
+        unsafe EVP_PKEY_CTX_free(template)
+    }
+
+    /// Appends the signature of a hash.
+    func sign(_ hash: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        let context = try unsafe makeCopy()
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        let isSigned = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+            guard let start = buffer.baseAddress else { return false }
+            var size = buffer.count - initializedCount
+            let status = unsafe hash.withUnsafeBytes { hash in
+                unsafe EVP_PKEY_sign(
+                    context,
+                    start + initializedCount,
+                    &size,
+                    hash.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    hash.count
+                )
+            }
+            guard status == 1 else { return false }
+            initializedCount += size
+            return true
+        }
+        guard isSigned else { throw CryptoError(failed: "EVP_PKEY_sign", "No signature was made") }
+    }
+
+    /// Whether `signature` is the one of `hash`.
+    ///
+    /// OpenSSL reports a signature that does not match and one that it can't read in different ways; to a caller they
+    /// are the same, and so is a failure inside OpenSSL.
+    func verify(_ signature: RawSpan, of hash: RawSpan) -> Bool {
+        OpenSSLLibrary.clearErrors()
+        guard let context = try? unsafe makeCopy() else { return false }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        let status = unsafe signature.withUnsafeBytes { signature in
+            unsafe hash.withUnsafeBytes { hash in
+                unsafe EVP_PKEY_verify(
+                    context,
+                    signature.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    signature.count,
+                    hash.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    hash.count
+                )
+            }
+        }
+        guard status == 1 else {
+            OpenSSLLibrary.clearErrors()
+            return false
+        }
+        return true
+    }
+
+    /// A context to use up: a copy of the template (0.08 µs), or set up afresh (2 µs) where a provider, such as one for a
+    /// hardware module, can't copy.
+    private func makeCopy() throws(CryptoError) -> OpaquePointer {
+        if let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }
+        OpenSSLLibrary.clearErrors()
+        let context = try unsafe Self.makeContext(for: key)
+        do throws(CryptoError) {
+            try unsafe Self.start(kind, in: context)
+        } catch {
+            unsafe EVP_PKEY_CTX_free(context)
+            throw error
+        }
+        return unsafe context
+    }
+
+    private static func makeContext(for key: EVPKey) throws(CryptoError) -> OpaquePointer {
+        OpenSSLLibrary.clearErrors()
+        guard let context = unsafe key.withPointer({ unsafe EVP_PKEY_CTX_new_from_pkey(nil, $0, nil) }) else {
+            throw CryptoError(failed: "EVP_PKEY_CTX_new_from_pkey", "The key can't be used")
+        }
+        return unsafe context
+    }
+
+    private static func start(_ kind: Kind, in context: OpaquePointer) throws(CryptoError) {
+        switch kind {
+        case .signing:
+            guard unsafe EVP_PKEY_sign_init(context) == 1 else {
+                throw CryptoError(failed: "EVP_PKEY_sign_init", "The key can't sign")
+            }
+        case .verification:
+            guard unsafe EVP_PKEY_verify_init(context) == 1 else {
+                throw CryptoError(failed: "EVP_PKEY_verify_init", "The key can't verify")
+            }
+        }
+    }
+}

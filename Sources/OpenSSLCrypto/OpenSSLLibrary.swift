@@ -1,0 +1,26 @@
+internal import COpenSSL
+
+/// The OpenSSL library that this process runs with.
+package enum OpenSSLLibrary {
+    private static let prepared: Void = {
+        // OpenSSL otherwise frees its tables in an exit handler while other threads may still be inside it, which
+        // crashes now and then at the end of a process; the kernel takes the memory back anyway. The option only works
+        // in the first initialization of the process, and later ones are harmless. The result is not needed: where
+        // initialization failed, the first real call fails with a reason.
+        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+    }()
+
+    /// Initializes OpenSSL once, without its exit handler.
+    ///
+    /// Everything in this module does so before its first call. Call it at the start of a program that uses OpenSSL
+    /// through other libraries too, so that this initialization comes first.
+    package static func prepare() {
+        prepared
+    }
+
+    /// The version of the library at run time, such as `OpenSSL 3.0.19 27 Jan 2026`.
+    package static var version: String {
+        guard let text = unsafe OpenSSL_version(OPENSSL_VERSION) else { return "OpenSSL" }
+        return unsafe String(cString: text)
+    }
+}

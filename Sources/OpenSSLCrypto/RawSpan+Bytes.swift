@@ -1,0 +1,33 @@
+extension RawSpan {
+    /// The octet at an offset, which must be inside the span.
+    @inline(__always)
+    subscript(offset: Int) -> UInt8 {
+        // The offset is checked (an octet has no alignment or invalid pattern): what is unsafe about it is the type.
+        unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+}
+
+extension OutputSpan<UInt8> {
+    /// Appends octets.
+    @inline(__always)
+    mutating func append(_ bytes: RawSpan) {
+        for offset in bytes.byteOffsets {
+            append(bytes[offset])
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Lends the octets as a raw span for the time of a call.
+    ///
+    /// - Parameter body: Receives the octets.
+    /// - Returns: What `body` returns.
+    /// - Throws: What `body` throws.
+    @inlinable
+    package func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        // The standard library marks this property as unsafe for element types with padding; an octet has none.
+        try body(unsafe span.bytes)
+    }
+}

@@ -1,0 +1,182 @@
+internal import Foundation
+
+extension JSONObject {
+    /// Converts a dictionary of values that JSON can hold.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`, naming the value's place after `path`.
+    init(converting dictionary: [String: Any], path: String) throws(TokenError) {
+        try self.init(converting: dictionary, path: path, depth: 1)
+    }
+
+    fileprivate init(converting dictionary: [String: Any], path: String, depth: Int) throws(TokenError) {
+        try JSONValue.checkDepth(depth, path)
+        self.init()
+        for (name, value) in dictionary {
+            self[name] = try JSONValue(converting: value, path: "\(path).\(name)", depth: depth)
+        }
+    }
+
+    /// Encodes a value that must be a JSON object.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    init(encoding value: some Encodable) throws(TokenError) {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .secondsSince1970
+        let json: Data
+        do {
+            json = try encoder.encode(value)
+        } catch EncodingError.invalidValue(_, let context) {
+            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
+            throw TokenError(.unencodableContent, "\(path) can't be held in JSON")
+        } catch {
+            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
+        }
+        do throws(TokenError) {
+            try self.init(parsing: Array(json), limits: JSONLimits(size: json.count))
+        } catch {
+            throw TokenError(
+                .unencodableContent,
+                "the claims don't encode as a claims set: \(error.message)",
+                cause: error
+            )
+        }
+    }
+}
+
+extension JSONValue {
+    fileprivate init(converting value: Any, path: String, depth: Int) throws(TokenError) {
+        // Exact types first: Foundation bridges, so that a `Bool` is also an `NSNumber` and an `NSNumber` 1 is also `true`.
+        switch value {
+        case let value as any DirectlyConvertible where !(type(of: value) is AnyClass):
+            guard let converted = value.jsonValue else {
+                throw TokenError(.unencodableContent, "\(path) is not a finite number, which JSON can't hold")
+            }
+            self = converted
+        case let value as any OptionalValue:
+            guard let wrapped = value.wrapped else {
+                self = .null
+                return
+            }
+            try self.init(converting: wrapped, path: path, depth: depth)
+        default:
+            try self.init(convertingOther: value, path: path, depth: depth)
+        }
+    }
+
+    private init(convertingOther value: Any, path: String, depth: Int) throws(TokenError) {
+        if type(of: value) is NSNumber.Type, let number = value as? NSNumber {
+            self = try .init(number, path: path)
+        } else if value is NSNull {
+            self = .null
+        } else if value is Date {
+            throw TokenError(
+                .unencodableContent,
+                "\(path) is a Date, which JSON does not have; use date.timeIntervalSince1970 for a NumericDate"
+            )
+        } else if let string = value as? String {
+            self = .string(string)
+        } else if let elements = value as? [Any] {
+            try JSONValue.checkDepth(depth + 1, path)
+            var array: [JSONValue] = []
+            for (index, element) in elements.enumerated() {
+                array.append(try JSONValue(converting: element, path: "\(path)[\(index)]", depth: depth + 1))
+            }
+            self = .array(array)
+        } else if let dictionary = value as? [String: Any] {
+            self = .object(try JSONObject(converting: dictionary, path: path, depth: depth + 1))
+        } else {
+            throw TokenError(.unencodableContent, "\(path) is a \(type(of: value)), which JSON does not have")
+        }
+    }
+
+    /// `JSONSerialization` alone knows whether an `NSNumber` is a Boolean.
+    private init(_ number: NSNumber, path: String) throws(TokenError) {
+        guard number.doubleValue.isFinite,
+            let json = try? JSONSerialization.data(withJSONObject: number, options: .fragmentsAllowed),
+            let value = try? JSONParser.parse(Array(json), limits: .document)
+        else {
+            throw TokenError(.unencodableContent, "\(path) is not a finite number, which JSON can't hold")
+        }
+        self = value
+    }
+
+    fileprivate static func checkDepth(_ depth: Int, _ path: String) throws(TokenError) {
+        guard depth <= JSONLimits.document.depth else {
+            throw TokenError(.unencodableContent, "\(path) is nested deeper than \(JSONLimits.document.depth) levels")
+        }
+    }
+}
+
+/// A type whose values are JSON values.
+private protocol DirectlyConvertible {
+    /// The JSON value, or `nil` for a number that is not finite.
+    var jsonValue: JSONValue? { get }
+}
+
+extension String: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { .string(self) }
+}
+
+extension Bool: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { .bool(self) }
+}
+
+extension BinaryInteger {
+    fileprivate var jsonValue: JSONValue? { .number(JSONNumber(self)) }
+}
+
+extension Int: DirectlyConvertible {}
+extension Int8: DirectlyConvertible {}
+extension Int16: DirectlyConvertible {}
+extension Int32: DirectlyConvertible {}
+extension Int64: DirectlyConvertible {}
+extension Int128: DirectlyConvertible {}
+extension UInt: DirectlyConvertible {}
+extension UInt8: DirectlyConvertible {}
+extension UInt16: DirectlyConvertible {}
+extension UInt32: DirectlyConvertible {}
+extension UInt64: DirectlyConvertible {}
+extension UInt128: DirectlyConvertible {}
+
+extension Double: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { JSONNumber(self).map(JSONValue.number) }
+}
+
+extension Float: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? {
+        // By way of text, so that 0.1 does not become 0.10000000149011612.
+        isFinite ? Double(description).flatMap(JSONNumber.init).map(JSONValue.number) : nil
+    }
+}
+
+extension CGFloat: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { Double(self).jsonValue }
+}
+
+extension Decimal: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? {
+        isNaN ? nil : JSONNumber(literal: description).map(JSONValue.number)
+    }
+}
+
+extension JSONValue: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { self }
+}
+
+extension JSONObject: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { .object(self) }
+}
+
+extension JSONNumber: DirectlyConvertible {
+    fileprivate var jsonValue: JSONValue? { .number(self) }
+}
+
+/// An optional of any type.
+private protocol OptionalValue {
+    /// The value inside.
+    var wrapped: Any? { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var wrapped: Any? { map { $0 as Any } }
+}

@@ -1,0 +1,267 @@
+/// A strict JSON parser ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)): one pass over UTF-8 bytes.
+///
+/// Foundation's parser can't be the one of record for tokens: of two members with the same name it keeps the first and
+/// says nothing, where other libraries keep the last.
+struct JSONParser {
+    private let bytes: [UInt8]
+    private let limits: JSONLimits
+    private var position = 0
+
+    /// Reads one value that fills the whole text.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`, saying where.
+    static func parse(_ bytes: [UInt8], limits: JSONLimits) throws(TokenError) -> JSONValue {
+        guard bytes.count <= limits.size else {
+            throw TokenError(.tooLarge, "the JSON has \(bytes.count) bytes, the limit is \(limits.size)")
+        }
+        var parser = JSONParser(bytes: bytes, limits: limits)
+        do throws(Failure) {
+            return try parser.parseDocument()
+        } catch {
+            throw error.tokenError
+        }
+    }
+
+    private init(bytes: [UInt8], limits: JSONLimits) {
+        self.bytes = bytes
+        self.limits = limits
+    }
+
+    private mutating func parseDocument() throws(Failure) -> JSONValue {
+        let value = try parseValue(depth: 0)
+        skipWhiteSpace()
+        guard position == bytes.count else { throw Failure("there is more after the value", at: position) }
+        return value
+    }
+
+    private mutating func parseValue(depth: Int) throws(Failure) -> JSONValue {
+        skipWhiteSpace()
+        guard let byte = next else { throw Failure("a value is missing", at: position) }
+        switch byte {
+        case UInt8(ascii: "{"): return .object(try parseObject(depth: depth + 1))
+        case UInt8(ascii: "["): return .array(try parseArray(depth: depth + 1))
+        case UInt8(ascii: "\""): return .string(try parseString())
+        case UInt8(ascii: "t"): return try parse("true", as: .bool(true))
+        case UInt8(ascii: "f"): return try parse("false", as: .bool(false))
+        case UInt8(ascii: "n"): return try parse("null", as: .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try parseNumber())
+        default: throw Failure("no value can start here", at: position)
+        }
+    }
+
+    private mutating func parseObject(depth: Int) throws(Failure) -> JSONObject {
+        try checkDepth(depth)
+        var members: [JSONObject.Member] = []
+        var names = DistinctNames()
+        position += 1
+        skipWhiteSpace()
+        if consume(UInt8(ascii: "}")) { return JSONObject() }
+        repeat {
+            skipWhiteSpace()
+            let start = position
+            guard next == UInt8(ascii: "\"") else { throw Failure("a member's name is missing", at: position) }
+            let name = try parseString()
+            guard members.count < limits.members else {
+                throw Failure("an object has more than \(limits.members) members", at: start, isLimit: true)
+            }
+            guard names.insert(name, after: members) else {
+                throw Failure("the member \(TokenError.shown(name)) is there twice", at: start)
+            }
+            skipWhiteSpace()
+            guard consume(UInt8(ascii: ":")) else { throw Failure("“:” is missing", at: position).inMember(name) }
+            do throws(Failure) {
+                members.append(JSONObject.Member(name: name, value: try parseValue(depth: depth)))
+            } catch {
+                throw error.inMember(name)
+            }
+            skipWhiteSpace()
+        } while consume(UInt8(ascii: ","))
+        guard consume(UInt8(ascii: "}")) else { throw Failure("“,” or “}” is missing", at: position) }
+        return JSONObject(distinctMembers: members)
+    }
+
+    private mutating func parseArray(depth: Int) throws(Failure) -> [JSONValue] {
+        try checkDepth(depth)
+        var elements: [JSONValue] = []
+        position += 1
+        skipWhiteSpace()
+        if consume(UInt8(ascii: "]")) { return elements }
+        repeat {
+            elements.append(try parseValue(depth: depth))
+            skipWhiteSpace()
+        } while consume(UInt8(ascii: ","))
+        guard consume(UInt8(ascii: "]")) else { throw Failure("“,” or “]” is missing", at: position) }
+        return elements
+    }
+
+    private mutating func parseNumber() throws(Failure) -> JSONNumber {
+        guard let end = JSONNumber.end(ofNumberIn: bytes, from: position) else {
+            throw Failure("the number is malformed", at: position)
+        }
+        defer { position = end }
+        return JSONNumber(checkedLiteral: String(decoding: bytes[position..<end], as: UTF8.self))
+    }
+
+    private mutating func parse(_ word: StaticString, as value: JSONValue) throws(Failure) -> JSONValue {
+        guard bytes[position...].starts(with: word.description.utf8) else {
+            throw Failure("no value can start here", at: position)
+        }
+        position += word.utf8CodeUnitCount
+        return value
+    }
+}
+
+extension JSONParser {
+    private mutating func parseString() throws(Failure) -> String {
+        let opening = position
+        position += 1
+        let start = position
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "\""):
+                defer { position += 1 }
+                return try string(from: bytes[start..<position], openedAt: opening)
+            case UInt8(ascii: "\\"):
+                return try parseEscapedString(from: start, openedAt: opening)
+            case 0x00..<0x20:
+                throw Failure("a control character must be escaped", at: position)
+            default:
+                position += 1
+            }
+        }
+        throw Failure("the string does not end", at: opening)
+    }
+
+    private mutating func parseEscapedString(from start: Int, openedAt opening: Int) throws(Failure) -> String {
+        var text = Array(bytes[start..<position])
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                return try string(from: text[...], openedAt: opening)
+            case UInt8(ascii: "\\"):
+                try parseEscape(into: &text)
+            case 0x00..<0x20:
+                throw Failure("a control character must be escaped", at: position - 1)
+            default:
+                text.append(byte)
+            }
+        }
+        throw Failure("the string does not end", at: opening)
+    }
+
+    private mutating func parseEscape(into text: inout [UInt8]) throws(Failure) {
+        let start = position - 1
+        guard let byte = next else { throw Failure("the escape does not end", at: start) }
+        position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
+        case UInt8(ascii: "b"): text.append(0x08)
+        case UInt8(ascii: "f"): text.append(0x0C)
+        case UInt8(ascii: "n"): text.append(0x0A)
+        case UInt8(ascii: "r"): text.append(0x0D)
+        case UInt8(ascii: "t"): text.append(0x09)
+        case UInt8(ascii: "u"): text.append(contentsOf: String(Character(try parseUnicodeEscape(from: start))).utf8)
+        default: throw Failure("there is no such escape", at: start)
+        }
+    }
+
+    private mutating func parseUnicodeEscape(from start: Int) throws(Failure) -> Unicode.Scalar {
+        let unit = try parseHexDigits(from: start)
+        var codePoint = UInt32(unit)
+        if UTF16.isLeadSurrogate(unit) {
+            guard consume(UInt8(ascii: "\\")), consume(UInt8(ascii: "u")) else {
+                throw Failure("a surrogate has no partner", at: start)
+            }
+            let trail = try parseHexDigits(from: start)
+            guard UTF16.isTrailSurrogate(trail) else { throw Failure("a surrogate has no partner", at: start) }
+            codePoint = 0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(trail) - 0xDC00)
+        }
+        guard let scalar = Unicode.Scalar(codePoint) else { throw Failure("a surrogate has no partner", at: start) }
+        return scalar
+    }
+
+    private mutating func parseHexDigits(from start: Int) throws(Failure) -> UInt16 {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            let digit: UInt8
+            switch next {
+            case let byte? where (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte):
+                digit = byte - UInt8(ascii: "0")
+            case let byte? where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20):
+                digit = (byte | 0x20) - UInt8(ascii: "a") + 10
+            default: throw Failure("“\\u” needs four hexadecimal digits", at: start)
+            }
+            unit = unit << 4 | UInt16(digit)
+            position += 1
+        }
+        return unit
+    }
+
+    private func string(from text: ArraySlice<UInt8>, openedAt opening: Int) throws(Failure) -> String {
+        guard let string = String(validating: text, as: UTF8.self) else {
+            throw Failure("the string is not valid UTF-8", at: opening)
+        }
+        return string
+    }
+}
+
+extension JSONParser {
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func consume(_ byte: UInt8) -> Bool {
+        guard next == byte else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func skipWhiteSpace() {
+        while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
+    }
+
+    private func checkDepth(_ depth: Int) throws(Failure) {
+        guard depth <= limits.depth else {
+            throw Failure("there are more than \(limits.depth) levels", at: position, isLimit: true)
+        }
+    }
+
+    /// The names that an object already has.
+    ///
+    /// Canonically equivalent names count as the same: a `Codable` type reading the claims could not tell them apart.
+    private struct DistinctNames {
+        private var names: Set<String> = []
+
+        mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
+            // Few names are compared faster than hashed.
+            if members.count < 16 { return !members.contains { $0.name == name } }
+            if names.isEmpty { names = Set(members.map(\.name)) }
+            return names.insert(name).inserted
+        }
+    }
+
+    /// Why and where a text is refused.
+    private struct Failure: Error {
+        let reason: String
+        let offset: Int
+        let isLimit: Bool
+        private(set) var path: [String] = []
+
+        init(_ reason: String, at offset: Int, isLimit: Bool = false) {
+            self.reason = reason
+            self.offset = offset
+            self.isLimit = isLimit
+        }
+
+        /// The same failure seen from one object further out.
+        func inMember(_ name: String) -> Failure {
+            var failure = self
+            failure.path.insert(name, at: 0)
+            return failure
+        }
+
+        var tokenError: TokenError {
+            let place = path.isEmpty ? "" : ", in member \(TokenError.shown(path.joined(separator: ".")))"
+            return TokenError(isLimit ? .tooLarge : .malformedJSON, "\(reason), at byte \(offset)\(place)")
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/// A kind of key by the name that stands in a JWK's `kty`
+/// ([RFC 7518 §6.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.1)).
+struct KeyType: Hashable, Sendable {
+    let rawValue: String
+
+    static let ec = KeyType(rawValue: "EC")
+    static let rsa = KeyType(rawValue: "RSA")
+    static let okp = KeyType(rawValue: "OKP")
+    static let oct = KeyType(rawValue: "oct")
+
+    /// The members that a thumbprint covers, sorted ([RFC 7638 §3.2](https://www.rfc-editor.org/rfc/rfc7638#section-3.2),
+    /// [RFC 8037 §2](https://www.rfc-editor.org/rfc/rfc8037#section-2)), or `nil` for an unknown type.
+    var thumbprintMembers: [String]? {
+        switch self {
+        case .ec: ["crv", "kty", "x", "y"]
+        case .rsa: ["e", "kty", "n"]
+        case .okp: ["crv", "kty", "x"]
+        case .oct: ["k", "kty"]
+        default: nil
+        }
+    }
+
+    /// The members that must stay secret, of any type: an unknown one may well reuse a name
+    /// ([RFC 7518 §6](https://www.rfc-editor.org/rfc/rfc7518#section-6),
+    /// [RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]
+}

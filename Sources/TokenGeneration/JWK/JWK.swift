@@ -1,0 +1,130 @@
+public import Foundation
+
+/// A JSON Web Key ([RFC 7517 §4](https://www.rfc-editor.org/rfc/rfc7517#section-4)): what stands in the JSON, all of it.
+///
+/// A `JWK` is a document, not yet a key: any `kty` is held, and members that this package does not know are kept. Making a
+/// ``SigningKey`` or a ``VerificationKey`` of it checks the numbers. Descriptions and reflections show the public part
+/// only; ``members`` has everything.
+public struct JWK: Sendable, Hashable {
+    /// All members, private ones included.
+    public var members: JSONObject
+
+    /// Makes a JWK of its members, which must have the right JSON types.
+    ///
+    /// - Parameter members: The members.
+    /// - Throws: ``TokenError`` with the code `malformedKey`.
+    public init(_ members: JSONObject) throws(TokenError) {
+        self.members = members
+        try checkTypes()
+    }
+
+    /// Reads a JWK from JSON text.
+    ///
+    /// - Parameter text: The JSON text.
+    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge` or `malformedKey`.
+    public init(parsing text: String) throws(TokenError) {
+        try self.init(JSONObject(parsing: text))
+    }
+
+    /// Reads a JWK from JSON text in UTF-8.
+    ///
+    /// - Parameter data: The JSON text.
+    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge` or `malformedKey`.
+    public init(parsing data: Data) throws(TokenError) {
+        try self.init(JSONObject(parsing: data))
+    }
+}
+
+extension JWK {
+    /// `kty`, the kind of key: `EC`, `RSA`, `OKP`, `oct` or another.
+    public var keyType: String { members["kty"]?.string ?? "" }
+    /// `crv`, the curve, for the kinds that have one.
+    public var curve: String? { members["crv"]?.string }
+    /// `kid`, the key's ID.
+    ///
+    /// Setting `nil` removes it.
+    public var keyID: String? {
+        get { members["kid"]?.string }
+        set { members["kid"] = newValue.map(JSONValue.string) }
+    }
+    /// `alg`, the algorithm the key is for.
+    ///
+    /// Not only signature algorithms can stand here.
+    public var algorithm: String? { members["alg"]?.string }
+    /// `use`: `sig` or `enc`.
+    public var use: String? { members["use"]?.string }
+    /// `key_ops`: the operations the key is for.
+    public var keyOperations: [String]? { members["key_ops"]?.array?.compactMap(\.string) }
+
+    /// Whether the key has a private member, or is a symmetric key.
+    public var isPrivate: Bool {
+        KeyType.privateMembers.contains { members[$0] != nil }
+    }
+
+    /// The key without its private members.
+    ///
+    /// Its `key_ops` are those of the public half: `verify` for `sign`, `encrypt` for `decrypt`, `wrapKey` for `unwrapKey`.
+    /// A symmetric key (`oct`) has no public part to use: only its metadata is left.
+    public var publicPart: JWK {
+        guard isPrivate else { return self }
+        var part = self
+        for name in KeyType.privateMembers { part.members[name] = nil }
+        if let operations = keyOperations {
+            var publicOperations: [JSONValue] = []
+            for operation in operations {
+                let counterpart = JSONValue.string(Self.publicCounterparts[operation] ?? operation)
+                if !publicOperations.contains(counterpart) { publicOperations.append(counterpart) }
+            }
+            part.members["key_ops"] = .array(publicOperations)
+        }
+        return part
+    }
+
+    private static let publicCounterparts = ["sign": "verify", "decrypt": "encrypt", "unwrapKey": "wrapKey"]
+}
+
+extension JWK {
+    private func checkTypes() throws(TokenError) {
+        guard let keyType = members["kty"] else {
+            throw TokenError(.malformedKey, "the JWK has no “kty”, which says what kind of key it is")
+        }
+        guard let keyType = keyType.string, !keyType.isEmpty else {
+            throw TokenError(.malformedKey, "“kty” of the JWK must be a string that is not empty")
+        }
+        for name in ["crv", "kid", "alg", "use", "x5u", "x5t", "x5t#S256"] {
+            guard let value = members[name] else { continue }
+            guard value.string != nil else {
+                throw TokenError(.malformedKey, "“\(name)” of the JWK must be a string, not \(value.kind)")
+            }
+        }
+        try checkStrings(in: "x5c")
+        if let operations = try checkStrings(in: "key_ops"), Set(operations).count != operations.count {
+            throw TokenError(.malformedKey, "“key_ops” of the JWK has an operation twice")
+        }
+    }
+
+    @discardableResult
+    private func checkStrings(in name: String) throws(TokenError) -> [String]? {
+        guard let value = members[name] else { return nil }
+        let strings = value.array?.compactMap(\.string)
+        guard let strings, strings.count == value.array?.count else {
+            throw TokenError(.malformedKey, "“\(name)” of the JWK must be an array of strings")
+        }
+        return strings
+    }
+}
+
+extension JWK: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The public part as JSON, and whether there is a private one.
+    public var description: String {
+        isPrivate ? "\(publicPart.members) (private members not shown)" : members.description
+    }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+
+    /// The public part.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["public members": publicPart.members], displayStyle: .struct)
+    }
+}

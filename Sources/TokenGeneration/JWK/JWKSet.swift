@@ -1,0 +1,109 @@
+public import Foundation
+
+/// A set of JSON Web Keys ([RFC 7517 §5](https://www.rfc-editor.org/rfc/rfc7517#section-5)).
+///
+/// Reading a set is tolerant per key: an entry that is no JWK is left out and its reason kept in ``rejections``. Keys of
+/// kinds that this package can't use are kept, as documents.
+public struct JWKSet: Sendable {
+    /// An entry of the JSON that is not a JWK.
+    public struct Rejection: Sendable {
+        /// The entry's place in the array, from 0.
+        public let index: Int
+        /// What is wrong with it.
+        public let reason: TokenError
+    }
+
+    /// The most keys that a set may have: 1000.
+    public static let maximumCount = 1_000
+
+    /// The keys, in order.
+    public let keys: [JWK]
+    /// What was left out when the set was read.
+    public let rejections: [Rejection]
+
+    /// Makes a set of keys.
+    ///
+    /// - Parameter keys: The keys.
+    public init(keys: [JWK]) {
+        self.keys = keys
+        rejections = []
+    }
+
+    /// Reads a set from JSON text.
+    ///
+    /// - Parameter text: An object whose member `keys` is an array.
+    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or, if there is no array `keys`, `malformedKey`.
+    ///   An entry that is no JWK is not an error.
+    public init(parsing text: String) throws(TokenError) {
+        try self.init(JSONObject(parsing: text))
+    }
+
+    /// Reads a set from JSON text in UTF-8.
+    ///
+    /// - Parameter data: An object whose member `keys` is an array.
+    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or, if there is no array `keys`, `malformedKey`.
+    ///   An entry that is no JWK is not an error.
+    public init(parsing data: Data) throws(TokenError) {
+        try self.init(JSONObject(parsing: data))
+    }
+
+    private init(_ members: JSONObject) throws(TokenError) {
+        guard let entries = members["keys"]?.array else {
+            throw TokenError(.malformedKey, "the key set needs a member “keys” that is an array")
+        }
+        guard entries.count <= Self.maximumCount else {
+            throw TokenError(.tooLarge, "the key set has \(entries.count) keys, the limit is \(Self.maximumCount)")
+        }
+        var keys: [JWK] = []
+        var rejections: [Rejection] = []
+        for (index, entry) in entries.enumerated() {
+            do throws(TokenError) {
+                guard let object = entry.object else {
+                    throw TokenError(.malformedKey, "a key must be an object, not \(entry.kind)")
+                }
+                keys.append(try JWK(object))
+            } catch {
+                rejections.append(Rejection(index: index, reason: error))
+            }
+        }
+        self.keys = keys
+        self.rejections = rejections
+    }
+}
+
+extension JWKSet {
+    /// The keys with an ID, compared code point by code point.
+    ///
+    /// - Parameter keyID: The `kid` to look for.
+    /// - Returns: The keys in order; more than one if the set repeats the ID.
+    public func keys(withID keyID: String) -> [JWK] {
+        keys.filter { $0.keyID?.isExactly(keyID) ?? false }
+    }
+
+    /// The one key with an ID, or `nil` if there is none or more than one.
+    ///
+    /// - Parameter keyID: The `kid` to look for.
+    public subscript(keyID: String) -> JWK? {
+        let matches = keys(withID: keyID)
+        return matches.count == 1 ? matches.first : nil
+    }
+
+    /// The set as JSON, fit to be published: public parts only, without symmetric keys.
+    ///
+    /// - Returns: The JSON text, the same for equal sets.
+    public func serialized() -> String {
+        publicMembers.serialized()
+    }
+
+    /// The same JSON as ``serialized()``, in UTF-8.
+    ///
+    /// - Returns: The JSON text in UTF-8.
+    public func serializedData() -> Data {
+        publicMembers.serializedData()
+    }
+
+    private var publicMembers: JSONObject {
+        let publicKeys = keys.filter { $0.keyType != KeyType.oct.rawValue }
+        return ["keys": .array(publicKeys.map { .object($0.publicPart.members) })]
+    }
+}

@@ -1,0 +1,154 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+/// Makes signed tokens: compact JWS with JSON claims ([RFC 7519 §7.1](https://www.rfc-editor.org/rfc/rfc7519#section-7.1)).
+///
+/// ```swift
+/// let service = try ES256SigningService.generate(keyID: "1")
+/// let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 300))
+/// let token = try JWTGenerator(claims: claims, signingService: service).token
+/// ```
+///
+/// The JSON is deterministic: members sorted, no white space, nothing escaped that need not be.
+public struct JWTGenerator: Sendable {
+    private let content: Result<Content, TokenError>
+    private let signingService: any SigningService
+
+    private struct Content: Sendable {
+        let header: JSONObject
+        let payload: JSONObject
+    }
+
+    /// Makes a generator for dictionaries.
+    ///
+    /// They are converted at once; a value that JSON can't hold makes ``token`` throw. No member is added to the header but
+    /// `alg` and `kid`.
+    ///
+    /// - Parameters:
+    ///   - jwtRepresentation: The header and the payload.
+    ///   - signingService: What signs.
+    public init(jwtRepresentation: any JWTContent, signingService: any SigningService) {
+        content = Result { () throws(TokenError) in
+            Content(
+                header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
+                payload: try JSONObject(converting: jwtRepresentation.payload, path: "payload")
+            )
+        }
+        self.signingService = signingService
+    }
+
+    /// Makes a generator for JSON.
+    ///
+    /// - Parameters:
+    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
+    ///   - payload: The claims.
+    ///   - signingService: What signs.
+    public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
+        content = .success(Content(header: Self.typed(header), payload: payload))
+        self.signingService = signingService
+    }
+
+    /// Makes a generator for claims of a type of yours.
+    ///
+    /// They are encoded at once, dates as seconds since 1970; claims that can't be encoded make ``token`` throw.
+    ///
+    /// - Parameters:
+    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
+    ///   - claims: The claims, which must encode as a JSON object.
+    ///   - signingService: What signs.
+    public init(header: JSONObject = [:], claims: some Encodable, signingService: any SigningService) {
+        content = Result { () throws(TokenError) in
+            Content(header: Self.typed(header), payload: try JSONObject(encoding: claims))
+        }
+        self.signingService = signingService
+    }
+
+    /// The signed token.
+    ///
+    /// Each access signs again.
+    ///
+    /// `alg` in the header is the signing service's, and `kid` if it has one.
+    ///
+    /// It throws ``TokenError`` with the code `unencodableContent` if a value can't be held in JSON (the message names it, like
+    /// `payload.address.zip`), `algorithmMismatch` if the header states another `alg` or `kid` than the signing service,
+    /// `criticalHeaderUnsupported` if the header demands extensions, `signingFailed` if the service returned something that
+    /// is no signature of its algorithm; and whatever a signing service of yours throws, unchanged.
+    public var token: String {
+        get throws {
+            let content = try content.get()
+            let header = try header(from: content.header)
+            var output: [UInt8] = []
+            let headerJSON = header.serializedBytes()
+            let payloadJSON = content.payload.serializedBytes()
+            output.reserveCapacity((headerJSON.count + payloadJSON.count) * 4 / 3 + 128)
+            Base64URL.encode(headerJSON.span, into: &output)
+            output.append(UInt8(ascii: "."))
+            Base64URL.encode(payloadJSON.span, into: &output)
+            let signature = try signature(for: output)
+            output.append(UInt8(ascii: "."))
+            Base64URL.encode(signature.span, into: &output)
+            return String(decoding: output, as: UTF8.self)
+        }
+    }
+}
+
+extension JWTGenerator {
+    private static func typed(_ header: JSONObject) -> JSONObject {
+        guard header["typ"] == nil else { return header }
+        var header = header
+        header["typ"] = "JWT"
+        return header
+    }
+
+    private func header(from given: JSONObject) throws(TokenError) -> JSONObject {
+        var header = given
+        try set("alg", to: signingService.algorithm.rawValue, in: &header)
+        if let keyID = signingService.keyID { try set("kid", to: keyID, in: &header) }
+        guard header["crit"] == nil, header["b64"] == nil || header["b64"] == true else {
+            throw TokenError(
+                .criticalHeaderUnsupported,
+                "the header has “crit” or “b64”: this version makes no tokens with extensions; remove them"
+            )
+        }
+        return header
+    }
+
+    private func set(_ name: String, to value: String, in header: inout JSONObject) throws(TokenError) {
+        guard let stated = header[name] else {
+            header[name] = .string(value)
+            return
+        }
+        guard stated == .string(value) else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“\(name)” of the header contradicts the signing service, which has \(TokenError.shown(value)); leave it out"
+            )
+        }
+    }
+
+    private func signature(for input: [UInt8]) throws -> [UInt8] {
+        if let service = signingService as? any InPlaceSigningService {
+            return try input.withBytes { bytes throws(TokenError) in try service.signature(for: bytes) }
+        }
+        let signature = Array(try signingService.sign(data: Data(input)))
+        try check(signature, for: input)
+        return signature
+    }
+
+    /// Refuses what a service of the user's returned if it can't be a signature of the service's algorithm.
+    private func check(_ signature: [UInt8], for input: [UInt8]) throws(TokenError) {
+        let algorithm = signingService.algorithm
+        guard !signature.isEmpty else {
+            throw TokenError(.signingFailed, "the signing service returned an empty signature")
+        }
+        // A test double that returns its input is let through: whatever it signs, no verifier takes it for a signature.
+        guard let size = algorithm.details?.signatureSize, signature.count != size, signature != input else { return }
+        let isDER = signature.first == 0x30 && signature.count <= size + 9
+        throw TokenError(
+            .signingFailed,
+            isDER
+                ? "the signing service returned a DER structure; \(algorithm) needs r ‖ s, both padded to \(size / 2) bytes"
+                : "the signing service returned \(signature.count) bytes; an \(algorithm) signature has \(size)"
+        )
+    }
+}

@@ -1,0 +1,96 @@
+/// Verifies tokens: the signature with a key or a key set, then the claims against a policy.
+///
+/// ```swift
+/// let verifier = JWTVerifier(key: key, policy: ValidationPolicy(issuer: "https://id.example", audience: "orders"))
+/// let claims = try verifier.verify(token, as: OrderClaims.self)
+/// ```
+///
+/// The key decides, never the token: `alg` in the header must be the key's algorithm, keys and addresses that stand in the
+/// header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at, and a header that demands an extension (`crit`) is refused, for none
+/// is understood. Members that occur twice, base64url that is not canonical, and sizes beyond the limits are refused.
+public struct JWTVerifier: Sendable {
+    private let keys: KeySource
+    private let policy: ValidationPolicy
+
+    private enum KeySource: Sendable {
+        case one(VerificationKey)
+        case set(KeySelector)
+    }
+
+    /// Makes a verifier for one key.
+    ///
+    /// A `kid` in the header does not matter: the signature tells.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - policy: What a token must say to be accepted.
+    public init(key: VerificationKey, policy: ValidationPolicy = ValidationPolicy()) {
+        keys = .one(key)
+        self.policy = policy
+    }
+
+    /// Makes a verifier for a set of keys.
+    ///
+    /// A token's `kid` selects the key, which must be for signatures and have the token's algorithm; an unknown `kid` is an
+    /// error. A token without `kid` is accepted if exactly one key has its algorithm. Keys that this version can't use are
+    /// passed over.
+    ///
+    /// - Parameters:
+    ///   - keys: The keys. The private part of one is not needed and not kept.
+    ///   - policy: What a token must say to be accepted.
+    public init(keys: JWKSet, policy: ValidationPolicy = ValidationPolicy()) {
+        self.keys = .set(KeySelector(keys))
+        self.policy = policy
+    }
+
+    /// Verifies a token.
+    ///
+    /// - Parameter token: A compact JWS.
+    /// - Returns: What the token says.
+    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or `tooLarge`;
+    ///   `criticalHeaderUnsupported`, `algorithmMismatch`, `unknownKey`, `ambiguousKey`, or what is wrong with the key that
+    ///   the token means; `signatureInvalid`; then the policy's `typeMismatch`, `malformedClaim`, `missingClaim`, `expired`,
+    ///   `notYetValid`, `issuedInFuture`, `tooOld`, `issuerMismatch`, `subjectMismatch` or `audienceMismatch`.
+    public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
+        let token = try CompactToken(token, maximumSize: policy.maximumTokenSize)
+        let header = try token.header()
+        try header.checkCriticalMembers()
+        let key = try key(for: header)
+        guard token.isSigned(by: key, with: try token.signature()) else {
+            throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
+        }
+        let payload = try token.payload()
+        let claims = try token.claims(in: payload)
+        let registered = try policy.check(header, claims)
+        return VerifiedToken(header: header.members, claims: claims, registered: registered, payload: payload)
+    }
+
+    /// Verifies a token and reads its claims into a type of yours.
+    ///
+    /// - Parameters:
+    ///   - token: A compact JWS.
+    ///   - type: The type to read. Its dates are read as seconds since 1970.
+    /// - Returns: The claims.
+    /// - Throws: ``TokenError`` as ``verify(_:)`` does, and with the code `malformedClaim` if the claims are not of the type.
+    public func verify<Claims: Decodable>(
+        _ token: String,
+        as type: Claims.Type
+    ) throws(TokenError) -> Claims {
+        try verify(token).decode(as: type)
+    }
+
+    private func key(for header: ProtectedHeader) throws(TokenError) -> VerificationKey {
+        switch keys {
+        case .one(let key):
+            guard header.algorithm.isExactly(key.algorithm.rawValue) else {
+                throw TokenError(
+                    .algorithmMismatch,
+                    "“alg” of the header is \(TokenError.shown(header.algorithm)), the key is for \(key.algorithm)"
+                )
+            }
+            return key
+        case .set(let selector):
+            return try selector.key(for: header)
+        }
+    }
+}

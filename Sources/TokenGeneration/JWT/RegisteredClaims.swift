@@ -1,0 +1,144 @@
+public import Foundation
+
+/// The claims that [RFC 7519 §4.1](https://www.rfc-editor.org/rfc/rfc7519#section-4.1) registers.
+///
+/// Times are written as NumericDate: seconds since 1970 in UTC, whole if they are, with a fraction otherwise. Reading
+/// refuses wrong JSON types; `null` is one.
+///
+/// ```swift
+/// let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 300))
+/// ```
+public struct RegisteredClaims: Codable, Sendable, Hashable {
+    /// `iss`: who issued the token.
+    public var issuer: String?
+    /// `sub`: whom or what the token is about.
+    public var subject: String?
+    /// `aud`: for whom the token is.
+    ///
+    /// Empty if the claim is absent; one value is written as a string, several as an array.
+    public var audience: [String]
+    /// `exp`: from this time on the token is no longer good.
+    public var expiration: Date?
+    /// `nbf`: before this time the token is not yet good.
+    public var notBefore: Date?
+    /// `iat`: when the token was issued.
+    public var issuedAt: Date?
+    /// `jti`: the token's own ID.
+    public var jwtID: String?
+
+    /// Makes claims.
+    ///
+    /// - Parameters:
+    ///   - issuer: `iss`.
+    ///   - subject: `sub`.
+    ///   - audience: `aud`; leave it empty to have no such claim.
+    ///   - expiration: `exp`.
+    ///   - notBefore: `nbf`.
+    ///   - issuedAt: `iat`.
+    ///   - jwtID: `jti`.
+    public init(
+        issuer: String? = nil,
+        subject: String? = nil,
+        audience: [String] = [],
+        expiration: Date? = nil,
+        notBefore: Date? = nil,
+        issuedAt: Date? = nil,
+        jwtID: String? = nil
+    ) {
+        self.issuer = issuer
+        self.subject = subject
+        self.audience = audience
+        self.expiration = expiration
+        self.notBefore = notBefore
+        self.issuedAt = issuedAt
+        self.jwtID = jwtID
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case issuer = "iss"
+        case subject = "sub"
+        case audience = "aud"
+        case expiration = "exp"
+        case notBefore = "nbf"
+        case issuedAt = "iat"
+        case jwtID = "jti"
+    }
+
+    /// Reads the claims.
+    ///
+    /// - Parameter decoder: The decoder to read from; its date strategy does not matter.
+    /// - Throws: `DecodingError` if a claim has the wrong type, or `aud` is an empty array.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        func value<Value: Decodable>(_ key: CodingKeys, as type: Value.Type) throws -> Value? {
+            container.contains(key) ? try container.decode(type, forKey: key) : nil
+        }
+        issuer = try value(.issuer, as: String.self)
+        subject = try value(.subject, as: String.self)
+        audience = try value(.audience, as: AudienceClaim.self)?.members ?? []
+        expiration = try value(.expiration, as: Double.self).map(Date.init(timeIntervalSince1970:))
+        notBefore = try value(.notBefore, as: Double.self).map(Date.init(timeIntervalSince1970:))
+        issuedAt = try value(.issuedAt, as: Double.self).map(Date.init(timeIntervalSince1970:))
+        jwtID = try value(.jwtID, as: String.self)
+    }
+
+    /// Writes the claims that are there.
+    ///
+    /// - Parameter encoder: The encoder to write to; its date strategy does not matter.
+    /// - Throws: `EncodingError` if the encoder can't take a value.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(issuer, forKey: .issuer)
+        try container.encodeIfPresent(subject, forKey: .subject)
+        if !audience.isEmpty { try container.encode(AudienceClaim(members: audience), forKey: .audience) }
+        try container.encodeIfPresent(expiration.map(NumericDate.init), forKey: .expiration)
+        try container.encodeIfPresent(notBefore.map(NumericDate.init), forKey: .notBefore)
+        try container.encodeIfPresent(issuedAt.map(NumericDate.init), forKey: .issuedAt)
+        try container.encodeIfPresent(jwtID, forKey: .jwtID)
+    }
+}
+
+/// `aud`: one string or an array of them ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)).
+private struct AudienceClaim: Codable {
+    let members: [String]
+
+    init(members: [String]) {
+        self.members = members
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let member = try? container.decode(String.self) {
+            members = [member]
+        } else {
+            members = try container.decode([String].self)
+        }
+        guard !members.isEmpty else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "aud is an empty array")
+        }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if let only = members.first, members.count == 1 {
+            try container.encode(only)
+        } else {
+            try container.encode(members)
+        }
+    }
+}
+
+/// Seconds since 1970 ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)).
+private struct NumericDate: Encodable {
+    let date: Date
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        let seconds = date.timeIntervalSince1970
+        if let whole = Int64(exactly: seconds) {
+            try container.encode(whole)
+        } else {
+            try container.encode(seconds)
+        }
+    }
+}
