@@ -72,7 +72,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "TokenGeneration"],
+            dependencies: ["jwt", "quickstart", "TokenGeneration", "TestVectors"],
             swiftSettings: settings
         ),
     ],

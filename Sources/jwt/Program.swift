@@ -14,8 +14,8 @@ enum Program {
         summary: "Make, sign, check and read JSON Web Tokens",
         discussion: [
             """
-            Results go to standard output and everything else to standard error, so the commands work in pipes. Where a FILE is \
-            asked for, - means standard input.
+            Results go to standard output and everything else to standard error, so the commands work in pipes. Where \
+            a FILE is asked for, - means standard input.
             """
         ],
         options: [

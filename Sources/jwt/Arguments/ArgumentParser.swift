@@ -1,7 +1,8 @@
 /// Reads the arguments of one command.
 ///
-/// `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and joined flags (`-ab`) are understood; `--` ends the options;
-/// `-` alone is an ordinary argument. Names are never abbreviated, so that a new option cannot break a script. No message repeats a value.
+/// `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and joined flags (`-ab`) are understood; `--`
+/// ends the options; `-` alone is an ordinary argument. Names are never abbreviated, so that a new option cannot
+/// break a script. No message repeats a value.
 struct ArgumentParser {
     let path: [String]
     let definition: CommandDefinition
@@ -22,10 +23,8 @@ struct ArgumentParser {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             if argument == "--" {
-                for operand in rest { try add(operand: operand, to: &result) }
-                break
-            }
-            if argument.hasPrefix("--") {
+                while let operand = rest.popFirst() { try add(operand: operand, to: &result) }
+            } else if argument.hasPrefix("--") {
                 try parseLong(argument.dropFirst(2), &rest, into: &result)
             } else if argument.hasPrefix("-"), argument != "-" {
                 try parseShort(argument.dropFirst(), &rest, into: &result)
@@ -53,7 +52,8 @@ struct ArgumentParser {
             if attached != nil { throw error("\(option.spelling) takes no value") }
             try add("", to: option, of: &result)
         } else {
-            try add(attached ?? nextValue(of: option, &rest), to: option, of: &result)
+            let text = if let attached { attached } else { try nextValue(of: option, &rest) }
+            try add(text, to: option, of: &result)
         }
     }
 
@@ -72,12 +72,14 @@ struct ArgumentParser {
                 continue
             }
             let attached = letters.first == "=" ? letters.dropFirst() : letters
-            try add(letters.isEmpty ? nextValue(of: option, &rest) : String(attached), to: option, of: &result)
+            try add(letters.isEmpty ? try nextValue(of: option, &rest) : String(attached), to: option, of: &result)
             return
         }
     }
 
-    /// The next argument as a value. One that is an option of the command is far more likely a forgotten value, so it is refused;
+    /// The next argument as a value.
+    ///
+    /// One that is an option of the command is far more likely a forgotten value, so it is refused;
     /// `--name=value` gives such a text all the same.
     private func nextValue(
         of option: OptionDefinition,
@@ -87,7 +89,7 @@ struct ArgumentParser {
             throw error("\(option.spelling) needs a value: \(option.synopsis)")
         }
         let name = next.prefix { $0 != "=" }
-        if let other = definition.allOptions.first(where: { $0.spelling == name || $0.shortSpelling == name }) {
+        if let other = definition.allOptions.first(where: { [$0.spelling, $0.shortSpelling].contains(String(name)) }) {
             throw error("\(option.spelling) needs a value, but \(other.spelling) follows")
         }
         rest.removeFirst()

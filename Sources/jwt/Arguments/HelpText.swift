@@ -63,7 +63,11 @@ struct HelpText {
         return "“\(path.joined(separator: " ")) COMMAND --help” explains a command."
     }
 
-    private static func section(_ heading: String, _ rows: [(term: String, text: String)], column: Int = column) -> String {
+    private static func section(
+        _ heading: String,
+        _ rows: [(term: String, text: String)],
+        column: Int = column
+    ) -> String {
         guard !rows.isEmpty else { return "" }
         let lines = rows.map { row in
             let term = "  " + row.term

@@ -7,14 +7,18 @@ struct DecodeCommand {
         summary: "Show what is in a token, UNVERIFIED",
         discussion: [
             """
-            Prints the header and the claims as JSON, whatever the algorithm and whether expired or not, and on standard error the times \
-            as dates. Nothing is checked: anyone can have written the token. Use jwt verify before you rely on it.
+            Prints the header and the claims as JSON, whatever the algorithm and whether expired or not, and on \
+            standard error the times as dates. Nothing is checked: anyone can have written the token. Use jwt verify \
+            before you rely on it.
             """
         ],
         operands: [TokenInput.operand],
         examples: [
             .init(purpose: "See what a token says", line: "jwt decode < token"),
-            .init(purpose: "Which key is it said to be signed with?", line: "jwt decode < token 2>/dev/null | jq -r .header.kid"),
+            .init(
+                purpose: "Which key is it said to be signed with?",
+                line: "jwt decode < token 2>/dev/null | jq -r .header.kid"
+            ),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "The contents are printed; that says nothing about the token being good"),
@@ -35,7 +39,7 @@ struct DecodeCommand {
         let text = try token.read()
         let token: UnverifiedToken
         do throws(TokenError) {
-            token = try UnverifiedToken(text)
+            token = try UnverifiedToken(text, maximumSize: TokenInput.sizeLimit)
         } catch {
             throw CommandFailure(.rejected, error.message, cause: error)
         }

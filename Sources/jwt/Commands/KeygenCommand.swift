@@ -38,8 +38,8 @@ struct KeygenCommand {
         summary: "Make a private key",
         discussion: [
             """
-            Prints the private key, or writes it to a new file. A file that exists is left alone unless --force is given, and no file \
-            is ever half-written.
+            Prints the private key, or writes it to a new file. A file that exists is left alone unless --force is \
+            given, and no file is ever half-written.
             """
         ],
         options: [
@@ -50,7 +50,10 @@ struct KeygenCommand {
                 purpose: "A private key, and the public key to give away",
                 line: "jwt keygen --alg ES256 --out key.pem --public-out public.pem"
             ),
-            .init(purpose: "The private key as a JSON Web Key", line: "jwt keygen --alg ES256 --format jwk --out key.jwk"),
+            .init(
+                purpose: "The private key as a JSON Web Key",
+                line: "jwt keygen --alg ES256 --format jwk --out key.jwk"
+            ),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "The key is made"),

@@ -3,23 +3,30 @@ import TokenGeneration
 
 /// `jwt sign`: makes a token.
 struct SignCommand {
+    private static let keySection = "Key and header"
     private static let claimSection = "Claims"
 
     private static let key = Option<InputFile>(
         "key",
         short: "k",
         value: "FILE",
-        "The private key, PEM or JWK; without it, a key is made for this token alone and its public JWK is printed on standard error"
+        section: keySection,
+        """
+        The private key, PEM or JWK; without it a key is made for this token alone, and its public JWK is printed on \
+        standard error
+        """
     )
     private static let keyID = Option<String>(
         "kid",
         value: "ID",
+        section: keySection,
         "The key ID for the header; auto is the key's RFC 7638 thumbprint (default: the kid of a JWK)"
     )
     private static let header = Option<Assignment>(
         "header",
         value: "NAME=VALUE",
         isRepeatable: true,
+        section: keySection,
         "A header parameter, such as typ=at+jwt; VALUE is read as for --claim"
     )
     private static let claim = Option<Assignment>(
@@ -49,7 +56,7 @@ struct SignCommand {
         "expires-in",
         value: "DURATION",
         section: claimSection,
-        "Let the token expire after this time from now: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat if it is not given"
+        "The token expires this long from now: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat unless it is given"
     )
     private static let noIssuedAt = Flag("no-iat", section: claimSection, "Do not let --expires-in set iat")
 
@@ -58,8 +65,8 @@ struct SignCommand {
         summary: "Make a signed token",
         discussion: [
             """
-            Prints the token alone. Claims come from a file, from options, or both; a claim given twice is an error. A token without an \
-            expiration time is refused by most receivers, so give --expires-in or the claim exp.
+            Prints the token alone. Claims come from a file, from options, or both; a claim given twice is an error. A \
+            token without an expiration time is refused by most receivers, so give --expires-in or the claim exp.
             """
         ],
         options: [
@@ -75,7 +82,10 @@ struct SignCommand {
                 purpose: "Claims from a file and from options",
                 line: "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'"
             ),
-            .init(purpose: "A private key that never touches the disk", line: "pass show key | jwt sign --key - --expires-in 1h"),
+            .init(
+                purpose: "A private key that never touches the disk",
+                line: "pass show key | jwt sign --key - --expires-in 1h"
+            ),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "The token is printed"),
@@ -152,10 +162,9 @@ struct SignCommand {
             throw arguments.usageError("--no-iat changes what --expires-in does, which is not given")
         }
         let now = Int(Date().timeIntervalSince1970)  // reason: the clock of a running system is near the present
-        try add("exp", .number(JSONNumber(now + expiresIn.seconds)), from: Self.expiresIn.definition.spelling, to: &claims)
-        if setsIssuedAt, !claims.contains("iat") {
-            try add("iat", .number(JSONNumber(now)), from: Self.expiresIn.definition.spelling, to: &claims)
-        }
+        let origin = Self.expiresIn.definition.spelling
+        try add("exp", .number(JSONNumber(now + expiresIn.seconds)), from: origin, to: &claims)
+        if setsIssuedAt, !claims.contains("iat") { try add("iat", .number(JSONNumber(now)), from: origin, to: &claims) }
     }
 
     private func service(_ input: InputFile?, _ console: Console) throws -> ES256SigningService {

@@ -10,6 +10,7 @@ struct VerifyCommand {
         short: "k",
         value: "FILE",
         isRequired: true,
+        section: "Key",
         "The key, PEM or JWK, or a JWK Set; of a private key the public half is used"
     )
     private static let issuer = Option<String>("iss", value: "TEXT", section: checkSection, "The issuer it must have")
@@ -49,17 +50,21 @@ struct VerifyCommand {
         summary: "Check a token and print its claims",
         discussion: [
             """
-            Checks the signature and the claims exp, nbf and iat, and what the options ask for. Prints the claims as JSON if the token \
-            passes, and otherwise one line on standard error. The key decides the algorithm, never the token.
+            Checks the signature and the claims exp, nbf and iat, and what the options ask for. Prints the claims as \
+            JSON if the token passes, and otherwise one line on standard error. The key decides the algorithm, never \
+            the token.
             """
         ],
         options: [
-            key.definition, issuer.definition, audience.definition, subject.definition, type.definition, leeway.definition,
-            time.definition, allowNoExpiration.definition,
+            key.definition, issuer.definition, audience.definition, subject.definition, type.definition,
+            leeway.definition, time.definition, allowNoExpiration.definition,
         ],
         operands: [TokenInput.operand],
         examples: [
-            .init(purpose: "Check a token, then use a claim", line: "jwt verify --key public.pem --aud api < token | jq -r .sub"),
+            .init(
+                purpose: "Check a token, then use a claim",
+                line: "jwt verify --key public.pem --aud api < token | jq -r .sub"
+            ),
             .init(
                 purpose: "Was it good at that time?",
                 line: "jwt verify --key public.pem --at 2026-01-31T12:00:00Z < token"
@@ -73,6 +78,9 @@ struct VerifyCommand {
         ],
         action: { try VerifyCommand($0).run(on: $1) }
     )
+
+    /// What was made by `jwt sign` of a large claims file shall pass, too.
+    private static let maximumTokenSize = TokenInput.sizeLimit
 
     private let key: InputFile
     private let token: TokenInput
@@ -100,7 +108,7 @@ struct VerifyCommand {
     }
 
     private static func policy(_ arguments: ParsedArguments) throws(UsageError) -> ValidationPolicy {
-        var policy = ValidationPolicy()
+        var policy = ValidationPolicy(maximumTokenSize: maximumTokenSize)
         policy.issuer = try arguments.value(of: issuer)
         policy.audience = try arguments.value(of: audience)
         policy.subject = try arguments.value(of: subject)
@@ -111,10 +119,25 @@ struct VerifyCommand {
         return policy
     }
 
-    /// What the user can do about a token without expiration time, if that is why it was rejected.
+    /// What helps the user to see why the token was rejected, where the reason alone does not.
     private static func advice(for error: TokenError, on token: String) -> String {
-        guard error.code == .missingClaim, let claims = try? UnverifiedToken(token).unverifiedClaims, claims["exp"] == nil
-        else { return "" }
-        return "; \(allowNoExpiration.definition.spelling) accepts such a token"
+        let claims = (try? UnverifiedToken(token, maximumSize: maximumTokenSize))?.unverifiedClaims
+        switch error.code {
+        case .missingClaim where claims?["exp"] == nil:
+            return "; \(allowNoExpiration.definition.spelling) accepts such a token"
+        case .expired:
+            return time("exp", in: claims)
+        case .notYetValid:
+            return time("nbf", in: claims)
+        case .issuedInFuture:
+            return time("iat", in: claims)
+        default:
+            return ""
+        }
+    }
+
+    private static func time(_ name: String, in claims: JSONObject?) -> String {
+        let time = claims?[name]?.number?.double.flatMap { Timestamp(secondsSince1970: $0) }
+        return time.map { " (\(name) is \($0.text))" } ?? ""
     }
 }

@@ -1,6 +1,8 @@
 import Glibc
 
-/// An open file, closed with its owner. Only this type and ``StagedFile`` call the system with pointers.
+/// An open file, closed with its owner.
+///
+/// Only this type and ``StagedFile`` call the system with pointers.
 struct FileDescriptor: ~Copyable {
     /// Why a call of the system failed.
     struct Failure: Error, Equatable {
@@ -43,8 +45,8 @@ struct FileDescriptor: ~Copyable {
 
     /// Makes sure that 0, 1 and 2 are taken.
     ///
-    /// A file opened while standard output is closed would get its number, and results would be written into it. What is opened here instead
-    /// fails when it is used, as a closed one does.
+    /// A file opened while standard output is closed would get its number, and results would be written into it. What
+    /// is opened here instead fails when it is used, as a closed one does.
     static func reserveStandardNumbers() {
         for (number, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
         where fcntl(number, F_GETFD) == -1 {

@@ -5,8 +5,11 @@ struct TokenInput: Equatable {
     /// The operand of the commands that take a token.
     static let operand = OperandDefinition(
         name: "TOKEN",
-        summary: "The token; - or nothing reads it from standard input, where other users of the machine cannot see it"
+        summary: "The token; - or nothing reads it from standard input, where other users cannot see it"
     )
+
+    /// More than any token has.
+    static let sizeLimit = InputFile.sizeLimit
 
     /// The token on the command line, `nil` to read standard input.
     let argument: String?
@@ -28,7 +31,7 @@ struct TokenInput: Equatable {
     ///
     /// - Throws: ``CommandFailure`` if standard input cannot be read or holds no text.
     func read() throws(CommandFailure) -> String {
-        let bytes = try argument.map { Array($0.utf8) } ?? InputFile.standardInput.read().bytes
+        let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput() }
         guard let first = bytes.firstIndex(where: { !Self.isSpace($0) }),
             let last = bytes.lastIndex(where: { !Self.isSpace($0) })
         else {
@@ -38,6 +41,16 @@ struct TokenInput: Equatable {
             throw CommandFailure(.rejected, "not a token: it is not text")
         }
         return token
+    }
+
+    private static func readStandardInput() throws(CommandFailure) -> [UInt8] {
+        do throws(FileDescriptor.Failure) {
+            let bytes = try FileDescriptor.standard(STDIN_FILENO).readAll(limit: sizeLimit)
+            if let bytes { return bytes }
+        } catch {
+            throw CommandFailure(.failed, "standard input: cannot be read: \(error.reason)", cause: error)
+        }
+        throw CommandFailure(.rejected, "not a token: larger than 1 MiB")
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {

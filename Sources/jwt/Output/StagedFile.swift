@@ -2,7 +2,8 @@ import Glibc
 
 /// A new file that appears under its name complete or not at all.
 ///
-/// The content is written under another name in the same folder; ``commit()`` gives it its name. If that never happens, nothing stays.
+/// The content is written under another name in the same folder; ``commit()`` gives it its name. If that never
+/// happens, nothing stays.
 struct StagedFile: ~Copyable {
     let path: String
     private let temporaryPath: String
@@ -67,8 +68,10 @@ struct StagedFile: ~Copyable {
         unsafe rename(temporaryPath, path) == 0 ? 0 : errno
     }
 
-    /// A second link never replaces anything, and the temporary name goes with the owner. Where the file system has no links, the name is
-    /// taken with an empty file first, which only this process may replace.
+    /// Gives the file its name if no file has it.
+    ///
+    /// A second link never replaces anything, and the temporary name goes with the owner. Where the file system has
+    /// no links, the name is taken with an empty file first, which only this process may replace.
     private func create() -> Int32 {
         if unsafe link(temporaryPath, path) == 0 { return 0 }
         guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }

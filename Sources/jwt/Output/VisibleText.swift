@@ -1,9 +1,11 @@
 /// Makes text from outside harmless to a terminal.
 ///
-/// JSON leaves some control characters unescaped: DEL and the C1 controls, among them one that starts terminal commands, and the
-/// characters that reverse the direction of the text around them.
+/// JSON leaves some control characters unescaped: DEL and the C1 controls, among them one that starts terminal
+/// commands, and the characters that reverse the direction of the text around them.
 enum VisibleText {
-    /// JSON with the same meaning, in which such characters are escaped. They can only stand in strings.
+    /// JSON with the same meaning, in which such characters are escaped.
+    ///
+    /// They can only stand in strings.
     static func json(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { isHidden($0) && $0 != "\n" }) else { return text }
         return text.unicodeScalars.reduce(into: "") { result, scalar in

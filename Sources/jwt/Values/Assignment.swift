@@ -1,6 +1,8 @@
 import TokenGeneration
 
-/// `NAME=VALUE` for a claim or a header parameter. The value is JSON where it can be read as JSON, and otherwise plain text.
+/// `NAME=VALUE` for a claim or a header parameter.
+///
+/// The value is JSON where it can be read as JSON, and otherwise plain text.
 struct Assignment: ArgumentValue {
     /// Never empty.
     let name: String
@@ -17,8 +19,8 @@ struct Assignment: ArgumentValue {
         } else if Self.isMeantAsJSON(text) {
             throw ValueError(
                 message: """
-                    \(name) has the brackets of JSON but is not valid JSON; if it is meant as text, give it as a JSON string: \
-                    '\(name)="…"'
+                    \(name) has the brackets of JSON but is not valid JSON; if it is meant as text, give it as a JSON \
+                    string: '\(name)="…"'
                     """
             )
         } else {
@@ -26,7 +28,9 @@ struct Assignment: ArgumentValue {
         }
     }
 
-    /// The value if the whole text is JSON. The strict parser takes objects only, so the text is made the one member of an object.
+    /// The value if the whole text is JSON.
+    ///
+    /// The strict parser takes objects only, so the text is made the one member of an object.
     private static func json(_ text: String) -> JSONValue? {
         guard let object = try? JSONObject(parsing: "{\"value\":\(text)}"), object.count == 1 else { return nil }
         return object["value"]

@@ -1,6 +1,7 @@
 import TokenGeneration
 
-/// The claims or the header parameters of a token as they are put together from files and options; none can be given twice.
+/// The claims or the header parameters of a token as they are put together from files and options; none can be given
+/// twice.
 struct MemberCollection {
     /// What a member is called in messages: "claim".
     let kind: String

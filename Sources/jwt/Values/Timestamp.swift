@@ -1,9 +1,10 @@
 import Foundation
 
-/// A moment as the user writes and reads it: seconds since 1970, or a date and time of
-/// [RFC 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) such as `2026-01-31T12:00:00Z`.
+/// A moment as the user writes and reads it: seconds since 1970, or a date and time of [RFC
+/// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) such as `2026-01-31T12:00:00Z`.
 ///
-/// Foundation's parser is not used because it takes February 30 and trailing text; years are those of the Gregorian calendar throughout.
+/// Foundation's parser is not used because it takes February 30 and trailing text; years are those of the Gregorian
+/// calendar throughout.
 struct Timestamp: ArgumentValue, Equatable {
     /// From the year 1 to the year 9999.
     let secondsSince1970: Double
@@ -63,7 +64,9 @@ struct Timestamp: ArgumentValue, Equatable {
         (value - (value % divisor + divisor) % divisor) / divisor
     }
 
-    /// The days since 1970-01-01. Years are counted from March, so that the leap day is the last of its year.
+    /// The days since 1970-01-01.
+    ///
+    /// Years are counted from March, so that the leap day is the last of its year.
     private static func day(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let marchYear = month > 2 ? year : year - 1
         let marchMonth = (month + 9) % 12

@@ -33,9 +33,12 @@ struct ArgumentParserTests {
         }
     }
 
-    @Test("a value follows its option, or is attached to it", arguments: [
-        ["--name", "x"], ["--name=x"], ["-n", "x"], ["-nx"], ["-n=x"],
-    ])
+    @Test(
+        "a value follows its option, or is attached to it",
+        arguments: [
+            ["--name", "x"], ["--name=x"], ["-n", "x"], ["-nx"], ["-n=x"],
+        ]
+    )
     func values(option: [String]) throws {
         let parser = ArgumentParser(path: ["jwt"], definition: Self.definition)
         let before = try parser.parse(option + ["first"])
@@ -58,7 +61,10 @@ struct ArgumentParserTests {
         #expect(try parse("--name", "-5", "a").value(of: Self.name) == "-5")
     }
 
-    @Test("an option that follows in place of a value is a forgotten value", arguments: ["--verbose", "-v", "--file=x"])
+    @Test(
+        "an option that follows in place of a value is a forgotten value",
+        arguments: ["--verbose", "-v", "--file=x"]
+    )
     func forgottenValues(next: String) {
         let name = next == "--file=x" ? "--file" : "--verbose"
         #expect(message("--name", next, "a") == "--name needs a value, but \(name) follows")

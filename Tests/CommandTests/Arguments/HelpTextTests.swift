@@ -75,7 +75,10 @@ struct HelpTextTests {
         )
     }
 
-    @Test("no line of any command's help is longer than a terminal is wide", arguments: Program.definition.subcommands.map(\.name))
+    @Test(
+        "no line of any command's help is longer than a terminal is wide",
+        arguments: Program.definition.subcommands.map(\.name)
+    )
     func width(name: String) throws {
         let command = try #require(Program.definition.subcommands.first { $0.name == name })
         let lines = HelpText(path: ["jwt", name], command: command).text.split(separator: "\n")

@@ -22,7 +22,8 @@ struct InvocationTests {
             switch try Invocation(arguments, root: Self.root) {
             case .help(let command, let path): return "help on \(command.name): \(path.joined(separator: " "))"
             case .version: return "version"
-            case .missingCommand(let command, let path): return "missing in \(command.name): \(path.joined(separator: " "))"
+            case .missingCommand(let command, let path):
+                return "missing in \(command.name): \(path.joined(separator: " "))"
             case .run(_, let arguments): return "run \(arguments.path.joined(separator: " "))"
             }
         } catch {
@@ -66,11 +67,15 @@ struct InvocationTests {
     func unknownCommands() {
         #expect(resolve("laef") == "jwt: unknown command laef, did you mean leaf? (see jwt --help)")
         #expect(resolve("zzz") == "jwt: unknown command zzz; commands: branch, leaf (see jwt --help)")
-        #expect(resolve("branch", "laef") == "jwt branch: unknown command laef, did you mean leaf? (see jwt branch --help)")
+        #expect(
+            resolve("branch", "laef") == "jwt branch: unknown command laef, did you mean leaf? (see jwt branch --help)"
+        )
         #expect(resolve("help", "laef") == "jwt: unknown command laef, did you mean leaf? (see jwt --help)")
         #expect(resolve("--zzz") == "jwt: unknown option --zzz; commands: branch, leaf (see jwt --help)")
         let secret = String(repeating: "eyJ", count: 30)
         #expect(resolve(secret) == "jwt: the first argument is not a command; commands: branch, leaf (see jwt --help)")
-        #expect(resolve("--key=x") == "jwt: the first argument is not an option; commands: branch, leaf (see jwt --help)")
+        #expect(
+            resolve("--key=x") == "jwt: the first argument is not an option; commands: branch, leaf (see jwt --help)"
+        )
     }
 }

@@ -4,9 +4,13 @@ import Testing
 
 @Suite("Suggestion")
 struct SuggestionTests {
-    @Test("the nearest name is found", arguments: [
-        ("verfiy", "verify"), ("sgin", "sign"), ("VERIFY", "verify"), ("dec", "decode"), ("keygne", "keygen"), ("deocde", "decode"),
-    ])
+    @Test(
+        "the nearest name is found",
+        arguments: [
+            ("verfiy", "verify"), ("sgin", "sign"), ("VERIFY", "verify"), ("dec", "decode"), ("keygne", "keygen"),
+            ("deocde", "decode"),
+        ]
+    )
     func nearest(typed: String, meant: String) {
         #expect(Suggestion.nearest(to: typed, in: ["keygen", "sign", "verify", "decode"]) == meant)
     }
@@ -16,10 +20,14 @@ struct SuggestionTests {
         #expect(Suggestion.nearest(to: typed, in: ["keygen", "sign", "verify", "decode"]) == nil)
     }
 
-    @Test("the distance counts insertions, removals, replacements and swaps", arguments: [
-        ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "abd", 1), ("abc", "acb", 1), ("ab", "ba", 1),
-        ("kitten", "sitting", 3),
-    ])
+    @Test(
+        "the distance counts insertions, removals, replacements and swaps",
+        arguments: [
+            ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "abd", 1), ("abc", "acb", 1),
+            ("ab", "ba", 1),
+            ("kitten", "sitting", 3),
+        ]
+    )
     func distance(first: String, second: String, expected: Int) {
         #expect(Suggestion.distance(Array(first), Array(second)) == expected)
     }
