@@ -77,7 +77,21 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "TokenGeneration"],
+            dependencies: ["jwt", "quickstart", "TokenGeneration", "TestVectors"],
+            swiftSettings: settings
+        ),
+        // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            packageAccess: false,
+            swiftSettings: settings
+        ),
+        // Against other implementations; skipped unless Tests/Interop/run started them.
+        .testTarget(
+            name: "InteropTests",
+            dependencies: ["jwt", "Networking", "TokenGeneration"],
+            packageAccess: false,
             swiftSettings: settings
         ),
     ],

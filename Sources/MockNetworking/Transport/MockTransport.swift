@@ -110,8 +110,9 @@ public final class MockTransport: HTTPTransport {
         try request.validate()
         if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
         try checkDeadline(request, limits)
+        let record = RecordedRequest(request, limits: limits, arrival: time.now())
         let step = recorded.update { requests in
-            requests.append(RecordedRequest(request, limits: limits, arrival: time.now()))
+            requests.append(record)
             // Taken under the same lock, so that the n-th request gets the n-th step.
             return script.next()
         }

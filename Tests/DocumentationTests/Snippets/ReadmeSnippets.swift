@@ -1,0 +1,1 @@
+// The samples of README.md. `SnippetTests` compares them.
