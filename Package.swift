@@ -27,13 +27,18 @@ let package = Package(
         // The ladder: nothing depends on a target below it in this list.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         .target(name: "CCurl"),
+        .systemLibrary(name: "CSocket"),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
         .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto"], swiftSettings: settings),
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "CCurl"], swiftSettings: settings),
-        .target(name: "OAuth2", dependencies: ["Networking", "TokenGeneration"], swiftSettings: settings),
+        .target(
+            name: "OAuth2",
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto"],
+            swiftSettings: settings
+        ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "CSocket"],
             swiftSettings: settings
         ),
         .executableTarget(name: "jwt", dependencies: ["TokenGeneration", "OAuth2"], swiftSettings: settings),
@@ -72,7 +77,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "TokenGeneration"],
+            dependencies: ["jwt", "quickstart", "TokenGeneration", "TestVectors"],
             swiftSettings: settings
         ),
         // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.

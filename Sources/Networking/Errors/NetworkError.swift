@@ -6,13 +6,17 @@ public import Foundation
 ///
 /// The message says what failed and what to do; it never has a header's value, a token or a body in it. Two errors are
 /// equal if their codes are.
-public struct NetworkError: Error, Sendable {
+public struct NetworkError: ErrorWithCode, Sendable {
     /// What kind of failure it is.
     public let code: Code
     /// What failed, and what to do about it.
     public let message: String
     /// The error that caused this one, if another layer reported it.
     public let cause: (any Error)?
+    /// The last component of the request's path, where the client knows it.
+    public internal(set) var endpoint: String?
+    /// How the operation came to its end: earlier failures, and why there was no further attempt.
+    public internal(set) var retry: Retry.Outcome?
 
     /// Makes an error.
     ///
@@ -40,6 +44,27 @@ extension NetworkError {
 
         private init(_ wrapped: Wrapped) {
             self.wrapped = wrapped
+        }
+
+        /// The number that ``NetworkError/errorCode`` has: Foundation's for the same failure where there is one.
+        var number: Int {
+            switch wrapped {
+            case .invalidRequest: -1000
+            case .requestNotMade: -1012
+            case .cancelled: -999
+            case .timedOut: -1001
+            case .cannotResolveHost: -1003
+            case .cannotConnect: -1004
+            case .connectionLost: -1005
+            case .tls: -1200
+            case .invalidResponse: -1011
+            case .bodyTooLarge: -1103
+            case .authenticationProviderNotPresent: -1013
+            case .unableToDecodeServiceTokenResponse: -1016
+            case .transportUnavailable: -1
+            case .closed: -998
+            case .unknown: -1
+            }
         }
 
         /// A bounded name, fit for a metric's label.
@@ -78,6 +103,11 @@ extension NetworkError {
     }
 }
 
+extension NetworkError {
+    /// The failure as a number: Foundation's for the same failure where there is one, such as -1001 for a timeout.
+    public var errorCode: Int { code.number }
+}
+
 extension NetworkError: Equatable {
     /// Whether two errors have the same code; messages and causes don't count.
     ///
@@ -91,7 +121,10 @@ extension NetworkError: Equatable {
 extension NetworkError: CustomStringConvertible, LocalizedError {
     /// The code, the message and the cause, for a person to read.
     public var description: String {
-        cause.map { "\(code): \(message) (\($0))" } ?? "\(code): \(message)"
+        var text = "\(code): \(message)"
+        if let cause { text += " (\(cause))" }
+        if let reason = retry?.reason { text += "; \(reason)" }
+        return text
     }
 
     /// The same text for APIs that ask Foundation.

@@ -1,0 +1,69 @@
+public import Networking
+import OAuth2
+public import TokenGeneration
+
+extension MockAuthorizationServer {
+    /// How a server issues tokens.
+    public struct Configuration: Sendable {
+        /// How long an access token lives; five minutes by default.
+        public var tokenLifetime: Duration
+        /// Whether each use of a refresh token replaces it, and the use of a replaced one revokes all that came of it.
+        public var rotatesRefreshTokens: Bool
+        /// Where time comes from.
+        public var time: TimeSource
+
+        /// Makes a configuration.
+        ///
+        /// - Parameters:
+        ///   - tokenLifetime: How long an access token lives.
+        ///   - rotatesRefreshTokens: Whether each use of a refresh token replaces it.
+        ///   - time: Where time comes from.
+        public init(
+            tokenLifetime: Duration = .seconds(300),
+            rotatesRefreshTokens: Bool = true,
+            time: TimeSource = .system
+        ) {
+            self.tokenLifetime = tokenLifetime
+            self.rotatesRefreshTokens = rotatesRefreshTokens
+            self.time = time
+        }
+    }
+
+    /// A client that the server knows.
+    public struct Client: Sendable {
+        enum Credential: Sendable {
+            case secret(Secret)
+            case key(VerificationKey)
+        }
+
+        /// The client's identifier.
+        public let id: String
+        /// The scopes that the client may ask for; `nil` for any.
+        public let scopes: Set<String>?
+        let credential: Credential
+
+        /// Makes a client that authenticates with a secret: `client_secret_basic`.
+        ///
+        /// - Parameters:
+        ///   - id: The client's identifier.
+        ///   - secret: The client's secret.
+        ///   - scopes: The scopes that the client may ask for; `nil` for any.
+        public init(id: String, secret: String, scopes: Set<String>? = nil) {
+            self.id = id
+            self.scopes = scopes
+            credential = .secret(Secret(secret))
+        }
+
+        /// Makes a client that authenticates with signed assertions: `private_key_jwt`.
+        ///
+        /// - Parameters:
+        ///   - id: The client's identifier.
+        ///   - key: The public half of the client's key.
+        ///   - scopes: The scopes that the client may ask for; `nil` for any.
+        public init(id: String, key: VerificationKey, scopes: Set<String>? = nil) {
+            self.id = id
+            self.scopes = scopes
+            credential = .key(key)
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import Networking
+import Synchronization
+import TokenGeneration
+
+/// What a token entitles to.
+struct Authorization: Sendable {
+    let clientID: String
+    let subject: String
+    let scope: String
+    /// The chain of refresh tokens it comes of; `nil` if of none.
+    var family: Int?
+}
+
+/// The tokens that a server has issued.
+final class TokenLedger: Sendable {
+    private struct Issued {
+        let authorization: Authorization
+        let expiry: ContinuousClock.Instant
+    }
+
+    private struct Refresh {
+        let authorization: Authorization
+        var isUsed = false
+    }
+
+    private struct State {
+        var accessTokens: [String: Issued] = [:]
+        var refreshTokens: [String: Refresh] = [:]
+        var familyCount = 0
+        var issuedCount = 0
+    }
+
+    private let state = Mutex(State())
+    private let issuer: String
+    private let signingService: any SigningService
+    private let configuration: MockAuthorizationServer.Configuration
+
+    init(
+        issuer: String,
+        signingService: any SigningService,
+        configuration: MockAuthorizationServer.Configuration
+    ) {
+        self.issuer = issuer
+        self.signingService = signingService
+        self.configuration = configuration
+    }
+
+    var issuedCount: Int { state.withLock { $0.issuedCount } }
+
+    // MARK: Access tokens
+
+    /// Issues a token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068).
+    func issueAccessToken(_ authorization: Authorization) -> (token: String, lifetime: Duration)? {
+        let lifetime = configuration.tokenLifetime
+        let issued = Int(configuration.time.date().timeIntervalSince1970)
+        var claims: JSONObject = [
+            "iss": .string(issuer),
+            "sub": .string(authorization.subject),
+            "client_id": .string(authorization.clientID),
+            "aud": .string(issuer),
+            "iat": .number(JSONNumber(issued)),
+            "exp": .number(JSONNumber(issued + Int(lifetime.components.seconds))),
+            "jti": .string(UUID().uuidString),
+        ]
+        if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }
+        let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signingService)
+        guard let token = try? generator.token else { return nil }
+        let expiry = configuration.time.now() + lifetime
+        state.withLock { state in
+            state.issuedCount += 1
+            state.accessTokens[token] = Issued(authorization: authorization, expiry: expiry)
+        }
+        return (token, lifetime)
+    }
+
+    func authorization(for accessToken: String) -> Authorization? {
+        let now = configuration.time.now()
+        return state.withLock { state in
+            guard let issued = state.accessTokens[accessToken], now < issued.expiry else { return nil }
+            return issued.authorization
+        }
+    }
+
+    func isActive(_ accessToken: String) -> Bool {
+        authorization(for: accessToken) != nil
+    }
+
+    func revokeAccessTokens() {
+        state.withLock { $0.accessTokens = [:] }
+    }
+
+    // MARK: Refresh tokens
+
+    func issueRefreshToken(_ authorization: Authorization) -> String {
+        state.withLock { state in
+            state.familyCount += 1
+            var authorization = authorization
+            authorization.family = state.familyCount
+            return Self.addRefreshToken(authorization, to: &state)
+        }
+    }
+
+    /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    ///
+    /// The use of one that was replaced means that somebody else has it: everything that came of it is revoked
+    /// ([RFC 9700 §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
+    ///
+    /// - Returns: What it entitles to, and the token that replaces it.
+    func useRefreshToken(
+        _ token: String,
+        clientID: String
+    ) throws(TokenEndpointError) -> (authorization: Authorization, successor: String?) {
+        let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
+            guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
+                return .failure(Self.invalidGrant("the refresh token is not known"))
+            }
+            guard !refresh.isUsed else {
+                Self.revokeFamily(refresh.authorization.family, in: &state)
+                return .failure(Self.invalidGrant("the refresh token was used before; all that came of it is revoked"))
+            }
+            guard configuration.rotatesRefreshTokens else { return .success((refresh.authorization, nil)) }
+            state.refreshTokens[token]?.isUsed = true
+            let successor = Self.addRefreshToken(refresh.authorization, to: &state)
+            return .success((refresh.authorization, successor))
+        }
+        return try result.get()
+    }
+
+    func revokeRefreshTokens() {
+        state.withLock { state in
+            state.refreshTokens = [:]
+            state.accessTokens = state.accessTokens.filter { $0.value.authorization.family == nil }
+        }
+    }
+
+    /// Revokes one token, of either kind, if it is the client's.
+    func revoke(_ token: String, clientID: String) {
+        state.withLock { state in
+            if state.accessTokens[token]?.authorization.clientID == clientID { state.accessTokens[token] = nil }
+            if let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID {
+                Self.revokeFamily(refresh.authorization.family, in: &state)
+            }
+        }
+    }
+
+    private static func addRefreshToken(_ authorization: Authorization, to state: inout State) -> String {
+        let token = UUID().uuidString
+        state.refreshTokens[token] = Refresh(authorization: authorization)
+        return token
+    }
+
+    private static func revokeFamily(_ family: Int?, in state: inout State) {
+        state.refreshTokens = state.refreshTokens.filter { $0.value.authorization.family != family }
+        state.accessTokens = state.accessTokens.filter { $0.value.authorization.family != family }
+    }
+
+    private static func invalidGrant(_ description: String) -> TokenEndpointError {
+        TokenEndpointError(code: "invalid_grant", description: description)
+    }
+}
+
+/// Responses that take the place of the next ones.
+final class TroubleQueue: Sendable {
+    private let responses = Mutex<[LoopbackResponse]>([])
+
+    func append(_ more: [LoopbackResponse]) {
+        responses.withLock { $0 += more }
+    }
+
+    func next() -> LoopbackResponse? {
+        responses.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+
+/// One accepted connection: what was read and not yet understood, what is to be written, and whose turn it is.
+///
+/// It belongs to the event loop's thread.
+final class Connection {
+    /// What the event loop has to do for it.
+    enum Demand {
+        case nothing
+        /// More can be read than its fair share.
+        case turnLater
+        case answer(RequestParser.Message)
+        case report(RequestFault)
+        /// The client waits for permission to send a body, and doesn't get it.
+        case refuse(Int)
+        /// The sending side is shut; the peer has some time to end its own.
+        case linger
+        case remove
+    }
+
+    private enum State {
+        case reading
+        case answering(UInt64)
+        case ending(ResponseEnding)
+        case silent
+        case lingering
+    }
+
+    let number: Int
+    private let socket: Socket
+    private let continuePolicy: LoopbackServer.ContinuePolicy
+    private var parser: RequestParser
+    private var input: ArraySlice<UInt8> = []
+    private var output: ArraySlice<Data> = []
+    private var flushWaiters: [CheckedContinuation<Void, any Error>] = []
+    private var state = State.reading
+    private(set) var hasHungUp = false
+    /// Whether the server counts it among the open ones.
+    var isCountedOpen = true
+    private var isBroken = false
+
+    init(number: Int, socket: consuming Socket, configuration: LoopbackServer.Configuration) {
+        self.number = number
+        self.socket = socket
+        continuePolicy = configuration.continuePolicy
+        parser = RequestParser(limits: configuration.parserLimits)
+    }
+
+    deinit {
+        for waiter in flushWaiters { waiter.resume(throwing: MockError.connectionEnded) }
+    }
+
+    /// The descriptor's number, for the poller.
+    var descriptorNumber: Int32 { socket.number }
+
+    /// Notes what the poller saw.
+    func note(_ event: Poller.Event) {
+        hasHungUp = hasHungUp || event.isHangup
+        isBroken = isBroken || event.isBroken
+    }
+
+    /// Begins to answer the request that was demanded.
+    func beginAnswer(_ id: ExchangeID) {
+        state = .answering(id.number)
+    }
+
+    /// Whether an exchange is still the one that is answered.
+    func isAnswering(_ id: ExchangeID) -> Bool {
+        if case .answering(let number) = state { number == id.number } else { false }
+    }
+
+    /// Queues bytes of an answer; the waiter resumes when the kernel has them.
+    func enqueue(_ bytes: Data, ending: ResponseEnding?, _ waiter: CheckedContinuation<Void, any Error>? = nil) {
+        if !bytes.isEmpty { output.append(bytes) }
+        if let waiter { flushWaiters.append(waiter) }
+        if let ending { state = .ending(ending) }
+    }
+
+    /// Does all that can be done now without waiting.
+    ///
+    /// - Parameter scratch: Where bytes are read to.
+    /// - Returns: What the event loop has to do next.
+    func serve(scratch: inout [UInt8]) -> Demand {
+        guard flush() else { return .remove }
+        var turns = 16
+        while true {
+            switch state {
+            case .answering:
+                return isBroken ? .remove : .nothing
+            case .silent:
+                return hasHungUp ? .remove : .nothing
+            case .ending(let ending):
+                guard output.isEmpty else { return .nothing }
+                if let demand = end(ending) { return demand }
+            case .lingering:
+                switch socket.receive(into: &scratch) {
+                case .transferred: break
+                case .wouldBlock: return .nothing
+                case .ended, .failed: return .remove
+                }
+                turns -= 1
+                if turns == 0 { return .turnLater }
+            case .reading:
+                if let demand = understand() { return demand }
+                switch socket.receive(into: &scratch) {
+                case .transferred(let count): input.append(contentsOf: scratch[..<count])
+                case .wouldBlock: return .nothing
+                case .ended, .failed: return .remove
+                }
+                turns -= 1
+                if turns == 0 { return .turnLater }
+            }
+        }
+    }
+
+    /// Writes what the kernel takes.
+    ///
+    /// - Returns: Whether the connection still works.
+    private func flush() -> Bool {
+        while let bytes = output.first {
+            switch socket.send(bytes) {
+            case .transferred(let count) where count == bytes.count: output.removeFirst()
+            case .transferred(let count): output[output.startIndex] = bytes.dropFirst(count)
+            case .wouldBlock: return true
+            case .ended, .failed: return false
+            }
+        }
+        output = []
+        for waiter in flushWaiters { waiter.resume() }
+        flushWaiters = []
+        return true
+    }
+
+    private func end(_ ending: ResponseEnding) -> Demand? {
+        switch ending {
+        case .keepAlive:
+            state = .reading
+            return nil
+        case .silence:
+            state = .silent
+            return nil
+        case .reset:
+            socket.resetWhenClosed()
+            return .remove
+        case .close:
+            // Closing with unread input would reset the connection, and the peer could lose the response.
+            socket.finishSending()
+            state = .lingering
+            return .linger
+        }
+    }
+
+    /// Reads requests from the input that is there.
+    private func understand() -> Demand? {
+        do {
+            while !input.isEmpty {
+                switch try parser.consume(&input) {
+                case .needsInput:
+                    input = []
+                case .message(let message):
+                    return .answer(message)
+                case .expectsContinue:
+                    switch continuePolicy.wrapped {
+                    case .answer: enqueue(Data("HTTP/1.1 100 Continue\r\n\r\n".utf8), ending: nil)
+                    case .ignore: break
+                    case .refuse(let status): return .refuse(status)
+                    }
+                    guard flush() else { return .remove }
+                }
+            }
+            return nil
+        } catch {
+            return .report(error)
+        }
+    }
+}

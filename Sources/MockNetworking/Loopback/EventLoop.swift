@@ -1,0 +1,210 @@
+import Foundation
+import Glibc
+import Networking
+
+/// Serves all connections of a server on one thread, without ever blocking on one of them.
+///
+/// No closure of a user runs on it: each request is answered by a task, which posts what is to be written.
+/// Everything here belongs to the loop's thread; only the mailbox and the state are shared.
+final class EventLoop {
+    private enum Token {
+        static let listener: UInt64 = 0
+        static let mailbox: UInt64 = 1
+        static func connection(_ number: Int) -> UInt64 { UInt64(number) + 2 }
+    }
+
+    /// How long a connection that was ended here may take to end on the other side.
+    private static let lingering = Duration.seconds(1)
+    /// How long no connection is accepted after the process ran out of descriptors.
+    private static let acceptPause = Duration.milliseconds(10)
+
+    private let listener: Socket
+    private var poller: Poller
+    private let mailbox: Mailbox
+    private let state: Watched<ServerState>
+    private let configuration: LoopbackServer.Configuration
+
+    private var connections: [Int: Connection] = [:]
+    private var tasks: [ExchangeID: Task<Void, Never>] = [:]
+    private var nextExchange: UInt64 = 0
+    private var lingerers: ArraySlice<(deadline: ContinuousClock.Instant, connection: Int)> = []
+    private var acceptsAgain: ContinuousClock.Instant?
+    private var unfinished: Set<Int> = []
+    private var scratch = [UInt8](repeating: 0, count: 64 << 10)
+    private var isStopped = false
+
+    init(
+        listener: consuming Socket,
+        mailbox: Mailbox,
+        state: Watched<ServerState>,
+        configuration: LoopbackServer.Configuration
+    ) throws(SystemFailure) {
+        let poller = try Poller()
+        try poller.watch(listener.number, token: Token.listener)
+        try poller.watch(mailbox.wakeupNumber, token: Token.mailbox)
+        self.poller = poller
+        self.listener = listener
+        self.mailbox = mailbox
+        self.state = state
+        self.configuration = configuration
+    }
+
+    /// Serves until a command stops it, then ends everything.
+    func run() {
+        while !isStopped {
+            for event in poller.wait(milliseconds: timeout()) {
+                switch event.token {
+                case Token.listener: acceptConnections()
+                case Token.mailbox: obeyCommands()
+                default:
+                    guard let connection = connections[Int(event.token - 2)] else { continue }
+                    connection.note(event)
+                    if connection.hasHungUp { countAsEnded(connection) }
+                    serve(connection)
+                }
+            }
+            let turns = unfinished
+            unfinished = []
+            for number in turns {
+                if let connection = connections[number] { serve(connection) }
+            }
+            endLingering()
+        }
+        for task in tasks.values { task.cancel() }
+        for connection in Array(connections.values) { remove(connection) }
+        for case .send(_, _, _, let waiter?) in mailbox.close() {
+            waiter.resume(throwing: MockError.connectionEnded)
+        }
+    }
+
+    private func acceptConnections() {
+        // The rest is reported again at once; existing connections get their turn in between.
+        for _ in 0..<64 {
+            do {
+                guard let socket = try listener.accept() else { return }
+                let number = state.update { state in
+                    state.acceptedConnections += 1
+                    state.openConnections += 1
+                    return state.acceptedConnections
+                }
+                let connection = Connection(number: number, socket: socket, configuration: configuration)
+                do {
+                    try poller.watchChanges(connection.descriptorNumber, token: Token.connection(number))
+                    connections[number] = connection
+                } catch {
+                    remove(connection)
+                }
+            } catch {
+                // Out of descriptors or memory. Clients wait in the kernel's queue until some are free.
+                poller.forget(listener.number)
+                acceptsAgain = .now + Self.acceptPause
+                return
+            }
+        }
+    }
+
+    private func obeyCommands() {
+        for command in mailbox.take() {
+            switch command {
+            case .stop: isStopped = true
+            case .ended(let id): tasks[id] = nil
+            case .send(let id, let bytes, let ending, let waiter):
+                guard let connection = connections[id.connection], connection.isAnswering(id) else {
+                    waiter?.resume(throwing: MockError.connectionEnded)
+                    continue
+                }
+                connection.enqueue(bytes, ending: ending, waiter)
+                serve(connection)
+            }
+        }
+    }
+
+    private func serve(_ connection: Connection) {
+        while true {
+            switch connection.serve(scratch: &scratch) {
+            case .nothing:
+                return
+            case .turnLater:
+                unfinished.insert(connection.number)
+                return
+            case .remove:
+                remove(connection)
+                return
+            case .linger:
+                countAsEnded(connection)
+                lingerers.append((.now + Self.lingering, connection.number))
+            case .answer(let message):
+                answer(message, on: connection)
+            case .refuse(let status):
+                connection.enqueue(ResponseHead.farewell(status), ending: .close)
+            case .report(let fault):
+                let rejection = LoopbackServer.Rejection(
+                    connection: connection.number,
+                    status: fault.status,
+                    reason: fault.reason
+                )
+                state.update { $0.rejections.append(rejection) }
+                connection.enqueue(ResponseHead.farewell(fault.status, fault.reason), ending: .close)
+            }
+        }
+    }
+
+    private func answer(_ message: RequestParser.Message, on connection: Connection) {
+        nextExchange += 1
+        let id = ExchangeID(connection: connection.number, number: nextExchange)
+        let request = LoopbackRequest(message, connection: connection.number, arrival: configuration.time.now())
+        let records = configuration.recordsRequests
+        let handler = state.update { state in
+            if records { state.requests.append(request) }
+            state.requestCount += 1
+            state.runningHandlers += 1
+            return state.routes.handler(for: request)
+        }
+        let exchange = Exchange(
+            id: id,
+            request: request,
+            keepsAlive: message.head.keepsAlive,
+            mailbox: mailbox,
+            state: state,
+            time: configuration.time
+        )
+        connection.beginAnswer(id)
+        tasks[id] = Task { await exchange.run(handler) }
+    }
+
+    private func remove(_ connection: Connection) {
+        connections[connection.number] = nil
+        countAsEnded(connection)
+    }
+
+    private func countAsEnded(_ connection: Connection) {
+        guard connection.isCountedOpen else { return }
+        connection.isCountedOpen = false
+        state.update { $0.openConnections -= 1 }
+    }
+
+    /// How long nothing has to be done unless a report comes, in milliseconds.
+    private func timeout() -> Int32 {
+        guard unfinished.isEmpty else { return 0 }
+        guard let next = [lingerers.first?.deadline, acceptsAgain].compactMap({ $0 }).min() else { return -1 }
+        let wait = next - .now
+        return wait <= .zero ? 0 : Int32(wait / .milliseconds(1)) + 1
+    }
+
+    private func endLingering() {
+        guard !lingerers.isEmpty || acceptsAgain != nil else { return }
+        let now = ContinuousClock.now
+        while let (deadline, number) = lingerers.first, deadline <= now {
+            lingerers.removeFirst()
+            if let connection = connections[number] { remove(connection) }
+        }
+        if let time = acceptsAgain, time <= now {
+            acceptsAgain = nil
+            do {
+                try poller.watch(listener.number, token: Token.listener)
+            } catch {
+                acceptsAgain = now + Self.acceptPause
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Synchronization
+
+/// Takes the bytes of one response and ends the connection where the response is to be cut.
+final class ResponseChannel: Sendable {
+    private struct Budget: Sendable {
+        var octets: Int
+        var ending: ResponseEnding
+    }
+
+    private let exchange: Exchange
+    private let budget = Mutex<Budget?>(nil)
+
+    init(_ exchange: Exchange) {
+        self.exchange = exchange
+    }
+
+    /// Lets through no more than what comes before the cut.
+    func limit(to cut: LoopbackResponse.Cut?, headSize: Int) {
+        guard let cut else { return }
+        let octets =
+            switch cut.point.place {
+            case .message(let count): count
+            case .body(let count): headSize + count
+            }
+        budget.withLock { $0 = Budget(octets: max(octets, 0), ending: cut.resets ? .reset : .close) }
+    }
+
+    /// Sends bytes and waits until the kernel has them.
+    func send(_ bytes: Data) async throws {
+        let (admitted, ending) = admit(bytes)
+        try await exchange.mailbox.send(exchange.id, admitted)
+        if let ending {
+            post(Data(), ending)
+            throw MockError.connectionEnded
+        }
+    }
+
+    /// Sends the last bytes.
+    func finish(_ bytes: Data, _ ending: ResponseEnding) {
+        let (admitted, cutEnding) = admit(bytes)
+        // A response that is shorter than the cut ends there too.
+        post(admitted, cutEnding ?? budget.withLock { $0?.ending } ?? ending)
+    }
+
+    /// Ends the connection because the rest of the response will not come.
+    func abandon() {
+        post(Data(), .close)
+    }
+
+    private func post(_ bytes: Data, _ ending: ResponseEnding) {
+        exchange.mailbox.post(.send(exchange.id, bytes, ending: ending, nil))
+    }
+
+    private func admit(_ bytes: Data) -> (Data, ResponseEnding?) {
+        budget.withLock { budget in
+            guard let (octets, ending) = budget.map({ ($0.octets, $0.ending) }) else { return (bytes, nil) }
+            guard bytes.count >= octets else {
+                budget?.octets -= bytes.count
+                return (bytes, nil)
+            }
+            budget?.octets = 0
+            return (bytes.prefix(octets), ending)
+        }
+    }
+}

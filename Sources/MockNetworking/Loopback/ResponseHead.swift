@@ -1,0 +1,42 @@
+import Foundation
+import Networking
+
+/// Writes status lines and header sections, without judging them.
+enum ResponseHead {
+    static func bytes(_ status: Int, _ reason: String?, _ headers: HTTPHeaders) -> Data {
+        var text = "HTTP/1.1 \(status) \(reason ?? usualReason(status))\r\n"
+        for field in headers { text += "\(field.name): \(field.value)\r\n" }
+        return Data((text + "\r\n").utf8)
+    }
+
+    /// A whole response after which the connection ends.
+    static func farewell(_ status: Int, _ text: String = "") -> Data {
+        let body = text.isEmpty ? "" : text + "\n"
+        let headers: HTTPHeaders = [
+            "Content-Type": "text/plain; charset=utf-8", "Content-Length": "\(body.utf8.count)", "Connection": "close",
+        ]
+        return bytes(status, nil, headers) + Data(body.utf8)
+    }
+
+    /// The reason phrase of [RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15); empty if it has none.
+    static func usualReason(_ status: Int) -> String {
+        reasons[status] ?? ""
+    }
+
+    private static let reasons: [Int: String] = [
+        100: "Continue", 101: "Switching Protocols", 103: "Early Hints",
+        200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",
+        205: "Reset Content", 206: "Partial Content",
+        300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
+        307: "Temporary Redirect", 308: "Permanent Redirect",
+        400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
+        405: "Method Not Allowed", 406: "Not Acceptable", 407: "Proxy Authentication Required",
+        408: "Request Timeout", 409: "Conflict", 410: "Gone", 411: "Length Required", 412: "Precondition Failed",
+        413: "Content Too Large", 414: "URI Too Long", 415: "Unsupported Media Type", 416: "Range Not Satisfiable",
+        417: "Expectation Failed", 421: "Misdirected Request", 422: "Unprocessable Content", 425: "Too Early",
+        426: "Upgrade Required", 428: "Precondition Required", 429: "Too Many Requests",
+        431: "Request Header Fields Too Large",
+        500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway", 503: "Service Unavailable",
+        504: "Gateway Timeout", 505: "HTTP Version Not Supported", 511: "Network Authentication Required",
+    ]
+}

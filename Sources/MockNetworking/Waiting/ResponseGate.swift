@@ -1,0 +1,53 @@
+/// A gate that holds answers back until a test opens it.
+///
+/// ```swift
+/// let gate = ResponseGate()
+/// server.on(.get, "/slow", .text("at last").gated(by: gate))
+/// let call = Task { try await client.makeRequest(request) }
+/// try await gate.waitForWaiters(count: 1)
+/// gate.open()
+/// ```
+public final class ResponseGate: Sendable {
+    private struct State: Sendable {
+        var isOpen = false
+        var waiting = 0
+    }
+
+    private let state = Watched(State())
+
+    /// Makes a closed gate.
+    public init() {}
+
+    /// Whether the gate is open.
+    public var isOpen: Bool { state.read(\.isOpen) }
+
+    /// How many tasks wait at the gate.
+    public var waiterCount: Int { state.read(\.waiting) }
+
+    /// Opens the gate for everyone who waits and everyone who comes.
+    public func open() {
+        state.update { $0.isOpen = true }
+    }
+
+    /// Closes the gate for those who come from now on.
+    public func close() {
+        state.update { $0.isOpen = false }
+    }
+
+    /// Waits until the gate is open.
+    ///
+    /// - Throws: `CancellationError` at once when the task is cancelled.
+    public func wait() async throws {
+        state.update { $0.waiting += 1 }
+        defer { state.update { $0.waiting -= 1 } }
+        try await state.wait { $0.isOpen }
+    }
+
+    /// Waits until at least so many tasks wait at the gate.
+    ///
+    /// - Parameter count: The number of tasks.
+    /// - Throws: `CancellationError` at once when the task is cancelled.
+    public func waitForWaiters(count: Int) async throws {
+        try await state.wait { $0.waiting >= count }
+    }
+}

@@ -1,0 +1,227 @@
+import Foundation
+import FoundationNetworking
+
+/// The attempt loop of one operation.
+///
+/// Every request goes through it, and nothing else sends one.
+struct AttemptLoop {
+    let transport: any HTTPTransport
+    let interceptors: [any RequestInterceptor]
+    let options: NetworkClient.Options
+
+    /// An authenticator that never stops asking would go round for ever.
+    private static let maximumAuthenticationRetries = 10
+
+    init(client: NetworkClient, interceptors: [any RequestInterceptor]) {
+        transport = client.transport
+        options = client.options
+        self.interceptors = interceptors
+    }
+
+    /// Makes, sends and judges a request until there is an outcome.
+    ///
+    /// - Parameter makeBase: Builds the base request; called again for every attempt.
+    /// - Returns: The response of the attempt that succeeded.
+    /// - Throws: The last error, with the history of the operation.
+    func run(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponse {
+        let started = options.timeSource.now()
+        let deadline = options.timeout.map { started + $0 }
+        var state = Retry.State(started: started)
+        while true {
+            switch await attempt(makeBase, context: RequestContext(retryState: state, deadline: deadline)) {
+            case .success(let response):
+                return response
+            case .failure(let failure):
+                try await prepareNextAttempt(after: failure, state: &state, deadline: deadline)
+            }
+        }
+    }
+
+    /// Why an attempt failed, and what interceptors are told about it.
+    private struct Failure: Error {
+        let error: any Error
+        /// `nil` if there is nothing to ask interceptors about: the request could not be made, or was cancelled.
+        var request: URLRequest?
+        var response: HTTPResponse?
+    }
+
+    // MARK: One attempt
+
+    private func attempt(
+        _ makeBase: () async throws -> URLRequest,
+        context: RequestContext
+    ) async -> Result<HTTPResponse, Failure> {
+        let request: URLRequest
+        do {
+            request = try await makeRequest(makeBase, context: context)
+        } catch {
+            return .failure(Failure(error: error))
+        }
+        for interceptor in interceptors {
+            interceptor.requestScheduled(request, context: context)
+        }
+        var received: HTTPResponse?
+        do {
+            var response = try await send(request, deadline: context.deadline)
+            received = response
+            for interceptor in interceptors {
+                response = try await interceptor.interceptResponse(response, for: request, context: context)
+                received = response
+            }
+            guard response.isSuccessful else {
+                throw ServerError(
+                    endpoint: request.endpoint,
+                    errorCode: response.status,
+                    response: response.body,
+                    headers: response.headers
+                )
+            }
+            for interceptor in interceptors {
+                interceptor.requestSucceeded(request, response: response, context: context)
+            }
+            return .success(response)
+        } catch {
+            if Task.isCancelled || error is CancellationError {
+                return .failure(Failure(error: NetworkError.cancelled(endpoint: request.endpoint)))
+            }
+            return .failure(Failure(error: error.naming(request.endpoint), request: request, response: received))
+        }
+    }
+
+    private func makeRequest(
+        _ makeBase: () async throws -> URLRequest,
+        context: RequestContext
+    ) async throws -> URLRequest {
+        if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
+        var result: Result<URLRequest, any Error>
+        do { result = .success(try await makeBase()) } catch { result = .failure(error) }
+        for interceptor in interceptors {
+            do {
+                result = .success(try await interceptor.interceptRequest(result, context: context))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        do {
+            var request = try result.get()
+            if request.value(forHTTPHeaderField: "User-Agent") == nil {
+                request.setValue(options.userAgent, forHTTPHeaderField: "User-Agent")
+            }
+            return request
+        } catch let error as NetworkError {
+            throw error
+        } catch {
+            if Task.isCancelled || error is CancellationError { throw NetworkError.cancelled(endpoint: nil) }
+            throw NetworkError(.requestNotMade, "the request could not be made, and nothing was sent", cause: error)
+        }
+    }
+
+    private func send(_ request: URLRequest, deadline: ContinuousClock.Instant?) async throws -> HTTPResponse {
+        let now = options.timeSource.now()
+        let attemptDeadline = request.attemptTimeout.map { now + $0 }
+        let limits = HTTPTransportLimits(
+            deadline: [deadline, attemptDeadline].compactMap(\.self).min(),
+            maximumBodySize: options.maximumBodySize
+        )
+        if let deadline, now >= deadline {
+            throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
+        }
+        let request = try HTTPTransportRequest(request)
+        let response = try await transport.send(request, limits: limits)
+        return HTTPResponse(response, url: request.url)
+    }
+
+    // MARK: Between attempts
+
+    /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
+    private func prepareNextAttempt(
+        after failure: Failure,
+        state: inout Retry.State,
+        deadline: ContinuousClock.Instant?
+    ) async throws {
+        guard let request = failure.request else { throw ending(failure.error, reason: nil, state) }
+        let response = failure.response?.urlResponse
+        var decision = Decision()
+        for interceptor in interceptors {
+            let action = interceptor.evaluateFailedRequest(
+                request,
+                data: failure.response?.body,
+                response: response,
+                error: failure.error,
+                retryState: state
+            )
+            decision.add(action, of: interceptor, priority: options.retryActionPriority)
+        }
+        let isForAuthentication = decision.isForAuthentication
+        if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
+            throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
+        }
+        switch decision.action {
+        case .none:
+            throw ending(failure.error, reason: nil, state)
+        case .noRetry(let reason):
+            throw ending(failure.error, reason: reason, state)
+        case .retryAfter(let delay) where delay > .zero:
+            if let deadline, options.timeSource.now() + delay >= deadline {
+                throw ending(failure.error, reason: .delay(options.timeout ?? .zero), state)
+            }
+            state.totalDelay += delay
+            do { try await options.timeSource.sleep(delay) } catch {
+                throw ending(NetworkError.cancelled(endpoint: request.endpoint), reason: nil, state)
+            }
+        case .retry, .retryAfter:
+            break
+        }
+        if isForAuthentication {
+            state.authenticationErrors.append(failure.error)
+        } else {
+            state.errors.append(failure.error)
+        }
+    }
+
+    /// The last error, with the history of the operation if there is one.
+    private func ending(_ error: any Error, reason: Retry.Error?, _ state: Retry.State) -> any Error {
+        guard reason != nil || !state.errors.isEmpty || !state.authenticationErrors.isEmpty else { return error }
+        let outcome = Retry.Outcome(reason: reason, state: state)
+        switch error {
+        case var error as ServerError:
+            error.retry = outcome
+            return error
+        case var error as NetworkError:
+            error.retry = outcome
+            return error
+        default:
+            return error
+        }
+    }
+}
+
+/// What all interceptors together want after a failure.
+private struct Decision {
+    private var authentication: Retry.Action = .none
+    private var others: Retry.Action = .none
+
+    mutating func add(
+        _ action: Retry.Action,
+        of interceptor: any RequestInterceptor,
+        priority: (Retry.Action, Retry.Action) -> Retry.Action
+    ) {
+        if interceptor is any URLRequestAuthenticator {
+            authentication = Retry.Action.mostPrioritary(authentication, action)
+        } else {
+            others = priority(others, action)
+        }
+    }
+
+    /// Whether the next attempt is made because an authenticator asked for it.
+    var isForAuthentication: Bool {
+        switch authentication {
+        case .retry, .retryAfter: true
+        case .none, .noRetry: false
+        }
+    }
+
+    var action: Retry.Action {
+        if case .none = authentication { others } else { authentication }
+    }
+}

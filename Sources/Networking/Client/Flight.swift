@@ -1,0 +1,100 @@
+import Foundation
+import Synchronization
+
+/// One piece of work whose result many callers wait for.
+///
+/// The work runs in a task of its own: it goes on when callers stop waiting, and no caller's cancellation or priority
+/// reaches it. A caller that is cancelled, or whose time is up, stops waiting at once. Awaiting the value of a shared
+/// `Task` would do neither: a cancelled waiter stays blocked until the task ends.
+package final class Flight<Value: Sendable>: Sendable {
+    private struct State {
+        var result: Result<Value, any Error>?
+        var waiters: [Int: CheckedContinuation<Value, any Error>] = [:]
+        /// Waiters that were cancelled before they had a continuation.
+        var cancelled: Set<Int> = []
+        var nextWaiter = 0
+    }
+
+    private let state = Mutex(State())
+    private let timeSource: TimeSource
+
+    /// Starts the work.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long the work may take; when it is over the work is cancelled and fails with `timedOut`.
+    ///   - timeSource: Where time comes from.
+    ///   - work: The work. It may finish after its timeout; its result is then dropped.
+    package init(
+        timeout: Duration,
+        timeSource: TimeSource,
+        _ work: @escaping @Sendable () async throws -> Value
+    ) {
+        self.timeSource = timeSource
+        let working = Task {
+            do { finish(.success(try await work())) } catch { finish(.failure(error)) }
+        }
+        let timer = Task {
+            do { try await timeSource.sleep(timeout) } catch { return }
+            finish(.failure(NetworkError(.timedOut, "the shared work did not end within \(timeout)")))
+            working.cancel()
+        }
+        Task {
+            await working.value
+            timer.cancel()
+        }
+    }
+
+    /// Whether there is a result; nobody should join a flight that is over.
+    package var isOver: Bool { state.withLock { $0.result != nil } }
+
+    /// Waits for the result.
+    ///
+    /// - Parameter deadline: When to stop waiting.
+    /// - Returns: The result of the work.
+    /// - Throws: What the work threw; `CancellationError` if the caller was cancelled; ``NetworkError`` with the code
+    ///   `timedOut` at the deadline.
+    package func value(until deadline: ContinuousClock.Instant? = nil) async throws -> Value {
+        let waiter = state.withLock { state in
+            defer { state.nextWaiter += 1 }
+            return state.nextWaiter
+        }
+        let timer = deadline.map { deadline in
+            Task {
+                do { try await timeSource.sleep(deadline - timeSource.now()) } catch { return }
+                release(waiter, with: NetworkError(.timedOut, "the operation's time was up before its credential came"))
+            }
+        }
+        defer { timer?.cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let result: Result<Value, any Error>? = state.withLock { state in
+                    if state.cancelled.remove(waiter) != nil { return .failure(CancellationError()) }
+                    if state.result == nil { state.waiters[waiter] = continuation }
+                    return state.result
+                }
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            release(waiter, with: CancellationError())
+        }
+    }
+
+    private func release(_ waiter: Int, with error: any Error) {
+        let continuation = state.withLock { state in
+            let continuation = state.waiters.removeValue(forKey: waiter)
+            if continuation == nil, state.result == nil { state.cancelled.insert(waiter) }
+            return continuation
+        }
+        continuation?.resume(throwing: error)
+    }
+
+    private func finish(_ result: Result<Value, any Error>) {
+        let waiters = state.withLock { state in
+            guard state.result == nil else { return [CheckedContinuation<Value, any Error>]() }
+            state.result = result
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
+        }
+        for waiter in waiters { waiter.resume(with: result) }
+    }
+}

@@ -1,0 +1,43 @@
+extension NetworkClient {
+    /// What a client does by default.
+    public struct Options: Sendable {
+        /// How long a whole operation may take, all attempts and delays included; `nil` for as long as it takes.
+        ///
+        /// 60 seconds by default.
+        public var timeout: Duration?
+        /// The largest response body accepted, in octets after content decoding; 64 MiB by default.
+        public var maximumBodySize: Int
+        /// The `User-Agent` of requests that have none; the process's own by default.
+        ///
+        /// Some servers refuse requests without one.
+        public var userAgent: String
+        /// Which of two interceptors' actions wins; ``Retry/Action/mostPrioritary(_:_:)`` by default.
+        public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
+        /// Where time comes from.
+        public var timeSource: TimeSource
+
+        /// Makes options.
+        ///
+        /// - Parameters:
+        ///   - timeout: How long a whole operation may take.
+        ///   - maximumBodySize: The largest response body accepted, in octets.
+        ///   - userAgent: The `User-Agent` of requests that have none.
+        ///   - retryActionPriority: Which of two interceptors' actions wins.
+        ///   - timeSource: Where time comes from.
+        public init(
+            timeout: Duration? = .seconds(60),
+            maximumBodySize: Int = 64 << 20,
+            userAgent: UserAgent = UserAgent(),
+            retryActionPriority: @escaping @Sendable (Retry.Action, Retry.Action) -> Retry.Action = {
+                Retry.Action.mostPrioritary($0, $1)
+            },
+            timeSource: TimeSource = .system
+        ) {
+            self.timeout = timeout
+            self.maximumBodySize = maximumBodySize
+            self.userAgent = userAgent.description
+            self.retryActionPriority = retryActionPriority
+            self.timeSource = timeSource
+        }
+    }
+}

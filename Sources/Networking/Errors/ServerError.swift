@@ -1,0 +1,81 @@
+public import Foundation
+
+/// A response whose status the client does not accept.
+///
+/// Its texts never contain the response's body; whoever needs it asks for ``response``.
+public struct ServerError: ErrorWithCode, Sendable {
+    /// Where the error came from, for analytics: `server`.
+    public let reason: String
+    /// The last component of the request's path; `nil` if the path is empty.
+    public let endpoint: String?
+    /// The status code.
+    public let errorCode: Int
+    /// The response's body.
+    public let response: Data?
+    /// The response's header fields.
+    public let headers: HTTPHeaders
+    /// How the operation came to its end: earlier failures, and why there was no further attempt.
+    public internal(set) var retry: Retry.Outcome?
+
+    /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The last component of the request's path.
+    ///   - errorCode: The status code.
+    ///   - response: The response's body.
+    ///   - headers: The response's header fields.
+    ///   - reason: Where the error came from.
+    public init(
+        endpoint: String?,
+        errorCode: Int,
+        response: Data? = nil,
+        headers: HTTPHeaders = [:],
+        reason: String = "server"
+    ) {
+        self.reason = reason
+        self.endpoint = endpoint
+        self.errorCode = errorCode
+        self.response = response
+        self.headers = headers
+    }
+
+    /// What analytics record: `endpoint` (or `unknown`), `code`, `hash` (or `no hash`) and `reason`.
+    public var parameters: [String: String] {
+        [
+            "endpoint": endpoint ?? "unknown",
+            "code": String(errorCode),
+            "hash": hash ?? "no hash",
+            "reason": reason,
+        ]
+    }
+}
+
+extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
+    /// The domain of the error as an `NSError`; its code is the status code.
+    public static var errorDomain: String { "Networking.ServerError" }
+
+    /// The status, the endpoint and why there was no further attempt, for a person to read.
+    public var description: String {
+        var text = "the server answered \(errorCode)"
+        if let endpoint { text += " to “\(endpoint)”" }
+        if let reason = retry?.reason { text += "; \(reason)" }
+        return text
+    }
+
+    /// The same text for APIs that ask Foundation.
+    public var errorDescription: String? { description }
+
+    /// The same text for APIs that ask an `NSError`.
+    public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: description] }
+}
+
+extension Retry.Error: CustomStringConvertible {
+    /// Why there is no further attempt, for a person to read.
+    public var description: String {
+        switch self {
+        case .retries(let limit): "not retried again: \(limit) retries are used up"
+        case .delay(let limit): "not retried again: the delays would exceed \(limit)"
+        case .custom(let error): "not retried: \(error)"
+        }
+    }
+}

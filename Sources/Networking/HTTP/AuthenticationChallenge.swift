@@ -1,0 +1,171 @@
+/// One challenge of a `WWW-Authenticate` header field
+/// ([RFC 9110 §11.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1)).
+public struct AuthenticationChallenge: Hashable, Sendable {
+    /// The scheme as the server wrote it; schemes compare without regard to case.
+    public let scheme: String
+    /// The `token68` of schemes that have one instead of parameters, such as `Negotiate`.
+    public let token68: String?
+    /// The parameters, with names in lower case; of a repeated one the first counts.
+    public let parameters: [String: String]
+
+    /// Makes a challenge.
+    ///
+    /// - Parameters:
+    ///   - scheme: The scheme.
+    ///   - token68: The token of schemes that have no parameters.
+    ///   - parameters: The parameters, with names in lower case.
+    public init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
+        self.scheme = scheme
+        self.token68 = token68
+        self.parameters = parameters
+    }
+
+    /// Whether the challenge is of a scheme, whatever the case.
+    ///
+    /// - Parameter scheme: The scheme's name.
+    /// - Returns: Whether it is this challenge's.
+    public func isOfScheme(_ scheme: String) -> Bool {
+        self.scheme.equalsIgnoringASCIICase(scheme)
+    }
+
+    /// Reads the challenges of a field's value, which may be several fields joined by commas.
+    ///
+    /// Commas separate both challenges and parameters: a word that is not followed by `=` begins a challenge. What can't
+    /// be read ends the list; the challenges before it count.
+    ///
+    /// - Parameter value: The value of a `WWW-Authenticate` or `Proxy-Authenticate` field.
+    /// - Returns: The challenges, in order.
+    public static func parse(_ value: String) -> [AuthenticationChallenge] {
+        var parser = ChallengeParser(value)
+        return parser.challenges()
+    }
+}
+
+/// Reads challenges octet by octet; it never fails, it stops.
+private struct ChallengeParser {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: String) {
+        bytes = Array(text.utf8)
+    }
+
+    mutating func challenges() -> [AuthenticationChallenge] {
+        var challenges: [AuthenticationChallenge] = []
+        skipSeparators()
+        while let challenge = challenge() {
+            challenges.append(challenge)
+            skipSeparators()
+        }
+        return challenges
+    }
+
+    private mutating func challenge() -> AuthenticationChallenge? {
+        guard let scheme = token() else { return nil }
+        guard next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") else {
+            return AuthenticationChallenge(scheme: scheme)
+        }
+        skipSpaces()
+        if let token68 = token68() {
+            return AuthenticationChallenge(scheme: scheme, token68: token68)
+        }
+        var parameters: [String: String] = [:]
+        while let (name, value) = parameter() {
+            if parameters[name] == nil { parameters[name] = value }
+            let end = position
+            skipSpaces()
+            guard next == UInt8(ascii: ",") else { break }
+            skipSeparators()
+            if !isAtParameter {
+                position = end
+                break
+            }
+        }
+        return AuthenticationChallenge(scheme: scheme, parameters: parameters)
+    }
+
+    /// Whether a name and `=` come next, rather than another challenge's scheme.
+    private var isAtParameter: Bool {
+        var ahead = self
+        guard ahead.token() != nil else { return false }
+        ahead.skipSpaces()
+        return ahead.next == UInt8(ascii: "=")
+    }
+
+    private mutating func parameter() -> (name: String, value: String)? {
+        let start = position
+        guard let name = token() else { return nil }
+        skipSpaces()
+        guard next == UInt8(ascii: "=") else {
+            position = start
+            return nil
+        }
+        position += 1
+        skipSpaces()
+        guard let value = next == UInt8(ascii: "\"") ? quotedString() : token() else {
+            position = bytes.count
+            return nil
+        }
+        return (name.lowercased(), value)
+    }
+
+    /// A `token68` is the only thing after its scheme: it ends with the text or at a comma.
+    private mutating func token68() -> String? {
+        let start = position
+        while let byte = next, Self.isToken68Byte(byte) { position += 1 }
+        let body = position
+        while next == UInt8(ascii: "=") { position += 1 }
+        let end = position
+        skipSpaces()
+        guard body > start, next == nil || next == UInt8(ascii: ",") else {
+            position = start
+            return nil
+        }
+        return String(decoding: bytes[start..<end], as: UTF8.self)
+    }
+
+    private mutating func quotedString() -> String? {
+        position += 1
+        var content: [UInt8] = []
+        while let byte = next {
+            position += 1
+            switch byte {
+            case UInt8(ascii: "\""):
+                return String(decoding: content, as: UTF8.self)
+            case UInt8(ascii: "\\"):
+                guard let escaped = next else { return nil }
+                content.append(escaped)
+                position += 1
+            default:
+                content.append(byte)
+            }
+        }
+        return nil
+    }
+
+    private mutating func token() -> String? {
+        let start = position
+        while let byte = next, HTTPSyntax.isTokenByte(byte) { position += 1 }
+        return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
+    }
+
+    private mutating func skipSpaces() {
+        while next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") { position += 1 }
+    }
+
+    private mutating func skipSeparators() {
+        while next == UInt8(ascii: " ") || next == UInt8(ascii: "\t") || next == UInt8(ascii: ",") { position += 1 }
+    }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private static func isToken68Byte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+}

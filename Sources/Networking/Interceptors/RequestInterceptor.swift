@@ -1,0 +1,165 @@
+public import Foundation
+public import FoundationNetworking
+
+/// What hooks into every attempt of a request.
+///
+/// A client asks its interceptors in the order in which it was given them. Each method has a default that changes
+/// nothing, so an interceptor implements only what it is about:
+///
+/// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request, before each attempt;
+/// 2. ``requestScheduled(_:context:)`` sees the request as it will be sent;
+/// 3. ``interceptResponse(_:for:context:)`` may replace the response;
+/// 4. ``requestSucceeded(_:response:context:)`` sees a response that the client accepts;
+/// 5. ``evaluateFailedRequest(_:data:response:error:retryState:)`` says whether a failed attempt should be repeated.
+///    *Every* interceptor is asked, and the most prioritary answer wins.
+public protocol RequestInterceptor: Sendable {
+    /// Changes, fails or recovers a request before it is sent.
+    ///
+    /// The client builds the base request anew for each attempt, so what a previous attempt added is not there.
+    ///
+    /// - Parameters:
+    ///   - request: The base request or what the previous interceptor made of it; or the error it failed with, which
+    ///     this interceptor may recover from by returning a request.
+    ///   - context: What is known about the operation.
+    /// - Returns: The request to go on with.
+    /// - Throws: Any error; the operation then fails with ``NetworkError/Code/requestNotMade`` and this error as its
+    ///   cause, unless a later interceptor recovers. Nothing is sent and nothing is retried.
+    func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: RequestContext
+    ) async throws -> URLRequest
+
+    /// Sees a request just before it is handed to the transport.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it will be sent.
+    ///   - context: What is known about the operation.
+    func requestScheduled(_ request: URLRequest, context: RequestContext)
+
+    /// Sees, and may replace, a response before its status is checked.
+    ///
+    /// - Parameters:
+    ///   - response: The response, or what the previous interceptor made of it.
+    ///   - request: The request as it was sent.
+    ///   - context: What is known about the operation.
+    /// - Returns: The response to go on with.
+    /// - Throws: Any error; the attempt then counts as failed with it.
+    func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: RequestContext
+    ) async throws -> HTTPResponse
+
+    /// Sees a response that the client accepts, before the caller does.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - response: The response the caller will get.
+    ///   - context: What is known about the operation.
+    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext)
+
+    /// Says whether a failed attempt should be repeated.
+    ///
+    /// It is not asked about a cancelled request, nor about one that could not be made.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - data: The response's body, if there was a response.
+    ///   - response: The response, if there was one.
+    ///   - error: Why the attempt failed: a ``ServerError`` for a status that is not accepted, a ``NetworkError``, or
+    ///     what an interceptor threw.
+    ///   - retryState: What has happened before; the current error is not in it.
+    /// - Returns: What this interceptor wants to happen.
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        retryState: Retry.State
+    ) -> Retry.Action
+}
+
+/// What is known about an operation while it runs.
+public struct RequestContext: Sendable {
+    /// The failures and delays so far.
+    public let retryState: Retry.State
+    /// When the whole operation, all attempts and delays included, must have ended; `nil` for never.
+    ///
+    /// An interceptor that waits must give up by then.
+    public let deadline: ContinuousClock.Instant?
+
+    /// Makes a context, for tests of interceptors.
+    ///
+    /// - Parameters:
+    ///   - retryState: The failures and delays so far.
+    ///   - deadline: When the whole operation must have ended.
+    public init(retryState: Retry.State = .empty, deadline: ContinuousClock.Instant? = nil) {
+        self.retryState = retryState
+        self.deadline = deadline
+    }
+}
+
+extension RequestInterceptor {
+    /// Passes the request, or its error, on.
+    ///
+    /// - Parameters:
+    ///   - request: The request or the error so far.
+    ///   - context: What is known about the operation.
+    /// - Returns: The same request.
+    /// - Throws: The same error.
+    public func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: RequestContext
+    ) async throws -> URLRequest {
+        try request.get()
+    }
+
+    /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it will be sent.
+    ///   - context: What is known about the operation.
+    public func requestScheduled(_ request: URLRequest, context: RequestContext) {}
+
+    /// Passes the response on.
+    ///
+    /// - Parameters:
+    ///   - response: The response so far.
+    ///   - request: The request as it was sent.
+    ///   - context: What is known about the operation.
+    /// - Returns: The same response.
+    public func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: RequestContext
+    ) async -> HTTPResponse {
+        response
+    }
+
+    /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - response: The response the caller will get.
+    ///   - context: What is known about the operation.
+    public func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext) {}
+
+    /// Has no opinion.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - data: The response's body.
+    ///   - response: The response.
+    ///   - error: Why the attempt failed.
+    ///   - retryState: What has happened before.
+    /// - Returns: `none`.
+    public func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        retryState: Retry.State
+    ) -> Retry.Action {
+        .none
+    }
+}

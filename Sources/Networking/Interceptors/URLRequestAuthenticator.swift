@@ -1,0 +1,33 @@
+public import FoundationNetworking
+
+/// An interceptor that puts a credential on requests and decides what a refused credential means.
+///
+/// The client keeps the retries that an authenticator asks for apart from all others: a used-up or zero
+/// ``Retry/Policy`` can't suppress them, another policy's delay does not delay them, and they don't use up a policy's
+/// attempts. An authenticator's `noRetry` ends the operation.
+public protocol URLRequestAuthenticator: RequestInterceptor {
+    /// Puts the credential on a request, getting or refreshing it first if need be.
+    ///
+    /// - Parameters:
+    ///   - request: The request without this authenticator's credential.
+    ///   - context: What is known about the operation; waiting for a credential must end by its deadline.
+    /// - Returns: The request with the credential, or unchanged if it is none of this authenticator's business.
+    /// - Throws: Any error; nothing is sent then.
+    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest
+}
+
+extension URLRequestAuthenticator {
+    /// Authenticates a request that was made, and passes on the error of one that was not.
+    ///
+    /// - Parameters:
+    ///   - request: The request or the error so far.
+    ///   - context: What is known about the operation.
+    /// - Returns: The authenticated request.
+    /// - Throws: The error so far, or what ``authenticateRequest(_:context:)`` throws.
+    public func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: RequestContext
+    ) async throws -> URLRequest {
+        try await authenticateRequest(request.get(), context: context)
+    }
+}

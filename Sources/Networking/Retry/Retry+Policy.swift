@@ -1,0 +1,196 @@
+public import Foundation
+public import FoundationNetworking
+
+extension Retry {
+    /// A rule that says whether and when a failed attempt is repeated.
+    ///
+    /// A policy is an interceptor: give it to a client beside the others.
+    ///
+    /// ```swift
+    /// let client = NetworkClient(interceptors: [Retry.Policy.maxRetries(2)])
+    /// ```
+    public struct Policy: RequestInterceptor {
+        /// A rule of the user's own.
+        ///
+        /// It gets the error, what happened before, and the exchange that failed.
+        public typealias Rule = @Sendable (any Swift.Error, State, Metadata) -> Action
+
+        /// The exchange that failed.
+        public struct Metadata: Sendable {
+            /// The request as it was sent.
+            public let request: URLRequest
+            /// The response's body, if there was a response.
+            public let data: Data?
+            /// The response, if there was one.
+            public let response: HTTPURLResponse?
+
+            /// Makes metadata, for tests of rules.
+            ///
+            /// - Parameters:
+            ///   - request: The request as it was sent.
+            ///   - data: The response's body.
+            ///   - response: The response.
+            public init(request: URLRequest, data: Data? = nil, response: HTTPURLResponse? = nil) {
+                self.request = request
+                self.data = data
+                self.response = response
+            }
+        }
+
+        private let rule: Rule
+
+        /// Repeats at once, a number of times.
+        ///
+        /// - Parameters:
+        ///   - retries: How many attempts are made after the first. With 0 the first failure is the last.
+        ///   - condition: Which failures it is about; ``Condition/safeToRepeat`` by default.
+        /// - Returns: A policy that answers `retry` until the retries are used up, then `noRetry`.
+        public static func maxRetries(_ retries: Int, when condition: Condition = .safeToRepeat) -> Self {
+            Self { error, state, metadata in
+                guard condition.applies(to: error, metadata) else { return .none }
+                return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retry
+            }
+        }
+
+        /// Repeats after a delay.
+        ///
+        /// - Parameters:
+        ///   - backoff: How long to wait, and when to stop.
+        ///   - condition: Which failures it is about; ``Condition/safeToRepeat`` by default.
+        /// - Returns: A policy that answers `retryAfter` until the backoff's truncation, then `noRetry`.
+        public static func backoff(_ backoff: Backoff, when condition: Condition = .safeToRepeat) -> Self {
+            Self { error, state, metadata in
+                condition.applies(to: error, metadata) ? backoff.action(state) : .none
+            }
+        }
+
+        /// Applies a rule of the user's own, to every failure.
+        ///
+        /// - Parameter rule: What to do after a failure.
+        /// - Returns: A policy that answers what the rule says.
+        public static func custom(_ rule: @escaping Rule) -> Self {
+            Self(rule: rule)
+        }
+
+        /// What the policy says of a failure.
+        ///
+        /// - Parameters:
+        ///   - error: Why the attempt failed.
+        ///   - state: What happened before.
+        ///   - metadata: The exchange that failed.
+        /// - Returns: What should happen.
+        public func shouldRetry(after error: any Swift.Error, state: State, metadata: Metadata) -> Action {
+            rule(error, state, metadata)
+        }
+
+        /// Applies the policy to a failed request.
+        ///
+        /// - Parameters:
+        ///   - request: The request as it was sent.
+        ///   - data: The response's body, if there was a response.
+        ///   - response: The response, if there was one.
+        ///   - error: Why the attempt failed.
+        ///   - retryState: What has happened before.
+        /// - Returns: What should happen.
+        public func evaluateFailedRequest(
+            _ request: URLRequest,
+            data: Data?,
+            response: HTTPURLResponse?,
+            error: any Swift.Error,
+            retryState: State
+        ) -> Action {
+            rule(error, retryState, Metadata(request: request, data: data, response: response))
+        }
+    }
+}
+
+extension Retry {
+    /// How long to wait before an attempt, and when to stop.
+    public struct Backoff: Sendable {
+        let action: @Sendable (State) -> Action
+
+        /// Waits equally long before each retry.
+        ///
+        /// - Parameters:
+        ///   - delay: How long to wait.
+        ///   - truncation: When to stop.
+        /// - Returns: The backoff.
+        public static func constant(_ delay: Duration, until truncation: Truncation) -> Self {
+            Self { truncation.action(delay: { delay }, state: $0) }
+        }
+
+        /// Waits longer before each retry.
+        ///
+        /// - Parameters:
+        ///   - baseDelay: How long to wait before the first retry, if the scale doubles.
+        ///   - scale: The delay before the n-th retry, n counting from 1; by default the base delay times 2ⁿ⁻¹.
+        ///   - truncation: When to stop.
+        /// - Returns: The backoff.
+        public static func exponential(
+            _ baseDelay: Duration,
+            scale: @escaping @Sendable (_ baseDelay: Duration, _ retry: Int) -> Duration = {
+                $0 * (1 << min($1 - 1, 30))
+            },
+            until truncation: Truncation
+        ) -> Self {
+            Self { state in
+                truncation.action(delay: { scale(baseDelay, state.retryCount + 1) }, state: state)
+            }
+        }
+    }
+
+    /// When to stop trying.
+    @nonexhaustive
+    public enum Truncation: Sendable {
+        /// After a number of retries.
+        case maxRetries(Int)
+        /// When the delays add up to a duration, which is never exceeded: the last delay is cut to what is left.
+        case maxDelay(Duration)
+
+        func action(delay: () -> Duration, state: State) -> Action {
+            switch self {
+            case .maxRetries(let retries):
+                return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retryAfter(delay())
+            case .maxDelay(let total):
+                let left = total - state.totalDelay
+                return left <= .zero ? .noRetry(.delay(total)) : .retryAfter(min(delay(), left))
+            }
+        }
+    }
+}
+
+extension Retry {
+    /// Which failures a policy is about.
+    public struct Condition: Sendable {
+        private let predicate: @Sendable (any Swift.Error, Policy.Metadata) -> Bool
+
+        /// Makes a condition.
+        ///
+        /// - Parameter predicate: Whether a policy is about a failure.
+        public init(_ predicate: @escaping @Sendable (any Swift.Error, Policy.Metadata) -> Bool) {
+            self.predicate = predicate
+        }
+
+        func applies(to error: any Swift.Error, _ metadata: Policy.Metadata) -> Bool {
+            predicate(error, metadata)
+        }
+
+        /// Every failure of every request, also of a `POST`.
+        public static let always = Condition { _, _ in true }
+
+        /// A failure that can pass, of a request that may be sent twice.
+        ///
+        /// The method is idempotent ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), and the
+        /// status is 408, 429, 500, 502, 503 or 504, or the transport timed out, found no address, could not connect or
+        /// lost the connection.
+        public static let safeToRepeat = Condition { error, metadata in
+            let method = metadata.request.httpMethod.map(HTTPMethod.init) ?? .get
+            guard method?.isIdempotent == true else { return false }
+            if let server = error as? ServerError {
+                return [408, 429, 500, 502, 503, 504].contains(server.errorCode)
+            }
+            guard let error = error as? NetworkError else { return false }
+            return [.timedOut, .cannotResolveHost, .cannotConnect, .connectionLost].contains(error.code)
+        }
+    }
+}

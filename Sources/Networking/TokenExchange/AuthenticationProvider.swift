@@ -1,0 +1,5 @@
+/// Who has the token that stands for the user or the service, to be exchanged for tokens of narrower use.
+public protocol AuthenticationProvider: Sendable {
+    /// A bearer token that is valid now; it is the subject token of an exchange.
+    var bearerToken: String { get async throws }
+}

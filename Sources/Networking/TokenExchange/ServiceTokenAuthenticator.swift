@@ -1,0 +1,52 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+/// Puts an exchanged token on the request of one operation.
+final class ServiceTokenAuthenticator: URLRequestAuthenticator {
+    private let client: NetworkClient
+    private let provider: any AuthenticationProvider
+    private let exchange: TokenExchange
+    /// The token of the last attempt, if it had been kept from before the operation.
+    private let keptToken = Mutex<(key: ServiceTokenCache.Key, accessToken: String)?>(nil)
+
+    init(client: NetworkClient, provider: any AuthenticationProvider, exchange: TokenExchange) {
+        self.client = client
+        self.provider = provider
+        self.exchange = exchange
+    }
+
+    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+        let subjectToken = try await provider.bearerToken
+        let key = try ServiceTokenCache.Key(exchange, subjectToken: subjectToken)
+        let timeSource = client.options.timeSource
+        let (token, wasKept) = try await client.serviceTokens.token(
+            for: key,
+            context: context,
+            timeSource: timeSource,
+            timeout: client.options.timeout ?? .seconds(60)
+        ) { [client, exchange] in
+            let requested = timeSource.now()
+            let response = try await AttemptLoop(client: client, interceptors: []).run {
+                exchange.request(subjectToken: subjectToken)
+            }
+            return try ServiceToken(decoding: response.body, requested: requested)
+        }
+        keptToken.withLock { $0 = wasKept ? (key, token.accessToken) : nil }
+        var request = request
+        request.setValue("Bearer \(token.accessToken)", forHTTPHeaderField: "Authorization")
+        return request
+    }
+
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        retryState: Retry.State
+    ) -> Retry.Action {
+        guard response?.statusCode == 401, let (key, accessToken) = keptToken.withLock({ $0 }) else { return .none }
+        client.serviceTokens.remove(key, refused: accessToken)
+        return retryState.authenticationErrors.isEmpty ? .retry : .none
+    }
+}

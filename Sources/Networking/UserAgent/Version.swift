@@ -1,0 +1,94 @@
+/// A version of three numbers.
+public struct Version: Hashable, Sendable {
+    /// The first number: it changes with incompatible changes.
+    public let major: Int
+    /// The second number: it changes with additions.
+    public let minor: Int
+    /// The third number: it changes with corrections.
+    public let increment: Int
+
+    /// Version 1.0.0.
+    public static let one = Version(1, 0, 0)
+
+    /// Makes a version from its numbers.
+    ///
+    /// - Parameters:
+    ///   - major: The first number.
+    ///   - minor: The second number.
+    ///   - increment: The third number.
+    public init(_ major: Int, _ minor: Int, _ increment: Int) {
+        self.major = major
+        self.minor = minor
+        self.increment = increment
+    }
+
+    /// Reads a version such as `1.18.0`.
+    ///
+    /// There must be exactly three numbers of ASCII digits, without signs, spaces or leading zeros; anything else gives
+    /// `nil`.
+    ///
+    /// - Parameter string: The text.
+    public init?(string: String) {
+        let parts = string.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        let numbers = parts.compactMap { part -> Int? in
+            guard part.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                part.count == 1 || part.first != UInt8(ascii: "0")
+            else { return nil }
+            return Int(Substring(part))
+        }
+        guard numbers.count == 3 else { return nil }
+        self.init(numbers[0], numbers[1], numbers[2])
+    }
+
+    /// Reads the three numbers that a text begins with, as in the Linux release `6.18.44-cloud-amd64`.
+    ///
+    /// - Parameter text: A text that begins with a version.
+    init?(leadingPartOf text: String) {
+        let end = text.firstIndex { !$0.isASCII || !($0.isNumber || $0 == ".") } ?? text.endIndex
+        self.init(string: String(text[..<end]))
+    }
+}
+
+extension Version: CustomStringConvertible {
+    /// The numbers, separated by dots.
+    public var description: String { "\(major).\(minor).\(increment)" }
+}
+
+extension Version: Comparable {
+    /// Whether one version is older than another: by the first number, then the second, then the third.
+    ///
+    /// - Parameters:
+    ///   - left: One version.
+    ///   - right: The other.
+    /// - Returns: Whether the left one is older.
+    public static func < (left: Self, right: Self) -> Bool {
+        (left.major, left.minor, left.increment) < (right.major, right.minor, right.increment)
+    }
+}
+
+extension Version: Codable {
+    /// Reads a version from a single string.
+    ///
+    /// - Parameter decoder: Where to read from.
+    /// - Throws: `DecodingError.dataCorrupted` if the string is not a version.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let version = Version(string: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(
+                in: container,
+                debugDescription: "Incorrect Version Format: three numbers separated by dots are expected"
+            )
+        }
+        self = version
+    }
+
+    /// Writes the version as a single string.
+    ///
+    /// - Parameter encoder: Where to write to.
+    /// - Throws: What the encoder throws.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

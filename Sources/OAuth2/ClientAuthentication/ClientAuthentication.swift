@@ -1,0 +1,16 @@
+public import Foundation
+
+/// How a client proves to the authorization server who it is
+/// ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
+public protocol ClientAuthentication: Sendable {
+    /// The client's identifier.
+    var clientID: String { get }
+
+    /// Adds the proof to a token request; called anew for every request, so that no proof is used twice.
+    ///
+    /// - Parameters:
+    ///   - request: The request to complete.
+    ///   - date: The present time, for proofs that have one in them.
+    /// - Throws: Any error; the request is then not sent.
+    func authenticate(_ request: inout TokenRequest, at date: Date) async throws
+}

@@ -1,0 +1,46 @@
+import Foundation
+import FoundationNetworking
+public import Networking
+
+/// A request to a token endpoint, before it is sent: a grant fills in what it asks for, and a
+/// ``ClientAuthentication`` who asks.
+public struct TokenRequest: Sendable {
+    /// The server that is asked.
+    public let server: AuthorizationServer
+    /// The form's fields, in the order in which they are sent.
+    public private(set) var form: [(name: String, value: String)]
+    /// The header fields besides those of every form.
+    public var headers: HTTPHeaders
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - server: The server that is asked.
+    ///   - form: The form's fields.
+    public init(server: AuthorizationServer, form: [(name: String, value: String)]) {
+        self.server = server
+        self.form = form
+        headers = [:]
+    }
+
+    /// Sets a field of the form: parameters must not be repeated
+    /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
+    ///
+    /// - Parameters:
+    ///   - name: The field's name.
+    ///   - value: The field's value; it is encoded when the request is sent.
+    public mutating func set(_ name: String, _ value: String) {
+        form.removeAll { $0.name == name }
+        form.append((name, value))
+    }
+
+    var urlRequest: URLRequest {
+        var request = URLRequest(url: server.tokenEndpoint)
+        request.httpMethod = "POST"
+        for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
+        request.setValue(FormURLEncoded.contentType, forHTTPHeaderField: "Content-Type")
+        request.setValue("application/json", forHTTPHeaderField: "Accept")
+        request.httpBody = Data(FormURLEncoded.encode(form).utf8)
+        return request
+    }
+}

@@ -1,0 +1,113 @@
+public import Foundation
+
+/// What went wrong with getting or using a token.
+///
+/// The texts of an error never contain a token, a secret or an assertion. Two errors are equal if their codes are.
+public struct OAuth2Error: Error, Sendable {
+    /// What kind of failure it is.
+    public let code: Code
+    /// What failed, and what to do about it.
+    public let message: String
+    /// The error code the server answered, such as `invalid_client`
+    /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+    public let serverCode: String?
+    /// The HTTP status of the answer, if there was one.
+    public let status: Int?
+    /// The error that caused this one.
+    public let cause: (any Error)?
+
+    /// Makes an error.
+    ///
+    /// - Parameters:
+    ///   - code: What kind of failure it is.
+    ///   - message: What failed, and what to do about it. Put no secret into it.
+    ///   - serverCode: The error code the server answered.
+    ///   - status: The HTTP status of the answer.
+    ///   - cause: The error that caused this one.
+    public init(
+        _ code: Code,
+        _ message: String,
+        serverCode: String? = nil,
+        status: Int? = nil,
+        cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.serverCode = serverCode
+        self.status = status
+        self.cause = cause
+    }
+
+    /// Whether the same request may succeed later without anybody changing anything.
+    public var isRetryable: Bool {
+        [.serverTransient, .serverUnreachable].contains(code)
+    }
+}
+
+extension OAuth2Error {
+    /// What kind of failure it is.
+    public struct Code: Hashable, Sendable, CustomStringConvertible {
+        private enum Wrapped: String {
+            case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
+            case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
+            case assertionFailed, storeFailed
+        }
+
+        private let wrapped: Wrapped
+
+        private init(_ wrapped: Wrapped) {
+            self.wrapped = wrapped
+        }
+
+        /// A bounded name, fit for a metric's label.
+        public var description: String { wrapped.rawValue }
+
+        /// The token endpoint refused the request for a reason that a change of the request could mend.
+        public static var requestRejected: Self { Self(.requestRejected) }
+        /// The token endpoint did not accept the client's authentication.
+        public static var invalidClient: Self { Self(.invalidClient) }
+        /// The grant has ended: somebody has to authenticate again.
+        public static var reauthenticationRequired: Self { Self(.reauthenticationRequired) }
+        /// The token endpoint is overloaded or has failed; later it may work.
+        public static var serverTransient: Self { Self(.serverTransient) }
+        /// The token endpoint could not be reached, or did not answer in time.
+        public static var serverUnreachable: Self { Self(.serverUnreachable) }
+        /// The token endpoint answered something that is not an OAuth 2 response.
+        public static var protocolViolation: Self { Self(.protocolViolation) }
+        /// The token endpoint issued a token of a kind that can't be used here.
+        public static var unsupportedTokenType: Self { Self(.unsupportedTokenType) }
+        /// A token or a client's credential was about to be sent without TLS.
+        public static var insecureTransport: Self { Self(.insecureTransport) }
+        /// The resource refuses a token that was issued just for this request.
+        public static var freshTokenRejected: Self { Self(.freshTokenRejected) }
+        /// Tokens are refused as fast as they are refreshed.
+        public static var excessiveRefresh: Self { Self(.excessiveRefresh) }
+        /// The client's assertion could not be signed.
+        public static var assertionFailed: Self { Self(.assertionFailed) }
+        /// The token store failed.
+        public static var storeFailed: Self { Self(.storeFailed) }
+    }
+}
+
+extension OAuth2Error: Equatable {
+    /// Whether two errors have the same code.
+    ///
+    /// - Parameters:
+    ///   - left: One error.
+    ///   - right: The other.
+    /// - Returns: Whether the codes are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
+}
+
+extension OAuth2Error: CustomStringConvertible, LocalizedError {
+    /// The code, the message, what the server answered and the cause, for a person to read.
+    public var description: String {
+        var text = "\(code): \(message)"
+        if let serverCode { text += " [\(serverCode)]" }
+        if let cause { text += " (\(cause))" }
+        return text
+    }
+
+    /// The same text for APIs that ask Foundation.
+    public var errorDescription: String? { description }
+}

@@ -1,0 +1,79 @@
+/// What entitles a client to a token ([RFC 6749 §1.3](https://www.rfc-editor.org/rfc/rfc6749#section-1.3)).
+public protocol Grant: Sendable {
+    /// What the grant is kept under in a store: the grant's type and all that it asks for, without secrets.
+    var identifier: String { get }
+
+    /// Whether the token endpoint can be asked with this grant again and again, without anybody's help.
+    var isRepeatable: Bool { get }
+
+    /// The refresh token to start with, for a grant that consists of one.
+    var refreshToken: Secret? { get }
+
+    /// The form's fields that this grant asks with.
+    ///
+    /// - Returns: The fields in the order in which they are sent; `nil` if the grant has nothing but its refresh token.
+    /// - Throws: Any error; the token request then fails with it.
+    func parameters() async throws -> [(name: String, value: String)]?
+}
+
+extension Grant {
+    /// No refresh token to start with.
+    public var refreshToken: Secret? { nil }
+}
+
+/// The client acts for itself ([RFC 6749 §4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
+public struct ClientCredentialsGrant: Grant {
+    /// The scope asked for; `nil` for the server's default.
+    public let scope: String?
+
+    /// Makes the grant.
+    ///
+    /// - Parameter scope: The scope asked for, names separated by spaces; `nil` for the server's default.
+    public init(scope: String? = nil) {
+        self.scope = scope
+    }
+
+    /// The grant's type and scope.
+    public var identifier: String { "client_credentials \(scope ?? "")" }
+
+    /// Always: the client's authentication is all it takes.
+    public var isRepeatable: Bool { true }
+
+    /// The form's fields.
+    ///
+    /// - Returns: `grant_type` and, if there is one, `scope`.
+    public func parameters() -> [(name: String, value: String)]? {
+        [("grant_type", "client_credentials")] + (scope.map { [("scope", $0)] } ?? [])
+    }
+}
+
+/// The client continues what somebody once granted ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+///
+/// The token given here is the first one. Servers may replace it at each use; the authenticator keeps the newest in its
+/// store, and uses what it finds there in preference to this one.
+public struct RefreshTokenGrant: Grant {
+    /// The first refresh token.
+    public let refreshToken: Secret?
+    private let name: String
+
+    /// Makes the grant.
+    ///
+    /// - Parameters:
+    ///   - refreshToken: The first refresh token.
+    ///   - name: What tells this grant from others in the same store, such as the user's identifier.
+    public init(refreshToken: Secret, name: String = "") {
+        self.refreshToken = refreshToken
+        self.name = name
+    }
+
+    /// The grant's type and name.
+    public var identifier: String { "refresh_token \(name)" }
+
+    /// Never: when its token is refused, somebody must grant anew.
+    public var isRepeatable: Bool { false }
+
+    /// Nothing but the refresh token.
+    ///
+    /// - Returns: `nil`
+    public func parameters() -> [(name: String, value: String)]? { nil }
+}

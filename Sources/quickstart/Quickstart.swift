@@ -1,0 +1,107 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// A signed token, an authenticated call, and a 401 survived: the whole package on one page.
+///
+/// It needs no network, no account and no key: the authorization server and the API are real servers on loopback ports.
+@main
+struct Quickstart {
+    static func main() async {
+        do {
+            try await run()
+        } catch {
+            FileHandle.standardError.write(Data("quickstart failed: \(error)\n".utf8))
+            exit(1)
+        }
+    }
+
+    static func run() async throws {
+        let start = ContinuousClock.now
+
+        // 1. A key of our own, and what signs with it.
+        let key = try SigningKey.generate(.es256)
+        let signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
+        report(1, "generated a P-256 key", key.verificationKey.jwk.members)
+
+        // 2. An authorization server that knows the key's public half, and an API that accepts the server's tokens.
+        let authorization = try MockAuthorizationServer.start(clients: [
+            .init(id: "quickstart", key: key.verificationKey, scopes: ["reports.read"])
+        ])
+        let refusals = ResponseGate()
+        refusals.open()
+        let reports = authorization.protecting { _ in .json(#"{"reports":3}"#) }
+        let api = try LoopbackServer.start { routes in
+            routes.on(.get, "/reports") { request in
+                let response = try await reports(request)
+                return response.status == 401 ? response.gated(by: refusals) : response
+            }
+        }
+        report(2, "started an authorization server at \(authorization.metadata.issuer) and an API at \(api.baseURL)")
+
+        // 3. A client that gets its tokens by itself: this is what a service needs of the package.
+        let authenticator = OAuth2Authenticator(
+            server: authorization.metadata,
+            clientAuthentication: .privateKeyJWT(clientID: "quickstart", signingService: signingService),
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            resources: [api.baseURL]
+        )
+        let client = NetworkClient(interceptors: [authenticator])
+        let request = URLRequest(url: api.url(for: "/reports"))
+
+        // 4. The first call gets a token first: it signs an assertion and sends it to the token endpoint.
+        let answer = try await client.makeRequest(request)
+        let assertion = authorization.server.requests(for: "/token").last?.formValue("client_assertion") ?? ""
+        report(3, "signed a client assertion (RFC 7523)", try UnverifiedToken(assertion).unverifiedClaims)
+        let accessToken = try await authenticator.accessToken()
+        let verifier = JWTVerifier(
+            keys: authorization.keys,
+            policy: ValidationPolicy(issuer: authorization.metadata.issuer, type: "at+jwt")
+        )
+        report(4, "got an access token", try verifier.verify(accessToken.value.expose { $0 }).claims)
+        report(5, "called the API, which answered \(String(decoding: answer, as: UTF8.self))")
+
+        // 5. The server revokes the token. 50 calls are refused at the same moment; one refresh serves them all.
+        authorization.revokeAccessTokens()
+        refusals.close()
+        report(6, "the server revoked the token")
+        let calls = 50
+        let answers = try await withThrowingTaskGroup(of: Data?.self) { group in
+            for _ in 1...calls {
+                group.addTask { try await client.makeRequest(request) }
+            }
+            group.addTask {
+                try await refusals.waitForWaiters(count: calls)
+                refusals.open()
+                return nil
+            }
+            return try await group.reduce(into: [Data]()) { answers, next in
+                if let next { answers.append(next) }
+            }
+        }
+        let refreshes = authorization.tokenRequestCount - 1
+        guard answers.count == calls, answers.allSatisfy({ $0 == answer }), refreshes == 1 else {
+            throw Surprise(text: "\(answers.count) of \(calls) calls succeeded, after \(refreshes) refreshes")
+        }
+        report(7, "\(calls) calls were refused with 401 at once; \(refreshes) refresh, and all \(calls) succeeded")
+
+        let (apiRequests, tokenRequests) = (api.requestCount, authorization.tokenRequestCount)
+        await api.stop()
+        await authorization.stop()
+        let time = (ContinuousClock.now - start).formatted(.units(allowed: [.milliseconds]))
+        print("done: \(apiRequests) API requests, \(tokenRequests) token requests, \(refreshes) refresh, \(time)")
+    }
+
+    /// Prints one step, with the contents of a token or key if there is one.
+    static func report(_ step: Int, _ what: String, _ contents: JSONObject? = nil) {
+        print("\(step). \(what)\(contents.map { ": \($0)" } ?? "")")
+    }
+
+    struct Surprise: Error, CustomStringConvertible {
+        let text: String
+        var description: String { text }
+    }
+}
