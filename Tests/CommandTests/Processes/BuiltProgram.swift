@@ -38,17 +38,35 @@ struct BuiltProgram {
     ///   - arguments: Its arguments.
     ///   - input: What it reads from standard input.
     ///   - environment: Variables to set beside those of the test runner.
+    ///   - hasReader: Whether anybody reads what it prints; if not, the pipe is closed before the process starts.
     /// - Returns: What it printed and how it ended.
     /// - Throws: ``Failure`` if it can't be started or does not end in time.
     @discardableResult
-    func run(_ arguments: String..., input: String = "", environment: [String: String] = [:]) throws -> ProcessResult {
+    func run(
+        _ arguments: String...,
+        input: String = "",
+        environment: [String: String] = [:],
+        hasReader: Bool = true
+    ) throws -> ProcessResult {
+        try run(arguments, input: input, environment: environment, hasReader: hasReader)
+    }
+
+    /// Runs the program with a list of arguments.
+    @discardableResult
+    func run(
+        _ arguments: [String],
+        input: String = "",
+        environment: [String: String] = [:],
+        hasReader: Bool = true
+    ) throws -> ProcessResult {
         var variables = ProcessInfo.processInfo.environment
         variables["PATH"] = Self.folder + ":" + (variables["PATH"] ?? "/usr/bin:/bin")
         variables.merge(environment) { $1 }
         var child = try ChildProcess(
             path: path,
             arguments: [path] + self.arguments + arguments,
-            environment: variables.map { "\($0)=\($1)" }
+            environment: variables.map { "\($0)=\($1)" },
+            hasReader: hasReader
         )
         return try child.finish(input: Array(input.utf8))
     }
@@ -75,17 +93,20 @@ private struct ChildProcess {
 
     private let identifier: pid_t
     private var input: Int32
+    /// Negative if nobody reads it.
     private let output: Int32
     private let errors: Int32
 
-    init(path: String, arguments: [String], environment: [String]) throws {
+    init(path: String, arguments: [String], environment: [String], hasReader: Bool) throws {
         // The runner must not die of writing to a process that has ended.
         signal(SIGPIPE, SIG_IGN)
         let (input, output, errors) = (try Self.pipe(), try Self.pipe(), try Self.pipe())
         defer { for end in [input.read, output.write, errors.write] { close(end) } }
 
+        if !hasReader { close(output.read) }
+
         var actions = unsafe posix_spawn_file_actions_t()
-        var attributes = unsafe posix_spawnattr_t()
+        var attributes = posix_spawnattr_t()
         unsafe posix_spawn_file_actions_init(&actions)
         unsafe posix_spawnattr_init(&attributes)
         defer {
@@ -96,7 +117,7 @@ private struct ChildProcess {
             unsafe posix_spawn_file_actions_adddup2(&actions, end, number)
         }
         // The process must meet a closed pipe as it would in a terminal, not with the runner's ignored signal.
-        var signals = unsafe sigset_t()
+        var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe sigaddset(&signals, SIGPIPE)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
@@ -108,12 +129,12 @@ private struct ChildProcess {
         defer { unsafe (argumentList + environmentList).forEach { unsafe free($0) } }
         let number = unsafe posix_spawn(&identifier, path, &actions, &attributes, argumentList, environmentList)
         guard number == 0 else {
-            for end in [input.write, output.read, errors.read] { close(end) }
+            for end in [input.write, errors.read] + (hasReader ? [output.read] : []) { close(end) }
             throw BuiltProgram.Failure(description: "\(path) cannot be started: error \(number)")
         }
         self.identifier = identifier
         self.input = input.write
-        self.output = output.read
+        self.output = hasReader ? output.read : -1
         self.errors = errors.read
         _ = fcntl(input.write, F_SETFL, O_NONBLOCK)
     }
@@ -122,7 +143,7 @@ private struct ChildProcess {
     mutating func finish(input bytes: [UInt8]) throws -> ProcessResult {
         var rest = bytes[...]
         var collected: [Int32: [UInt8]] = [output: [], errors: []]
-        var open: Set<Int32> = [output, errors]
+        var open = Set([output, errors].filter { $0 >= 0 })
         let deadline = ContinuousClock.now + .seconds(Self.secondsToLive)
         if rest.isEmpty { closeInput() }
         while !open.isEmpty {
@@ -150,8 +171,7 @@ private struct ChildProcess {
             output: String(decoding: collected[output] ?? [], as: UTF8.self),
             errors: String(decoding: collected[errors] ?? [], as: UTF8.self)
         )
-        close(output)
-        close(errors)
+        for end in [output, errors] where end >= 0 { close(end) }
         return result
     }
 
@@ -180,11 +200,20 @@ private struct ChildProcess {
         return count > 0 ? Array(chunk.prefix(count)) : nil
     }
 
+    /// A pipe whose ends no other process inherits from the first moment on, which `pipe(2)` cannot promise.
     private static func pipe() throws -> (read: Int32, write: Int32) {
-        var ends: [Int32] = [0, 0]
-        guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else {
-            throw BuiltProgram.Failure(description: "no pipe: error \(errno)")
+        let path = NSTemporaryDirectory() + "/jwt-tests-\(UUID().uuidString).fifo"
+        guard unsafe mkfifo(path, 0o600) == 0 else {
+            throw BuiltProgram.Failure(description: "no pipe at \(path): error \(errno)")
         }
-        return (ends[0], ends[1])
+        defer { unsafe unlink(path) }
+        // Without O_NONBLOCK, opening one end waits for the other.
+        let readEnd = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writeEnd = unsafe Glibc.open(path, O_WRONLY | O_CLOEXEC)
+        guard readEnd >= 0, writeEnd >= 0 else {
+            throw BuiltProgram.Failure(description: "no pipe at \(path): error \(errno)")
+        }
+        _ = fcntl(readEnd, F_SETFL, 0)
+        return (readEnd, writeEnd)
     }
 }

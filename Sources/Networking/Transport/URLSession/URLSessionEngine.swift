@@ -39,8 +39,11 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
             let exchange = URLSessionExchange(submission: submission, continuation: continuation)
             guard session != nil else { return exchange.end(.failure(.transportClosed)) }
             guard !submission.isCancelled else { return exchange.end(.failure(.cancelledExchange)) }
+            if let deadline = submission.limits.deadline {
+                guard deadline > .now else { return exchange.end(.failure(.missedDeadline(submission.origin))) }
+                limit(exchange, by: deadline)
+            }
             exchanges[submission.identifier] = exchange
-            if let deadline = submission.limits.deadline { limit(exchange, by: deadline) }
             line.append(submission.identifier, origin: submission.origin)
             admit()
         }
@@ -64,14 +67,10 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
 
     private func limit(_ exchange: URLSessionExchange, by deadline: ContinuousClock.Instant) {
         let identifier = exchange.submission.identifier
-        let error = NetworkError(
-            .timedOut,
-            "\(exchange.submission.origin) gave no whole response before the deadline"
-        )
+        let error = NetworkError.missedDeadline(exchange.submission.origin)
         let timer = DispatchWorkItem { [weak self] in self?.fail(identifier, error) }
         exchange.timer = timer
-        let milliseconds = deadline > .now ? (deadline - .now).milliseconds : 0
-        queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: timer)
+        queue.asyncAfter(deadline: .now() + .milliseconds((deadline - .now).milliseconds), execute: timer)
     }
 
     /// Starts as many waiting exchanges as may run.
