@@ -151,14 +151,12 @@ public final class MockAuthorizationServer: Sendable {
         let document = metadataDocument
         let keySet = keys.serialized()
         let endpoint = TokenEndpointResponder(clients: clients, tokens: tokens)
-        server.changeRoutes { routes in
-            routes.on(.post, "/token") { [troubles] request in
-                troubles.next() ?? endpoint.tokenResponse(to: request)
-            }
-            routes.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
-            routes.on(.get, "/jwks") { _ in .json(keySet) }
-            routes.on(.get, "/.well-known/oauth-authorization-server") { _ in .json(document) }
+        server.on(.post, "/token") { [troubles] request in
+            troubles.next() ?? endpoint.tokenResponse(to: request)
         }
+        server.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
+        server.on(.get, "/jwks") { _ in .json(keySet) }
+        server.on(.get, "/.well-known/oauth-authorization-server") { _ in .json(document) }
     }
 
     private var metadataDocument: String {

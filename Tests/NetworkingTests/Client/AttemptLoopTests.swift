@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The attempt loop")
 struct AttemptLoopTests {
-    private let request = URLRequest(url: URL(string: "http://a.example/things/42?q=1").unsafelyUnwrapped)
+    private let request = URLRequest(url: URL(string: "http://a.example/things/42?q=1")!)
     private let time = ManualTime(advancesWhenSleeping: true)
 
     private func client(
@@ -312,7 +312,7 @@ struct AttemptLoopTests {
         let transport = MockTransport(.text("ok"))
         let (client, request) = (client(transport, []), request)
         let call = Task {
-            withUnsafeCurrentTask { unsafe $0?.cancel() }
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             return try await client.makeRequest(request)
         }
         await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }

@@ -54,7 +54,7 @@ struct FlightTests {
         let gate = ResponseGate()
         let flight = Flight(timeout: .seconds(30), timeSource: time.timeSource) { try await gate.wait() }
         let waiter = Task {
-            withUnsafeCurrentTask { unsafe $0?.cancel() }
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
             try await flight.value()
         }
         await #expect(throws: CancellationError.self) { try await waiter.value }

@@ -24,11 +24,11 @@ struct TokenExchangeTests {
     private let time = ManualTime()
     private let provider = Provider("testBearerToken")
     private var exchangeRequest: URLRequest {
-        var request = URLRequest(url: URL(string: "http://as.example/sts/token?tenant=a").unsafelyUnwrapped)
+        var request = URLRequest(url: URL(string: "http://as.example/sts/token?tenant=a")!)
         request.setValue("kept", forHTTPHeaderField: "X-Attestation")
         return request
     }
-    private let request = URLRequest(url: URL(string: "http://api.example/resource").unsafelyUnwrapped)
+    private let request = URLRequest(url: URL(string: "http://api.example/resource")!)
 
     private func client(_ transport: MockTransport, _ interceptors: [any RequestInterceptor] = []) -> NetworkClient {
         NetworkClient(
