@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("NetworkClient and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(2)))
+@Suite("NetworkClient and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct NginxTests {
     @Test("The default client is the one on libcurl")
     func defaultTransport() {
