@@ -39,7 +39,7 @@ internal import COpenSSL
                     + "\(1 + 2 * size) of form 4, or \(1 + size) of form 2 or 3"
             )
         }
-        let point = unsafe EC_POINT_new(pointer)
+        guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
         let status = unsafe encoded.withUnsafeBytes { encoded in
             unsafe EC_POINT_oct2point(
@@ -67,7 +67,7 @@ internal import COpenSSL
     /// - Throws: ``CryptoError/Code/invalidScalar`` if it is zero or too large.
     func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
-        let number = unsafe BN_secure_new()
+        guard let number = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
         defer { unsafe BN_clear_free(number) }
         let isRead = scalar.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { bytes in
@@ -75,9 +75,7 @@ internal import COpenSSL
                     != nil
             }
         }
-        guard isRead, let number = unsafe number else {
-            throw CryptoError(failed: "BN_bin2bn", "The private scalar can't be read")
-        }
+        guard isRead else { throw CryptoError(failed: "BN_bin2bn", "The private scalar can't be read") }
         guard unsafe BN_is_zero(number) == 0, unsafe BN_cmp(number, EC_GROUP_get0_order(pointer)) < 0 else {
             throw CryptoError(
                 .invalidScalar,
@@ -85,7 +83,7 @@ internal import COpenSSL
                     + "curve or is damaged"
             )
         }
-        let point = unsafe EC_POINT_new(pointer)
+        guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
         guard unsafe EC_POINT_mul(pointer, point, number, nil, nil, nil) == 1 else {
             throw CryptoError(failed: "EC_POINT_mul", "The public point can't be computed")
@@ -93,7 +91,7 @@ internal import COpenSSL
         return try unsafe encode(point)
     }
 
-    private func encode(_ point: OpaquePointer?) throws(CryptoError) -> CurvePoint {
+    private func encode(_ point: OpaquePointer) throws(CryptoError) -> CurvePoint {
         var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
         let size = unsafe octets.withUnsafeMutableBufferPointer { buffer in
             unsafe EC_POINT_point2oct(

@@ -23,6 +23,8 @@ enum PrivateKeyDecryption {
                 "The password has \(password.count) octets: at most \(maximumPasswordSize) are possible"
             )
         }
+        // Decoding may succeed and still leave errors behind, which other users of the thread would take for theirs.
+        defer { OpenSSLLibrary.clearErrors() }
         return try block.header.isEmpty
             ? pkcs8(block.contents, password: password)
             : legacy(block, password: password)
