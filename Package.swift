@@ -97,3 +97,17 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Its main function is libFuzzer's, which only `Tests/Fuzz/run` links.
+if Context.environment["FUZZ"] != nil {
+    package.products.append(.executable(name: "fuzz", targets: ["fuzz"]))
+    package.targets += [
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["CLibFuzzer", "TokenGeneration", "TestVectors"],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: settings
+        ),
+    ]
+}

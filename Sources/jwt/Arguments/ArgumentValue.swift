@@ -28,9 +28,3 @@ extension ArgumentValue where Self: RawRepresentable<String>, Self: CaseIterable
         self = value
     }
 }
-
-extension String: ArgumentValue {
-    init(argument: String) throws(ValueError) {
-        self = argument
-    }
-}

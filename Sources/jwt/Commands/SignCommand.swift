@@ -16,7 +16,7 @@ struct SignCommand {
         standard error
         """
     )
-    private static let keyID = Option<String>(
+    private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
         section: keySection,
@@ -43,9 +43,9 @@ struct SignCommand {
         section: claimSection,
         "Claims in a JSON object"
     )
-    private static let issuer = Option<String>("iss", value: "TEXT", section: claimSection, "The issuer")
-    private static let subject = Option<String>("sub", value: "TEXT", section: claimSection, "The subject")
-    private static let audience = Option<String>(
+    private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: claimSection, "The issuer")
+    private static let subject = Option<NonEmptyText>("sub", value: "TEXT", section: claimSection, "The subject")
+    private static let audience = Option<NonEmptyText>(
         "aud",
         value: "TEXT",
         isRepeatable: true,
@@ -118,7 +118,7 @@ struct SignCommand {
             }
         }
         try addTimes(to: &claims)
-        let token = try JWTGenerator(header: header, payload: claims.object, signingService: service).token
+        let token = try Self.token(header, claims.object, service)
         if keyInput == nil {
             var jwk = service.verificationKey.jwk
             jwk.keyID = service.keyID
@@ -145,10 +145,10 @@ struct SignCommand {
             try add(assignment.name, assignment.value, from: Self.claim.definition.spelling, to: &claims)
         }
         for option in [Self.issuer, Self.subject] {
-            guard let text = try arguments.value(of: option) else { continue }
-            try add(option.definition.longName, .string(text), from: option.definition.spelling, to: &claims)
+            guard let value = try arguments.value(of: option) else { continue }
+            try add(option.definition.longName, .string(value.text), from: option.definition.spelling, to: &claims)
         }
-        let audience = try arguments.values(of: Self.audience).map(JSONValue.string)
+        let audience = try arguments.values(of: Self.audience).map { JSONValue.string($0.text) }
         if let first = audience.first {
             try add("aud", audience.count == 1 ? first : .array(audience), from: "--aud", to: &claims)
         }
@@ -168,7 +168,7 @@ struct SignCommand {
     }
 
     private func service(_ input: InputFile?, _ console: Console) throws -> ES256SigningService {
-        let stated = try arguments.value(of: Self.keyID)
+        let stated = try arguments.value(of: Self.keyID)?.text
         let key: SigningKey
         var keyID: String?
         if let input {
@@ -193,6 +193,18 @@ struct SignCommand {
             try collection.add(name, value, from: origin)
         } catch {
             throw arguments.usageError(error.message)
+        }
+    }
+
+    private static func token(
+        _ header: JSONObject,
+        _ claims: JSONObject,
+        _ service: ES256SigningService
+    ) throws -> String {
+        do {
+            return try JWTGenerator(header: header, payload: claims, signingService: service).token
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, error.message, cause: error)
         }
     }
 

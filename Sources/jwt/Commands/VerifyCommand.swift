@@ -13,15 +13,25 @@ struct VerifyCommand {
         section: "Key",
         "The key, PEM or JWK, or a JWK Set; of a private key the public half is used"
     )
-    private static let issuer = Option<String>("iss", value: "TEXT", section: checkSection, "The issuer it must have")
-    private static let audience = Option<String>(
+    private static let issuer = Option<NonEmptyText>(
+        "iss",
+        value: "TEXT",
+        section: checkSection,
+        "The issuer it must have"
+    )
+    private static let audience = Option<NonEmptyText>(
         "aud",
         value: "TEXT",
         section: checkSection,
         "The audience it must be meant for"
     )
-    private static let subject = Option<String>("sub", value: "TEXT", section: checkSection, "The subject it must have")
-    private static let type = Option<String>(
+    private static let subject = Option<NonEmptyText>(
+        "sub",
+        value: "TEXT",
+        section: checkSection,
+        "The subject it must have"
+    )
+    private static let type = Option<NonEmptyText>(
         "typ",
         value: "TYPE",
         section: checkSection,
@@ -109,10 +119,10 @@ struct VerifyCommand {
 
     private static func policy(_ arguments: ParsedArguments) throws(UsageError) -> ValidationPolicy {
         var policy = ValidationPolicy(maximumTokenSize: maximumTokenSize)
-        policy.issuer = try arguments.value(of: issuer)
-        policy.audience = try arguments.value(of: audience)
-        policy.subject = try arguments.value(of: subject)
-        policy.type = try arguments.value(of: type)
+        policy.issuer = try arguments.value(of: issuer)?.text
+        policy.audience = try arguments.value(of: audience)?.text
+        policy.subject = try arguments.value(of: subject)?.text
+        policy.type = try arguments.value(of: type)?.text
         policy.requiresExpiration = !arguments.contains(allowNoExpiration)
         if let leeway = try arguments.value(of: leeway) { policy.leeway = .seconds(leeway.seconds) }
         if let date = try arguments.value(of: time)?.date { policy.currentDate = { date } }

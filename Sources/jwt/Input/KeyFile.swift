@@ -88,7 +88,8 @@ struct KeyFile {
         } catch let failure as CommandFailure {
             throw failure
         } catch let error as TokenError {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+            let advice = error.code == .passwordRequired ? "; to decrypt it: openssl pkey -in FILE" : ""
+            throw CommandFailure(.failed, "\(file.name): \(error.message)\(advice)", cause: error)
         } catch {
             throw CommandFailure(.failed, "\(file.name): \(error)", cause: error)
         }

@@ -9,8 +9,8 @@ struct HelpTextTests {
         summary: "Try something",
         discussion: [String(repeating: "word ", count: 20) + "end."],
         options: [
-            Option<String>("name", short: "n", value: "TEXT", isRequired: true, "A name").definition,
-            Option<String>("a-rather-long-name", value: "TEXT", isRepeatable: true, "Another name").definition,
+            Option<NonEmptyText>("name", short: "n", value: "TEXT", isRequired: true, "A name").definition,
+            Option<NonEmptyText>("a-rather-long-name", value: "TEXT", isRepeatable: true, "Another name").definition,
             Flag("deep", section: "Depth", String(repeating: "word ", count: 12) + "end").definition,
         ],
         operands: [OperandDefinition(name: "FILE", isRequired: true, summary: "A file")],

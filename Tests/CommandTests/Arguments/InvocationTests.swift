@@ -7,7 +7,7 @@ struct InvocationTests {
     private static let leaf = CommandDefinition(
         name: "leaf",
         summary: "Grow",
-        options: [Option<String>("name", value: "TEXT", "A name").definition],
+        options: [Option<NonEmptyText>("name", value: "TEXT", "A name").definition],
         action: { _, _ in }
     )
     private static let root = CommandDefinition(

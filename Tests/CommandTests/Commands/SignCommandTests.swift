@@ -211,6 +211,8 @@ struct SignCommandTests {
             (["--key", "-", "--claims", "-"], "--key and --claims cannot both read standard input"),
             (["--key="], "--key must name a file, or - for standard input"),
             (["--key", "--sub", "x"], "--key needs a value, but --sub follows"),
+            (["--kid", ""], "--kid must not be empty"),
+            (["--aud="], "--aud must not be empty"),
             (["secret"], "unexpected argument: this command takes only options"),
         ]
     )

@@ -24,7 +24,8 @@ struct URLSessionFailure {
         case .networkConnectionLost, .badServerResponse:
             isHTTP09 ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
         case .badURL: error(.invalidRequest, "URLSession can't read the URL of a request to \(origin)")
-        case .unsupportedURL where isHTTP09, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse: malformed
+        case .unsupportedURL where isHTTP09, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse:
+            malformed
         case .unsupportedURL: error(.invalidRequest, "URLSession can't send to \(origin)")
         case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
             .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,
