@@ -7,10 +7,20 @@ struct ArgumentParser {
     let path: [String]
     let definition: CommandDefinition
 
-    /// Whether help is asked for: `--help` or `-h` before a `--`, or the single word `help`.
-    static func asksForHelp(_ arguments: [String]) -> Bool {
+    /// Whether help is asked for: `--help` or `-h` in the place of an option, or the single word `help`.
+    ///
+    /// Other mistakes do not matter then. What stands in the place of a value is not a question for help: a script that
+    /// passes on such a text must not take the help for its result.
+    func asksForHelp(_ arguments: [String]) -> Bool {
         if arguments == ["help"] { return true }
-        return arguments.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" }
+        var rest = arguments[...]
+        while let argument = rest.popFirst(), argument != "--" {
+            if argument == OptionDefinition.help.spelling || argument == OptionDefinition.help.shortSpelling {
+                return true
+            }
+            if takesNextArgument(argument) { rest = rest.dropFirst() }
+        }
+        return false
     }
 
     /// Reads all arguments.
@@ -94,6 +104,19 @@ struct ArgumentParser {
         }
         rest.removeFirst()
         return next
+    }
+
+    private func takesNextArgument(_ argument: String) -> Bool {
+        guard argument.hasPrefix("-") else { return false }
+        if argument.hasPrefix("--") {
+            return definition.allOptions.contains { $0.spelling == argument && $0.value != nil }
+        }
+        var letters = argument.dropFirst()
+        while let letter = letters.popFirst() {
+            guard let option = definition.allOptions.first(where: { $0.shortName == letter }) else { return false }
+            if option.value != nil { return letters.isEmpty }
+        }
+        return false
     }
 
     private func add(

@@ -25,8 +25,10 @@ enum Invocation {
         path: [String]
     ) throws(UsageError) -> Invocation {
         if let action = command.action {
-            if ArgumentParser.asksForHelp(Array(arguments)) { return .help(command, path: path) }
-            return .run(action, try ArgumentParser(path: path, definition: command).parse(Array(arguments)))
+            let parser = ArgumentParser(path: path, definition: command)
+            if parser.asksForHelp(Array(arguments)) { return .help(command, path: path) }
+            let parsed = try parser.parse(Array(arguments))
+            return parsed.contains(.help) ? .help(command, path: path) : .run(action, parsed)
         }
         guard let first = arguments.first else { return .missingCommand(command, path: path) }
         let rest = arguments.dropFirst()

@@ -8,8 +8,8 @@ struct TokenInput: Equatable {
         summary: "The token; - or nothing reads it from standard input, where other users cannot see it"
     )
 
-    /// More than any token has.
-    static let sizeLimit = InputFile.sizeLimit
+    /// More than any token has: claims of a full ``InputFile`` in base64url, and room for the rest.
+    static let sizeLimit = 2 * InputFile.sizeLimit
 
     /// The token on the command line, `nil` to read standard input.
     let argument: String?
@@ -50,7 +50,7 @@ struct TokenInput: Equatable {
         } catch {
             throw CommandFailure(.failed, "standard input: cannot be read: \(error.reason)", cause: error)
         }
-        throw CommandFailure(.rejected, "not a token: larger than 1 MiB")
+        throw CommandFailure(.rejected, "not a token: larger than 2 MiB")
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {

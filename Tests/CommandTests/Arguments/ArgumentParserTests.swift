@@ -150,12 +150,16 @@ struct ArgumentParserTests {
         #expect(try parse("--span", "5m", "a").requiredValue(of: Self.span).seconds == 300)
     }
 
-    @Test("help is asked for by --help or -h before --, or by the single word help")
+    @Test("help is asked for by --help or -h in the place of an option, or by the single word help")
     func help() {
-        #expect(ArgumentParser.asksForHelp(["--help"]))
-        #expect(ArgumentParser.asksForHelp(["--nonsense", "-h"]))
-        #expect(ArgumentParser.asksForHelp(["help"]))
-        #expect(!ArgumentParser.asksForHelp(["--", "--help"]))
-        #expect(!ArgumentParser.asksForHelp(["token", "help"]))
+        let parser = ArgumentParser(path: ["jwt"], definition: Self.definition)
+        #expect(parser.asksForHelp(["--help"]))
+        #expect(parser.asksForHelp(["--nonsense", "-h"]))
+        #expect(parser.asksForHelp(["--name=x", "-nx", "-v", "--help"]))
+        #expect(parser.asksForHelp(["help"]))
+        #expect(!parser.asksForHelp(["--", "--help"]))
+        #expect(!parser.asksForHelp(["token", "help"]))
+        #expect(!parser.asksForHelp(["--name", "--help"]))
+        #expect(!parser.asksForHelp(["-vn", "-h"]))
     }
 }

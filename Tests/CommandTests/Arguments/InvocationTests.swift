@@ -7,7 +7,10 @@ struct InvocationTests {
     private static let leaf = CommandDefinition(
         name: "leaf",
         summary: "Grow",
-        options: [Option<NonEmptyText>("name", value: "TEXT", "A name").definition],
+        options: [
+            Option<NonEmptyText>("name", value: "TEXT", "A name").definition,
+            Flag("quiet", short: "q", "Say less").definition,
+        ],
         action: { _, _ in }
     )
     private static let root = CommandDefinition(
@@ -51,7 +54,15 @@ struct InvocationTests {
         #expect(resolve("branch", "--help") == "help on branch: jwt branch")
         #expect(resolve("leaf", "help") == "help on leaf: jwt leaf")
         #expect(resolve("leaf", "--nonsense", "--help") == "help on leaf: jwt leaf")
-        #expect(resolve("leaf", "--name", "-h") == "help on leaf: jwt leaf")
+        #expect(resolve("leaf", "-qh") == "help on leaf: jwt leaf")
+    }
+
+    @Test("what stands in the place of a value is not a question for help")
+    func helpAsValue() {
+        let error = "jwt leaf: --name needs a value, but --help follows (see jwt leaf --help)"
+        #expect(resolve("leaf", "--name", "--help") == error)
+        #expect(resolve("leaf", "--name", "-h") == error)
+        #expect(resolve("leaf", "--name=--help") == "run jwt leaf")
     }
 
     @Test("the version is asked of the program only")

@@ -125,6 +125,16 @@ struct PipeTests {
         #expect(silent == ProcessResult(status: 1, output: "", errors: ""))
     }
 
+    @Test("at a terminal, a token must be named: nothing waits silently", arguments: ["decode", "verify -k x"])
+    func terminal(command: String) throws {
+        let result = try BuiltProgram.shell("script -qec 'jwt \(command)' /dev/null")
+        let name = command.prefix { $0 != " " }
+        let message =
+            "jwt \(name): no token: give it as an argument, or - to type it (see jwt \(name) --help)"
+        #expect(result.status == 64)
+        #expect(result.output == message + "\r\n")
+    }
+
     @Test("messages stay one line, whatever a file is called")
     func fileNames() throws {
         let result = try BuiltProgram.jwt.run("sign", "--key", "/missing\n\u{1B}[31m")
