@@ -92,6 +92,13 @@ public final class MockAuthorizationServer: Sendable {
         Secret(tokens.issueRefreshToken(Authorization(clientID: clientID, subject: subject, scope: scope)))
     }
 
+    /// Revokes one access token.
+    ///
+    /// - Parameter accessToken: The token.
+    public func revoke(_ accessToken: String) {
+        tokens.revoke(accessToken)
+    }
+
     /// Revokes every access token issued so far; refresh tokens stay valid.
     public func revokeAccessTokens() {
         tokens.revokeAccessTokens()

@@ -1,11 +1,25 @@
 internal import COpenSSL
 
 /// The arithmetic of a curve: the owner of an `EC_GROUP`.
-@safe final class CurveGroup {
+// reason: the pointer is set once, and every function it is given to takes it as const; OpenSSL itself shares the group
+// of a key between threads in the same way.
+@safe final class CurveGroup: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let curve: EllipticCurve
 
-    init(_ curve: EllipticCurve) throws(CryptoError) {
+    /// The arithmetic of a curve, set up once per process.
+    static func shared(for curve: EllipticCurve) throws(CryptoError) -> CurveGroup {
+        guard let group = groups[curve] else { return try CurveGroup(curve) }
+        return try group.get()
+    }
+
+    private static let groups: [EllipticCurve: Result<CurveGroup, CryptoError>] = Dictionary(
+        uniqueKeysWithValues: EllipticCurve.all.map { curve in
+            (curve, Result { () throws(CryptoError) in try CurveGroup(curve) })
+        }
+    )
+
+    private init(_ curve: EllipticCurve) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EC_GROUP_new_by_curve_name(curve.openSSLNumber) else {

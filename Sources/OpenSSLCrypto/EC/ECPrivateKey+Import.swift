@@ -58,7 +58,7 @@ extension ECPrivateKey {
 
     private init(_ key: ECKeyReader) throws(CryptoError) {
         guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key has no private part") }
-        let group = try CurveGroup(key.curve)
+        let group = try CurveGroup.shared(for: key.curve)
         var expected: CurvePoint?
         for encoded in key.points {
             let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }

@@ -52,7 +52,7 @@ package struct ECPrivateKey: Sendable {
     ///   - expected: The public point that came with it, if one did.
     /// - Throws: ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``.
     init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
-        let point = try CurveGroup(curve).point(of: scalar)
+        let point = try CurveGroup.shared(for: curve).point(of: scalar)
         guard expected == nil || expected == point else {
             throw CryptoError(
                 .keyMismatch,

@@ -27,7 +27,7 @@ package struct ECPublicKey: Sendable {
             )
         }
         let encoded = CurvePoint(x: x, y: y).uncompressed
-        let group = try CurveGroup(curve)
+        let group = try CurveGroup.shared(for: curve)
         let point = try encoded.withBytes { bytes throws(CryptoError) in try group.point(decoding: bytes) }
         try self.init(curve, checked: point)
     }

@@ -116,7 +116,7 @@ enum PrivateKeyDecryption {
         guard !errors.contains(where: \.isUnsupported) else {
             return CryptoError(
                 failed: function,
-                "The private key is encrypted by a method that this OpenSSL does not offer: encrypt it again, "
+                "The private key is encrypted by a method or at a cost that this OpenSSL does not offer: encrypt it again, "
                     + "for example with “openssl pkcs8 -topk8”",
                 errors: errors
             )

@@ -52,17 +52,17 @@ import Testing
         let size = curve.coordinateSize
         let key = try ECPrivateKey(
             curve: curve,
-            scalar: [UInt8](hex: vector.x_hex, size: size).secret,
-            x: [UInt8](hex: vector.ux_hex, size: size),
-            y: [UInt8](hex: vector.uy_hex, size: size)
+            scalar: [UInt8](hex: vector.scalar, size: size).secret,
+            x: [UInt8](hex: vector.x, size: size),
+            y: [UInt8](hex: vector.y, size: size)
         )
         #expect(vector.cases.count == 6)
         for item in vector.cases {
             let hash = try #require(
                 ["SHA-256": .sha256, "SHA-384": .sha384, "SHA-512": HashFunction.sha512][item.hash]
             )
-            let signature = [UInt8](hex: item.r_hex, size: size) + [UInt8](hex: item.s_hex, size: size)
-            let message = Array(item.message_utf8.utf8)
+            let signature = [UInt8](hex: item.r, size: size) + [UInt8](hex: item.s, size: size)
+            let message = Array(item.message.utf8)
             #expect(key.publicKey.isValidSignature(signature, for: message, hash: hash))
             #expect(!key.publicKey.isValidSignature(signature, for: message + [0x2E], hash: hash))
         }
@@ -76,8 +76,8 @@ import Testing
             x: [UInt8](base64URL: vector.key.x),
             y: [UInt8](base64URL: vector.key.y)
         )
-        let signature = [UInt8](base64URL: vector.signature_b64u)
-        #expect(key.publicKey.isValidSignature(signature, for: Array(vector.signing_input.utf8), hash: .sha256))
+        let signature = [UInt8](base64URL: vector.signature)
+        #expect(key.publicKey.isValidSignature(signature, for: Array(vector.signingInput.utf8), hash: .sha256))
     }
 
     @Test("every flipped bit of a signature is rejected") func flippedBits() throws {
@@ -159,11 +159,25 @@ import Testing
 
 private struct RFC6979: Decodable {
     struct Case: Decodable {
-        let hash, message_utf8, r_hex, s_hex: String
+        let hash, message, r, s: String
+
+        enum CodingKeys: String, CodingKey {
+            case hash
+            case message = "message_utf8"
+            case r = "r_hex"
+            case s = "s_hex"
+        }
     }
 
-    let curve, x_hex, ux_hex, uy_hex: String
+    let curve, scalar, x, y: String
     let cases: [Case]
+
+    enum CodingKeys: String, CodingKey {
+        case curve, cases
+        case scalar = "x_hex"
+        case x = "ux_hex"
+        case y = "uy_hex"
+    }
 }
 
 private struct RFC7515: Decodable {
@@ -172,5 +186,11 @@ private struct RFC7515: Decodable {
     }
 
     let key: Key
-    let signing_input, signature_b64u: String
+    let signingInput, signature: String
+
+    enum CodingKeys: String, CodingKey {
+        case key
+        case signingInput = "signing_input"
+        case signature = "signature_b64u"
+    }
 }

@@ -70,6 +70,12 @@ import Testing
         #expect(code { _ = try ECPrivateKey(der: [UInt8](pem: TestPEM.encryptedPBKDF2)) } == .passwordRequired)
     }
 
+    @Test("a cost beyond OpenSSL's own memory limit is no wrong password") func memoryLimit() throws {
+        let pem = Self.scrypt(n: [0x00, 0x80, 0x00], r: [0x20], p: [0x01]).pem("ENCRYPTED PRIVATE KEY")
+        let error = try #require(error { _ = try ECPrivateKey(pem: pem, password: Array("correct".utf8).secret) })
+        #expect(error.code == .openSSL, "\(error)")
+    }
+
     @Test("a forged cost is refused before any work is done") func cost() throws {
         let password = Array("correct".utf8).secret
         let forged = [
@@ -100,6 +106,32 @@ import Testing
             changed[index] ^= 0x20
             let pem = changed.pem("ENCRYPTED PRIVATE KEY")
             #expect(code { _ = try ECPrivateKey(pem: pem, password: password) } != nil)
+        }
+    }
+
+    @Test("damaged keys in OpenSSL's older encryption are refused, and none traps") func damagedSEC1() throws {
+        let lines = TestPEM.encryptedSEC1.split(separator: "\n", omittingEmptySubsequences: false)
+        let header = lines[1...2].joined(separator: "\n")
+        let contents = [UInt8](pem: lines[4...].joined(separator: "\n"))
+        let password = Array("correct".utf8).secret
+        func pem(_ contents: [UInt8]) -> String {
+            contents.pem("EC PRIVATE KEY").replacing("KEY-----\n", with: "KEY-----\n\(header)\n\n", maxReplacements: 1)
+        }
+        #expect(try ECPrivateKey(pem: pem(contents), password: password).curve == .p256)
+        for count in 1..<contents.count {
+            #expect(
+                code { _ = try ECPrivateKey(pem: pem(Array(contents.prefix(count))), password: password) }
+                    == .incorrectPassword
+            )
+        }
+        for index in contents.indices {
+            var changed = contents
+            changed[index] ^= 0x01
+            #expect(code { _ = try ECPrivateKey(pem: pem(changed), password: password) } != nil)
+        }
+        for cipher in ["AES-256-GCM", "id-aes128-wrap", "RC4", "CHACHA20", "AES-128-CTR", "AES-128-ECB"] {
+            let other = pem(contents).replacing("AES-128-CBC", with: cipher)
+            #expect(code { _ = try ECPrivateKey(pem: other, password: password) } != nil)
         }
     }
 

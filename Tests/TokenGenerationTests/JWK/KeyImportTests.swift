@@ -206,6 +206,9 @@ struct KeyImportTests {
         #expect(try ES256SigningService(key: key).keyID == "from-jwk")
         #expect(try ES256SigningService(key: key, keyID: "given").keyID == "given")
         #expect(try ES256SigningService.generate().keyID == nil)
+        let published = try ES256SigningService(key: key, keyID: "given").verificationKey
+        #expect(published.jwk.keyID == "given")
+        #expect(published.keyID == "given")
         #expect(try ES256SigningService(key: key).verificationKey.thumbprint == key.verificationKey.thumbprint)
     }
 }
