@@ -16,10 +16,10 @@ enum Nginx {
         try #require(URL(string: Interop.required("INTEROP_HTTPS") + path))
     }
 
-    /// The 10 MiB that `run` wrote, by the same formula.
-    static let large = Data(
-        (0..<(10 << 20)).map { UInt8(truncatingIfNeeded: $0 * 31 + ($0 >> 8) * 17 + ($0 >> 16) * 7) }
-    )
+    /// The 10 MiB that nginx has as `/large`.
+    static func large() throws -> Data {
+        try Data(contentsOf: URL(filePath: Interop.required("INTEROP_LARGE_FILE")))
+    }
 }
 
 /// What moves the bytes.

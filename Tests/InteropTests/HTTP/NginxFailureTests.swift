@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Testing
 
-@Suite("NetworkClient and nginx that fails", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(2)))
+@Suite("NetworkClient and nginx that fails", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
 struct NginxFailureTests {
     @Test("A connection closed without an answer is a lost connection", arguments: Engine.allCases)
     func closed(engine: Engine) async {
@@ -21,7 +21,7 @@ struct NginxFailureTests {
         await #expect(throws: NetworkError(.timedOut, "")) {
             try await engine.client().makeRequest(request)
         }
-        #expect(began.duration(to: clock.now) < .seconds(10))
+        #expect(began.duration(to: clock.now) < .seconds(60))
     }
 
     @Test("The client's own limit of time ends an operation, too", arguments: Engine.allCases)

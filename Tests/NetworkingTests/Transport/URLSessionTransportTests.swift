@@ -119,4 +119,32 @@ struct URLSessionTransportTests {
         #expect(error?.code == .invalidRequest)
         await transport.close()
     }
+
+    @Test(
+        "Cancelling while a redirect or a challenge arrives harms nobody",
+        arguments: [
+            "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n",
+        ]
+    )
+    func cancelledAtDecision(_ answer: String) async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send(answer)
+            }
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                for round in 0..<200 {
+                    let task = Task { try await transport.get(peer.url) }
+                    try await Task.sleep(for: .microseconds(20 * round))
+                    task.cancel()
+                    switch await task.result {
+                    case .success(let response): #expect([302, 401].contains(response.status))
+                    case .failure(let error): #expect((error as? NetworkError)?.code == .cancelled)
+                    }
+                }
+            }
+        }
+    }
 }
