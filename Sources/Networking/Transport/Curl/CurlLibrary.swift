@@ -1,4 +1,5 @@
 import CCurl
+internal import OpenSSLCrypto
 
 /// The libcurl of this process, which FoundationNetworking brings along.
 enum CurlLibrary {
@@ -28,6 +29,8 @@ enum CurlLibrary {
                 "libcurl \(version) is too old; install \(minimumVersionText) or later, or use URLSessionTransport"
             )
         }
+        // libcurl would otherwise be the first to initialize OpenSSL, with its exit handler.
+        OpenSSLLibrary.prepare()
         guard ccurl_global_init() == Int32(CCURL_OK) else {
             return unavailable("libcurl \(version) could not be initialized")
         }
