@@ -29,7 +29,7 @@ enum CurlLibrary {
                 "libcurl \(version) is too old; install \(minimumVersionText) or later, or use URLSessionTransport"
             )
         }
-        // libcurl would otherwise be the first to initialize OpenSSL, with its exit handler.
+        // Otherwise libcurl would initialize OpenSSL with its exit handler, which frees what an engine thread still uses.
         OpenSSLLibrary.prepare()
         guard ccurl_global_init() == Int32(CCURL_OK) else {
             return unavailable("libcurl \(version) could not be initialized")
