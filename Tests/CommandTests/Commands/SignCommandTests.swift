@@ -139,10 +139,10 @@ struct SignCommandTests {
 
     @Test("a key is PEM (PKCS#8 or SEC1) or JWK, from a file or from standard input")
     func keyForms() throws {
+        try folder.write(KeyFixtures.sec1, to: "sec1.pem")
+        try folder.write(KeyFixtures.pkcs8, to: "pkcs8.pem")
+        try folder.write(KeyFixtures.publicKey, to: "public.pem")
         let script = """
-            openssl ecparam -name prime256v1 -genkey -out sec1.pem && chmod 600 sec1.pem &&
-            openssl pkcs8 -topk8 -nocrypt -in sec1.pem -out pkcs8.pem && chmod 600 pkcs8.pem &&
-            openssl ec -in sec1.pem -pubout -out public.pem 2>/dev/null &&
             for key in sec1.pem pkcs8.pem; do
               jwt sign --key $key --sub $key --expires-in 1h | jwt verify --key public.pem | grep sub
               jwt sign --key - --sub stdin --expires-in 1h < $key | jwt verify --key public.pem | grep sub

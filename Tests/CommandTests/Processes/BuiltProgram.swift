@@ -20,6 +20,8 @@ struct BuiltProgram {
 
     /// The `jwt` command.
     static let jwt = BuiltProgram(path: folder + "/jwt")
+    /// The `quickstart` command.
+    static let quickstart = BuiltProgram(path: folder + "/quickstart")
 
     /// A shell script in which the built programs can be called by their names.
     static func shell(_ script: String, input: String = "", in folder: TemporaryFolder? = nil) throws -> ProcessResult {

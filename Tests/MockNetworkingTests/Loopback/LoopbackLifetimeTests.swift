@@ -189,7 +189,7 @@ import Testing
         #expect(held == nil)
     }
 
-    @Test("no descriptor, thread or memory of a server outlives it")
+    @Test("no descriptor and no thread of a server outlives it")
     func nothingLeaks() async {
         // In a process of its own, because the other suites open and close descriptors all the time.
         await #expect(processExitsWith: .success) {

@@ -69,6 +69,27 @@ struct AttemptLoopTests {
         #expect(transport.requests.map { $0.headers.values(for: "X-Added") } == [["1"], ["1"]])
     }
 
+    @Test("G-6, G-7, G-8: the headers of several interceptors and of an authenticator are all there")
+    func severalInterceptors() async throws {
+        let transport = MockTransport(.text("ok"))
+        let headers = ["OAuth-Client-Attestation": "a", "OAuth-Client-Attestation-PoP": "b", "DPoP": "c"]
+        let interceptors = headers.map { name, value in
+            RecordingInterceptor(
+                name,
+                makingRequest: { result in
+                    var request = try result.get()
+                    request.setValue(value, forHTTPHeaderField: name)
+                    return request
+                }
+            )
+        }
+        let authenticator = CountingAuthenticator { _, _ in .none }
+        _ = try await client(transport, interceptors + [authenticator]).makeRequest(request)
+        let sent = try #require(transport.requests.first?.headers)
+        for (name, value) in headers { #expect(sent.values(for: name) == [value]) }
+        #expect(sent["Authorization"] == "Bearer 1")
+    }
+
     @Test("A-S5: a request that could not be made is not sent, not evaluated, and tells the cause")
     func notMade() async throws {
         struct Refusal: Error {}

@@ -240,22 +240,26 @@ struct LoopbackClientTests {
     }
 }
 
-@Suite("NetworkClient with MockURLProtocol", .serialized)
+@Suite("NetworkClient with MockURLProtocol")
 struct MockURLProtocolClientTests {
-    @Test("G-3, G-4: answers from the protocol's handler")
+    @Test("G-3, G-4: answers from the protocol's handler, each time anew")
     func handler() async throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [MockURLProtocol.self]
         let client = NetworkClient(configuration: configuration)
-        let request = URLRequest(url: URL(string: "https://a.example/things")!)
-        defer { MockURLProtocol.clear() }
-        MockURLProtocol.handler = { (Data("one".utf8), HTTPURLResponse(statusCode: 200)) }
-        #expect(try await client.makeRequest(request) == Data("one".utf8))
-        MockURLProtocol.handler = { (Data("two".utf8), HTTPURLResponse(statusCode: 200)) }
-        #expect(try await client.makeRequest(request) == Data("two".utf8))
-        MockURLProtocol.handler = { (Data(), HTTPURLResponse(statusCode: 404)) }
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
-        #expect(error?.errorCode == 404)
-        #expect(MockURLProtocol.requests.count == 3)
+        let answers = EventLog()
+        try await MockURLProtocol.withHandler { request in
+            answers.append("")
+            let status = request.url?.path == "/things" ? 200 : 404
+            return (Data("\(answers.all.count)".utf8), HTTPURLResponse(statusCode: status))
+        } perform: { () async throws in
+            let request = URLRequest(url: URL(string: "https://a.example/things")!)
+            #expect(try await client.makeRequest(request) == Data("1".utf8))
+            #expect(try await client.makeRequest(request) == Data("2".utf8))
+            let missing = URLRequest(url: URL(string: "https://a.example/missing")!)
+            let error = await #expect(throws: ServerError.self) { try await client.makeRequest(missing) }
+            #expect(error?.errorCode == 404)
+            #expect(MockURLProtocol.requests.count == 3)
+        }
     }
 }

@@ -119,4 +119,29 @@ struct URLSessionTransportTests {
         #expect(error?.code == .invalidRequest)
         await transport.close()
     }
+
+    @Test(
+        "Cancelling while a redirect or a challenge arrives harms nobody",
+        arguments: [302: "Location: /x", 401: "WWW-Authenticate: Basic realm=x"]
+    )
+    func cancelledAtDecision(_ status: Int, _ field: String) async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 \(status) Decide\r\n\(field)\r\nContent-Length: 0\r\n\r\n")
+            }
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                for round in 0..<200 {
+                    let task = Task { try await transport.get(peer.url) }
+                    try await Task.sleep(for: .microseconds(20 * round))
+                    task.cancel()
+                    switch await task.result {
+                    case .success(let response): #expect(response.status == status)
+                    case .failure(let error): #expect((error as? NetworkError)?.code == .cancelled)
+                    }
+                }
+            }
+        }
+    }
 }
