@@ -1,6 +1,218 @@
 #include "CCurl.h"
-#include <stddef.h>
 
-extern char *curl_version(void) __attribute__((weak));
+#define WEAK __attribute__((weak))
 
-const char *ccurl_version(void) { return curl_version ? curl_version() : NULL; }
+// The leading members of libcurl's structure, which later versions only extend at its end.
+struct curl_version_info_prefix {
+    int age;
+    const char *version;
+    unsigned int version_num;
+    const char *host;
+    int features;
+    const char *ssl_version;
+};
+
+struct curl_message {
+    int kind;
+    ccurl_easy *easy;
+    union {
+        void *whatever;
+        int result;
+    } data;
+};
+
+extern struct curl_version_info_prefix *curl_version_info(int age) WEAK;
+extern int curl_global_init(long flags) WEAK;
+extern ccurl_easy *curl_easy_init(void) WEAK;
+extern void curl_easy_cleanup(ccurl_easy *easy) WEAK;
+extern void curl_easy_reset(ccurl_easy *easy) WEAK;
+extern int curl_easy_setopt(ccurl_easy *easy, int option, ...) WEAK;
+extern int curl_easy_getinfo(ccurl_easy *easy, int info, ...) WEAK;
+extern const char *curl_easy_strerror(int code) WEAK;
+extern ccurl_list *curl_slist_append(ccurl_list *list, const char *line) WEAK;
+extern void curl_slist_free_all(ccurl_list *list) WEAK;
+extern ccurl_multi *curl_multi_init(void) WEAK;
+extern int curl_multi_cleanup(ccurl_multi *multi) WEAK;
+extern int curl_multi_setopt(ccurl_multi *multi, int option, ...) WEAK;
+extern int curl_multi_add_handle(ccurl_multi *multi, ccurl_easy *easy) WEAK;
+extern int curl_multi_remove_handle(ccurl_multi *multi, ccurl_easy *easy) WEAK;
+extern int curl_multi_socket_action(ccurl_multi *multi, int socket, int events, int *running) WEAK;
+extern struct curl_message *curl_multi_info_read(ccurl_multi *multi, int *left) WEAK;
+extern int OPENSSL_init_crypto(uint64_t options, const void *settings) WEAK;
+
+enum {
+    FEATURE_ASYNCHRONOUS_DNS = 1 << 7,
+    VERSION_INFO_FOURTH = 3,
+    GLOBAL_DEFAULT = 3,
+    OPTION_WRITEDATA = 10001,
+    OPTION_READDATA = 10009,
+    OPTION_ERRORBUFFER = 10010,
+    OPTION_HTTPHEADER = 10023,
+    OPTION_HEADERDATA = 10029,
+    OPTION_PRIVATE = 10103,
+    OPTION_COPYPOSTFIELDS = 10165,
+    OPTION_SEEKDATA = 10168,
+    OPTION_PREREQDATA = 10313,
+    OPTION_WRITEFUNCTION = 20011,
+    OPTION_READFUNCTION = 20012,
+    OPTION_HEADERFUNCTION = 20079,
+    OPTION_SEEKFUNCTION = 20167,
+    OPTION_PREREQFUNCTION = 20312,
+    OPTION_POSTFIELDSIZE_LARGE = 30120,
+    INFO_PRIVATE = 0x100000 + 21,
+    MULTI_OPTION_SOCKETFUNCTION = 20001,
+    MULTI_OPTION_SOCKETDATA = 10002,
+    MULTI_OPTION_TIMERFUNCTION = 20004,
+    MULTI_OPTION_TIMERDATA = 10005,
+    MESSAGE_DONE = 1,
+};
+
+// One libcurl has all of these functions or is none, so one of them stands for all.
+bool ccurl_is_available(void) { return curl_multi_socket_action && curl_easy_init && curl_version_info; }
+
+uint32_t ccurl_version_number(void) {
+    return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version_num : 0;
+}
+
+const char *ccurl_version(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version : NULL; }
+
+const char *ccurl_tls_backend(void) {
+    return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->ssl_version : NULL;
+}
+
+bool ccurl_resolves_asynchronously(void) {
+    return curl_version_info && (curl_version_info(VERSION_INFO_FOURTH)->features & FEATURE_ASYNCHRONOUS_DNS) != 0;
+}
+
+int ccurl_global_init(void) {
+    // OpenSSL's clean-up at exit frees what an engine thread still uses and would crash the process; it has to be
+    // switched off before anything else initializes OpenSSL.
+    const uint64_t no_atexit = 0x00080000;
+    if (OPENSSL_init_crypto) OPENSSL_init_crypto(no_atexit, NULL);
+    return curl_global_init ? curl_global_init(GLOBAL_DEFAULT) : CCURL_UNAVAILABLE;
+}
+
+const char *ccurl_easy_strerror(int code) {
+    const char *words = curl_easy_strerror ? curl_easy_strerror(code) : NULL;
+    return words ? words : "unknown error";
+}
+
+ccurl_easy *ccurl_easy_init(void) { return curl_easy_init ? curl_easy_init() : NULL; }
+
+void ccurl_easy_cleanup(ccurl_easy *easy) {
+    if (curl_easy_cleanup) curl_easy_cleanup(easy);
+}
+
+void ccurl_easy_reset(ccurl_easy *easy) {
+    if (curl_easy_reset) curl_easy_reset(easy);
+}
+
+#define SET(easy, option, value) (curl_easy_setopt ? curl_easy_setopt((easy), (option), (value)) : CCURL_UNAVAILABLE)
+
+int ccurl_easy_set_long(ccurl_easy *easy, ccurl_long_option option, long value) {
+    return SET(easy, (int)option, value);
+}
+
+int ccurl_easy_set_string(ccurl_easy *easy, ccurl_string_option option, const char *value) {
+    return SET(easy, (int)option, value);
+}
+
+int ccurl_easy_set_headers(ccurl_easy *easy, const ccurl_list *lines) { return SET(easy, OPTION_HTTPHEADER, lines); }
+
+int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count) {
+    // libcurl copies as many octets as the size says, so the size comes first.
+    int code = SET(easy, OPTION_POSTFIELDSIZE_LARGE, count);
+    return code != CCURL_OK ? code : SET(easy, OPTION_COPYPOSTFIELDS, octets);
+}
+
+int ccurl_easy_set_read_body(
+    ccurl_easy *easy, ccurl_data_function read, ccurl_seek_function seek, void *context, int64_t count
+) {
+    int code = SET(easy, OPTION_POSTFIELDSIZE_LARGE, count);
+    if (code == CCURL_OK) code = SET(easy, OPTION_READFUNCTION, read);
+    if (code == CCURL_OK) code = SET(easy, OPTION_READDATA, context);
+    if (code == CCURL_OK) code = SET(easy, OPTION_SEEKFUNCTION, seek);
+    if (code == CCURL_OK) code = SET(easy, OPTION_SEEKDATA, context);
+    return code;
+}
+
+int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function function, void *context) {
+    int code = SET(easy, OPTION_HEADERFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_HEADERDATA, context);
+}
+
+int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context) {
+    int code = SET(easy, OPTION_WRITEFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_WRITEDATA, context);
+}
+
+int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context) {
+    int code = SET(easy, OPTION_PREREQFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_PREREQDATA, context);
+}
+
+int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer) { return SET(easy, OPTION_ERRORBUFFER, buffer); }
+
+int ccurl_easy_set_context(ccurl_easy *easy, void *context) { return SET(easy, OPTION_PRIVATE, context); }
+
+void *ccurl_easy_context(ccurl_easy *easy) {
+    void *context = NULL;
+    if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_PRIVATE, &context);
+    return context;
+}
+
+ccurl_list *ccurl_list_append(ccurl_list *list, const char *line) {
+    return curl_slist_append ? curl_slist_append(list, line) : NULL;
+}
+
+void ccurl_list_free(ccurl_list *list) {
+    if (curl_slist_free_all) curl_slist_free_all(list);
+}
+
+ccurl_multi *ccurl_multi_init(void) { return curl_multi_init ? curl_multi_init() : NULL; }
+
+int ccurl_multi_cleanup(ccurl_multi *multi) {
+    return curl_multi_cleanup ? curl_multi_cleanup(multi) : CCURL_UNAVAILABLE;
+}
+
+#define SET_MULTI(multi, option, value) \
+    (curl_multi_setopt ? curl_multi_setopt((multi), (option), (value)) : CCURL_UNAVAILABLE)
+
+int ccurl_multi_set_long(ccurl_multi *multi, ccurl_multi_option option, long value) {
+    return SET_MULTI(multi, (int)option, value);
+}
+
+int ccurl_multi_set_socket_function(ccurl_multi *multi, ccurl_socket_function function, void *context) {
+    int code = SET_MULTI(multi, MULTI_OPTION_SOCKETFUNCTION, function);
+    return code != CCURL_OK ? code : SET_MULTI(multi, MULTI_OPTION_SOCKETDATA, context);
+}
+
+int ccurl_multi_set_timer_function(ccurl_multi *multi, ccurl_timer_function function, void *context) {
+    int code = SET_MULTI(multi, MULTI_OPTION_TIMERFUNCTION, function);
+    return code != CCURL_OK ? code : SET_MULTI(multi, MULTI_OPTION_TIMERDATA, context);
+}
+
+int ccurl_multi_add(ccurl_multi *multi, ccurl_easy *easy) {
+    return curl_multi_add_handle ? curl_multi_add_handle(multi, easy) : CCURL_UNAVAILABLE;
+}
+
+int ccurl_multi_remove(ccurl_multi *multi, ccurl_easy *easy) {
+    return curl_multi_remove_handle ? curl_multi_remove_handle(multi, easy) : CCURL_UNAVAILABLE;
+}
+
+int ccurl_multi_act(ccurl_multi *multi, int socket, int events) {
+    int running = 0;
+    return curl_multi_socket_action ? curl_multi_socket_action(multi, socket, events, &running) : CCURL_UNAVAILABLE;
+}
+
+ccurl_easy *ccurl_multi_next_finished(ccurl_multi *multi, int *code) {
+    if (!curl_multi_info_read) return NULL;
+    int left = 0;
+    struct curl_message *message;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        if (message->kind != MESSAGE_DONE) continue;
+        *code = message->data.result;
+        return message->easy;
+    }
+    return NULL;
+}

@@ -1,7 +1,239 @@
 #ifndef CCURL_H
 #define CCURL_H
 
-/// The libcurl version string, or NULL when no libcurl is in the process.
+// The part of libcurl's stable ABI that the transport uses, without libcurl's headers: no -dev package is needed to
+// build, and the library is the one that FoundationNetworking brings into the process. Every function may be called
+// when there is no libcurl: makers then return NULL and the others an error or nothing.
+//
+// The numbers are libcurl's own and never change (https://curl.se/libcurl/abi.html). libcurl's setters are variadic, which
+// Swift can't call; here each value type has a setter of its own, and an option only fits the setter of its type.
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+/// A transfer: libcurl's easy handle.
+typedef struct ccurl_easy ccurl_easy;
+/// Many transfers and their connections: libcurl's multi handle.
+typedef struct ccurl_multi ccurl_multi;
+/// A list of lines, for header fields.
+typedef struct ccurl_list ccurl_list;
+
+// MARK: The library
+
+/// Whether the functions below do anything.
+bool ccurl_is_available(void);
+/// The version as 0xXXYYZZ, or 0.
+uint32_t ccurl_version_number(void);
+/// The version as text, such as "7.88.1", or NULL.
 const char *ccurl_version(void);
+/// The TLS library that libcurl was built on, such as "OpenSSL/3.0.19", or NULL.
+const char *ccurl_tls_backend(void);
+/// Whether name resolution does not block the calling thread.
+bool ccurl_resolves_asynchronously(void);
+/// Prepares the library for use by any thread; returns 0 if it worked.
+int ccurl_global_init(void);
+
+// MARK: Results
+
+/// The results of a transfer that need a treatment of their own.
+enum {
+    CCURL_OK = 0,
+    CCURL_UNSUPPORTED_PROTOCOL = 1,
+    CCURL_URL_MALFORMAT = 3,
+    CCURL_COULDNT_RESOLVE_PROXY = 5,
+    CCURL_COULDNT_RESOLVE_HOST = 6,
+    CCURL_COULDNT_CONNECT = 7,
+    CCURL_WEIRD_SERVER_REPLY = 8,
+    CCURL_HTTP2 = 16,
+    CCURL_PARTIAL_FILE = 18,
+    CCURL_WRITE_ERROR = 23,
+    CCURL_OPERATION_TIMEDOUT = 28,
+    CCURL_SSL_CONNECT_ERROR = 35,
+    CCURL_UNKNOWN_OPTION = 48,
+    CCURL_GOT_NOTHING = 52,
+    CCURL_SSL_ENGINE_NOTFOUND = 53,
+    CCURL_SSL_ENGINE_SETFAILED = 54,
+    CCURL_SEND_ERROR = 55,
+    CCURL_RECV_ERROR = 56,
+    CCURL_SSL_CERTPROBLEM = 58,
+    CCURL_SSL_CIPHER = 59,
+    CCURL_PEER_FAILED_VERIFICATION = 60,
+    CCURL_BAD_CONTENT_ENCODING = 61,
+    CCURL_SEND_FAIL_REWIND = 65,
+    CCURL_SSL_ENGINE_INITFAILED = 66,
+    CCURL_SSL_CACERT_BADFILE = 77,
+    CCURL_SSL_SHUTDOWN_FAILED = 80,
+    CCURL_SSL_CRL_BADFILE = 82,
+    CCURL_SSL_ISSUER_ERROR = 83,
+    CCURL_SSL_PINNEDPUBKEYNOTMATCH = 90,
+    CCURL_SSL_INVALIDCERTSTATUS = 91,
+    CCURL_HTTP2_STREAM = 92,
+    CCURL_PROXY_HANDSHAKE = 97,
+    CCURL_SSL_CLIENTCERT = 98,
+    CCURL_TOO_LARGE = 100,
+    /// Not one of libcurl's: there is no libcurl.
+    CCURL_UNAVAILABLE = -1,
+};
+
+/// The words for a result; never NULL.
+const char *ccurl_easy_strerror(int code);
+
+// MARK: A transfer
+
+/// The octets that an error buffer must have room for.
+enum { CCURL_ERROR_SIZE = 256 };
+
+/// Options whose value is a number or a switch (0 or 1).
+typedef enum {
+    /// The oldest TLS version accepted; see CCURL_TLS_1_2.
+    CCURL_LONG_SSLVERSION = 32,
+    /// No progress callback.
+    CCURL_LONG_NOPROGRESS = 43,
+    /// Expect no body in the response, as for HEAD.
+    CCURL_LONG_NOBODY = 44,
+    /// Send a body.
+    CCURL_LONG_POST = 47,
+    /// Follow redirects.
+    CCURL_LONG_FOLLOWLOCATION = 52,
+    /// Verify the certificate chain.
+    CCURL_LONG_SSL_VERIFYPEER = 64,
+    /// Don't take a connection from the pool.
+    CCURL_LONG_FRESH_CONNECT = 74,
+    /// Send no body.
+    CCURL_LONG_HTTPGET = 80,
+    /// Verify the certificate's name; 2 means yes.
+    CCURL_LONG_SSL_VERIFYHOST = 81,
+    /// The HTTP version to negotiate; see CCURL_HTTP_VERSION_2TLS.
+    CCURL_LONG_HTTP_VERSION = 84,
+    /// Use no signals and install no handlers.
+    CCURL_LONG_NOSIGNAL = 99,
+    /// The longest time for a connection, in milliseconds.
+    CCURL_LONG_CONNECTTIMEOUT_MS = 156,
+    /// The schemes allowed, as bits; see CCURL_PROTOCOLS_HTTP_AND_HTTPS.
+    CCURL_LONG_PROTOCOLS = 181,
+    /// Probe idle peers of a long transfer.
+    CCURL_LONG_TCP_KEEPALIVE = 213,
+    /// Leave dot segments in the path alone.
+    CCURL_LONG_PATH_AS_IS = 234,
+    /// Keep a proxy's answer to CONNECT out of the header callback.
+    CCURL_LONG_SUPPRESS_CONNECT_HEADERS = 265,
+    /// Accept a response without a header.
+    CCURL_LONG_HTTP09_ALLOWED = 285,
+    /// The longest idle time after which a connection is used again, in seconds.
+    CCURL_LONG_MAXAGE_CONN = 288,
+    /// Don't wait for a name being resolved when the transfer is removed (7.87).
+    CCURL_LONG_QUICK_EXIT = 322,
+} ccurl_long_option;
+
+/// HTTP/2 if TLS negotiates it, HTTP/1.1 otherwise.
+enum { CCURL_HTTP_VERSION_2TLS = 4 };
+/// TLS 1.2 or later.
+enum { CCURL_TLS_1_2 = 6 };
+/// The bits of http and https.
+enum { CCURL_PROTOCOLS_HTTP_AND_HTTPS = 3 };
+
+/// Options whose value is a text that libcurl copies.
+typedef enum {
+    /// The absolute URL.
+    CCURL_STRING_URL = 10002,
+    /// The proxy; the empty text for none, whatever the environment says.
+    CCURL_STRING_PROXY = 10004,
+    /// The method.
+    CCURL_STRING_CUSTOMREQUEST = 10036,
+    /// The content codings to offer and decode; the empty text for all that libcurl has.
+    CCURL_STRING_ACCEPT_ENCODING = 10102,
+} ccurl_string_option;
+
+/// Receives or gives octets; returns how many.
+typedef size_t (*ccurl_data_function)(char *buffer, size_t size, size_t count, void *context);
+/// Moves the reading position of the body; returns 0 if it did.
+typedef int (*ccurl_seek_function)(void *context, int64_t offset, int origin);
+/// Is told that a request is about to be sent on a connection; returns 0 to go on and 1 to abort.
+typedef int (*ccurl_request_function)(void *context, char *peer_ip, char *local_ip, int peer_port, int local_port);
+
+/// Returned by a reading function to abort the transfer.
+enum { CCURL_READ_ABORT = 0x10000000 };
+
+ccurl_easy *ccurl_easy_init(void);
+void ccurl_easy_cleanup(ccurl_easy *easy);
+/// Restores every option's default; connections, the DNS cache and TLS sessions stay.
+void ccurl_easy_reset(ccurl_easy *easy);
+int ccurl_easy_set_long(ccurl_easy *easy, ccurl_long_option option, long value);
+int ccurl_easy_set_string(ccurl_easy *easy, ccurl_string_option option, const char *value);
+/// Sets the request's header lines; the list must outlive the transfer.
+int ccurl_easy_set_headers(ccurl_easy *easy, const ccurl_list *lines);
+/// Sets the body; libcurl copies it.
+int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count);
+/// Sets a body that is read while it is sent.
+int ccurl_easy_set_read_body(
+    ccurl_easy *easy, ccurl_data_function read, ccurl_seek_function seek, void *context, int64_t count
+);
+/// Sets where the response's header lines go, one call for each.
+int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function function, void *context);
+/// Sets where the response's body goes.
+int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context);
+/// Sets what is asked before each request on a connection (7.80).
+int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
+/// Sets where the words of an error go: CCURL_ERROR_SIZE octets.
+int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
+/// Attaches a pointer to the transfer.
+int ccurl_easy_set_context(ccurl_easy *easy, void *context);
+/// The attached pointer, or NULL.
+void *ccurl_easy_context(ccurl_easy *easy);
+
+/// Appends a copy of the line; returns the list, or NULL if there is no memory, in which case the old one is intact.
+ccurl_list *ccurl_list_append(ccurl_list *list, const char *line);
+void ccurl_list_free(ccurl_list *list);
+
+// MARK: Many transfers
+
+/// Options whose value is a number.
+typedef enum {
+    /// The most idle connections kept.
+    CCURL_MULTI_MAXCONNECTS = 6,
+    /// How connections are shared; see CCURL_PIPE_MULTIPLEX.
+    CCURL_MULTI_PIPELINING = 3,
+} ccurl_multi_option;
+
+/// Share an HTTP/2 connection.
+enum { CCURL_PIPE_MULTIPLEX = 2 };
+
+/// What libcurl wants to know of a socket.
+enum {
+    CCURL_POLL_NONE = 0,
+    CCURL_POLL_IN = 1,
+    CCURL_POLL_OUT = 2,
+    CCURL_POLL_INOUT = 3,
+    CCURL_POLL_REMOVE = 4,
+};
+
+/// What happened on a socket, and the socket that means "the timer".
+enum {
+    CCURL_READABLE = 1,
+    CCURL_WRITABLE = 2,
+    CCURL_SOCKET_TIMEOUT = -1,
+};
+
+/// Is told what to watch a socket for; returns 0.
+typedef int (*ccurl_socket_function)(
+    ccurl_easy *easy, int socket, int interest, void *context, void *socket_context
+);
+/// Is told when to call with CCURL_SOCKET_TIMEOUT: after some milliseconds, or never (-1); returns 0.
+typedef int (*ccurl_timer_function)(ccurl_multi *multi, long milliseconds, void *context);
+
+ccurl_multi *ccurl_multi_init(void);
+int ccurl_multi_cleanup(ccurl_multi *multi);
+int ccurl_multi_set_long(ccurl_multi *multi, ccurl_multi_option option, long value);
+int ccurl_multi_set_socket_function(ccurl_multi *multi, ccurl_socket_function function, void *context);
+int ccurl_multi_set_timer_function(ccurl_multi *multi, ccurl_timer_function function, void *context);
+int ccurl_multi_add(ccurl_multi *multi, ccurl_easy *easy);
+int ccurl_multi_remove(ccurl_multi *multi, ccurl_easy *easy);
+/// Moves the transfers of a socket on, or, for CCURL_SOCKET_TIMEOUT, those whose time has come.
+int ccurl_multi_act(ccurl_multi *multi, int socket, int events);
+/// Takes one finished transfer and its result; returns NULL if there is none.
+ccurl_easy *ccurl_multi_next_finished(ccurl_multi *multi, int *code);
 
 #endif

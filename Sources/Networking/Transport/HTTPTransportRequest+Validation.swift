@@ -7,18 +7,8 @@ extension HTTPTransportRequest {
     ///
     /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or the field's defect.
     package func validate() throws(NetworkError) {
-        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-            throw NetworkError(
-                .invalidRequest,
-                "the URL's scheme must be http or https, not “\(url.scheme ?? "none")”; give an absolute URL"
-            )
-        }
-        guard let host = url.host, !host.isEmpty else {
-            throw NetworkError(.invalidRequest, "the URL has no host; give an absolute URL")
-        }
-        if let port = url.port, !(1...65535).contains(port) {
-            throw NetworkError(.invalidRequest, "the URL's port must be 1…65535, not \(port)")
-        }
+        try validateURL()
+        try validateMethod()
         for field in headers {
             guard HTTPSyntax.isToken(field.name) else {
                 throw NetworkError(
@@ -31,6 +21,61 @@ extension HTTPTransportRequest {
                 throw NetworkError(
                     .invalidRequest,
                     "the value of the header field “\(field.name)” has a control character, such as a line break"
+                )
+            }
+        }
+        try validateFraming()
+    }
+
+    private func validateURL() throws(NetworkError) {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            throw NetworkError(
+                .invalidRequest,
+                "the URL's scheme must be http or https, not “\(url.scheme ?? "none")”; give an absolute URL"
+            )
+        }
+        guard let host = url.host, !host.isEmpty else {
+            throw NetworkError(.invalidRequest, "the URL has no host; give an absolute URL")
+        }
+        if let port = url.port, !(1...65535).contains(port) {
+            throw NetworkError(.invalidRequest, "the URL's port must be 1…65535, not \(port)")
+        }
+        // RFC 9110 §4.2.4: a sender must not generate user information, and who sets it here would rely on it silently.
+        guard url.user == nil, url.password == nil else {
+            throw NetworkError(
+                .invalidRequest,
+                "the URL has user information; remove it and send an Authorization header field instead"
+            )
+        }
+        // Two parsers see the URL, Foundation's and the engine's; what they could read differently is not sent.
+        guard url.absoluteString.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
+            throw NetworkError(
+                .invalidRequest,
+                "the URL has a character that must be percent-encoded (or, in the host, in the IDNA form)"
+            )
+        }
+    }
+
+    private func validateMethod() throws(NetworkError) {
+        if method == .connect {
+            throw NetworkError(.invalidRequest, "CONNECT asks a proxy for a tunnel; it can't be sent as a request")
+        }
+        if method == .head || method == .trace, body.contentLength != 0 {
+            throw NetworkError(.invalidRequest, "a \(method) request can't have a body")
+        }
+    }
+
+    /// The transport frames the message; a field that says otherwise would let bytes pass for another request.
+    private func validateFraming() throws(NetworkError) {
+        for field in headers {
+            if field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
+                throw NetworkError(.invalidRequest, "Transfer-Encoding is the transport's to set; remove the header field")
+            }
+            guard field.name.equalsIgnoringASCIICase("Content-Length"), let length = body.contentLength else { continue }
+            guard field.value == String(length) else {
+                throw NetworkError(
+                    .invalidRequest,
+                    "the Content-Length header field is not the body's length, \(length); remove the header field"
                 )
             }
         }

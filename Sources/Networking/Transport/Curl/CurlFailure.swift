@@ -1,0 +1,79 @@
+import CCurl
+
+/// What libcurl says about a transfer that failed, in this module's terms.
+struct CurlFailure {
+    private let code: Int32
+    private let text: String
+    private let origin: HTTPOrigin
+
+    /// Reads libcurl's result; `nil` if it is success.
+    init?(code: Int32, text: String, origin: HTTPOrigin) {
+        guard Int(code) != CCURL_OK else { return nil }
+        self.code = code
+        let words = text.isEmpty ? unsafe String(cString: ccurl_easy_strerror(code)) : text
+        self.text = String(words.prefix(200))
+        self.origin = origin
+    }
+
+    /// The error for the caller; libcurl's words name hosts and causes, never a header's value or a body.
+    func networkError(connectTimeout: Duration) -> NetworkError {
+        if let failure = connectionFailure(connectTimeout: connectTimeout) { return failure }
+        if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(text)") }
+        if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended too early: \(text)") }
+        if isMalformed { return NetworkError(.invalidResponse, "\(origin) did not answer in well-formed HTTP: \(text)") }
+        return NetworkError(.unknown, "the exchange with \(origin) failed: \(text) (libcurl error \(code))")
+    }
+
+    private func connectionFailure(connectTimeout: Duration) -> NetworkError? {
+        switch Int(code) {
+        case CCURL_COULDNT_RESOLVE_HOST:
+            NetworkError(.cannotResolveHost, "the host of \(origin) has no address: \(text)")
+        case CCURL_COULDNT_CONNECT, CCURL_COULDNT_RESOLVE_PROXY, CCURL_PROXY_HANDSHAKE:
+            NetworkError(.cannotConnect, "no connection to \(origin): \(text)")
+        case CCURL_OPERATION_TIMEDOUT:
+            NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout)")
+        case CCURL_URL_MALFORMAT:
+            NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
+        case CCURL_UNSUPPORTED_PROTOCOL where !isHTTP09:
+            NetworkError(.transportUnavailable, "this libcurl can't speak \(origin.scheme): \(text)")
+        default: nil
+        }
+    }
+
+    private var isTLS: Bool {
+        switch Int(code) {
+        case CCURL_SSL_CONNECT_ERROR: !isHandshakeCut
+        case CCURL_SSL_ENGINE_NOTFOUND, CCURL_SSL_ENGINE_SETFAILED, CCURL_SSL_ENGINE_INITFAILED, CCURL_SSL_CERTPROBLEM,
+            CCURL_SSL_CIPHER, CCURL_PEER_FAILED_VERIFICATION, CCURL_SSL_CACERT_BADFILE, CCURL_SSL_SHUTDOWN_FAILED,
+            CCURL_SSL_CRL_BADFILE, CCURL_SSL_ISSUER_ERROR, CCURL_SSL_PINNEDPUBKEYNOTMATCH, CCURL_SSL_INVALIDCERTSTATUS,
+            CCURL_SSL_CLIENTCERT:
+            true
+        default: false
+        }
+    }
+
+    private var isLoss: Bool {
+        switch Int(code) {
+        case CCURL_SSL_CONNECT_ERROR: isHandshakeCut
+        case CCURL_RECV_ERROR: !isChunking
+        case CCURL_GOT_NOTHING, CCURL_SEND_ERROR, CCURL_PARTIAL_FILE, CCURL_SEND_FAIL_REWIND, CCURL_HTTP2,
+            CCURL_HTTP2_STREAM:
+            true
+        default: false
+        }
+    }
+
+    private var isMalformed: Bool {
+        switch Int(code) {
+        case CCURL_RECV_ERROR: isChunking
+        case CCURL_UNSUPPORTED_PROTOCOL: isHTTP09
+        case CCURL_WEIRD_SERVER_REPLY, CCURL_BAD_CONTENT_ENCODING, CCURL_TOO_LARGE, CCURL_WRITE_ERROR: true
+        default: false
+        }
+    }
+
+    // libcurl has one code for several causes here; only its words tell them apart.
+    private var isChunking: Bool { text.contains("chunk") }
+    private var isHTTP09: Bool { text.contains("HTTP/0.9") }
+    private var isHandshakeCut: Bool { text.contains("SSL_ERROR_SYSCALL") || text.contains("reset by peer") }
+}

@@ -1,0 +1,47 @@
+import CCurl
+
+/// The libcurl of this process, which FoundationNetworking brings along.
+enum CurlLibrary {
+    /// What the library is, read once.
+    struct Description: Sendable {
+        /// The version, such as `7.88.1`.
+        let version: String
+        /// The TLS library that libcurl uses, such as `OpenSSL/3.0.19`; empty if it has none.
+        let tlsBackend: String
+    }
+
+    /// The oldest libcurl that has all that is needed: refusing HTTP/0.9 and limiting the age of idle connections.
+    private static let minimumVersion: UInt32 = 0x07_4400
+    private static let minimumVersionText = "7.68.0"
+
+    /// libcurl's global state is made here, once, before any handle. Before libcurl 7.84 that was not safe against
+    /// FoundationNetworking doing the same at that very moment on another thread.
+    private static let loaded: Result<Description, NetworkError> = {
+        guard ccurl_is_available() else {
+            return unavailable("there is no libcurl in this process; install libcurl 4 or use URLSessionTransport")
+        }
+        let version = unsafe ccurl_version().map { unsafe String(cString: $0) } ?? "unknown"
+        guard ccurl_version_number() >= minimumVersion else {
+            return unavailable(
+                "libcurl \(version) is too old; install \(minimumVersionText) or later, or use URLSessionTransport"
+            )
+        }
+        guard ccurl_global_init() == Int32(CCURL_OK) else {
+            return unavailable("libcurl \(version) could not be initialized")
+        }
+        let backend = unsafe ccurl_tls_backend().map { unsafe String(cString: $0) } ?? ""
+        return .success(Description(version: version, tlsBackend: backend))
+    }()
+
+    /// Prepares the library.
+    ///
+    /// - Returns: What the library is.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it is missing, too old or does not start.
+    static func load() throws(NetworkError) -> Description {
+        try loaded.get()
+    }
+
+    private static func unavailable(_ message: String) -> Result<Description, NetworkError> {
+        .failure(NetworkError(.transportUnavailable, message))
+    }
+}

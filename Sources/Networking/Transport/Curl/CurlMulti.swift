@@ -1,0 +1,91 @@
+import CCurl
+
+/// A multi handle: its connections, and the transfers that it drives on the engine's thread.
+///
+/// It is told what happened by a poller and a clock; between two calls it does nothing. The handle is freed with
+/// this object, when no transfer is left in it.
+@safe final class CurlMulti {
+    private let multi: OpaquePointer
+    private let poller: EventPoller
+    /// When libcurl wants to be called, events or not.
+    private(set) var alarm: ContinuousClock.Instant?
+
+    init?(poller: EventPoller, maximumIdleConnections: Int) {
+        guard let multi = unsafe ccurl_multi_init() else { return nil }
+        unsafe self.multi = multi
+        self.poller = poller
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let codes = [
+            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_PIPELINING, Int(CCURL_PIPE_MULTIPLEX)),
+            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_MAXCONNECTS, maximumIdleConnections),
+            unsafe ccurl_multi_set_socket_function(
+                multi,
+                { _, socket, interest, context, _ in
+                    guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
+                    let isRemoved = Int(interest) == CCURL_POLL_REMOVE
+                    multi.poller.watch(
+                        socket,
+                        readable: !isRemoved && Int(interest) & CCURL_POLL_IN != 0,
+                        writable: !isRemoved && Int(interest) & CCURL_POLL_OUT != 0
+                    )
+                    return 0
+                },
+                context
+            ),
+            unsafe ccurl_multi_set_timer_function(
+                multi,
+                { _, milliseconds, context in
+                    unsafe CurlMulti.behind(context)?.setAlarm(milliseconds: milliseconds)
+                    return 0
+                },
+                context
+            ),
+        ]
+        guard codes.allSatisfy({ $0 == Int32(CCURL_OK) }) else { return nil }
+    }
+
+    deinit {
+        // Closing connections must not call back into an object that is going away.
+        _ = unsafe ccurl_multi_set_socket_function(multi, nil, nil)
+        _ = unsafe ccurl_multi_set_timer_function(multi, nil, nil)
+        _ = unsafe ccurl_multi_cleanup(multi)
+    }
+
+    /// Begins to drive a transfer; false if libcurl refused.
+    func add(_ handle: CurlHandle) -> Bool {
+        unsafe handle.join(multi)
+    }
+
+    /// Stops driving a transfer, finished or not.
+    func remove(_ handle: CurlHandle) {
+        unsafe handle.leave(multi)
+    }
+
+    /// Moves the transfers of a socket on.
+    func socket(_ socket: Int32, readable: Bool, writable: Bool) {
+        let events = (readable ? CCURL_READABLE : 0) | (writable ? CCURL_WRITABLE : 0)
+        _ = unsafe ccurl_multi_act(multi, socket, Int32(events))
+    }
+
+    /// Moves the transfers on whose time has come.
+    func ring(at now: ContinuousClock.Instant) {
+        guard let alarm, alarm <= now else { return }
+        self.alarm = nil
+        _ = unsafe ccurl_multi_act(multi, Int32(CCURL_SOCKET_TIMEOUT), 0)
+    }
+
+    /// Takes a finished transfer and libcurl's result.
+    func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
+        var code: Int32 = 0
+        guard let easy = unsafe ccurl_multi_next_finished(multi, &code) else { return nil }
+        return unsafe CurlTransfer.of(easy).map { ($0, code) }
+    }
+
+    private func setAlarm(milliseconds: Int) {
+        alarm = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+    }
+
+    private static func behind(_ context: UnsafeMutableRawPointer?) -> CurlMulti? {
+        unsafe context.map { unsafe Unmanaged<CurlMulti>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

@@ -1,0 +1,64 @@
+import Glibc
+import Synchronization
+
+/// A thread that can be waited for.
+final class EngineThread: Sendable {
+    private final class Start {
+        let body: @Sendable () -> Void
+
+        init(body: @escaping @Sendable () -> Void) {
+            self.body = body
+        }
+    }
+
+    /// The thread while it is neither joined nor detached.
+    private let thread: Mutex<pthread_t?>
+
+    /// Starts a thread.
+    init(body: @escaping @Sendable () -> Void) throws(NetworkError) {
+        var identifier = pthread_t()
+        let start = unsafe Unmanaged.passRetained(Start(body: body))
+        let code = unsafe pthread_create(
+            &identifier,
+            nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                EngineThread.blockSignals()
+                start.body()
+                return nil
+            },
+            start.toOpaque()
+        )
+        thread = Mutex(code == 0 ? identifier : nil)
+        guard code == 0 else {
+            unsafe start.release()
+            throw NetworkError(.transportUnavailable, "the transport's thread could not be started (error \(code))")
+        }
+    }
+
+    deinit {
+        if let identifier = take() { pthread_detach(identifier) }
+    }
+
+    /// Waits for the thread's end, unless somebody already did.
+    func join() {
+        if let identifier = take() { pthread_join(identifier, nil) }
+    }
+
+    private func take() -> pthread_t? {
+        thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+    }
+
+    /// The process's signals are handled by its other threads. That includes SIGPIPE: without signals of its own, libcurl
+    /// would let a TLS write to a closed socket kill the process. Faults stay with the thread that caused them.
+    private static func blockSignals() {
+        var signals = sigset_t()
+        unsafe sigfillset(&signals)
+        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&signals, fault) }
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+}

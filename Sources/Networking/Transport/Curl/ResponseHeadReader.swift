@@ -1,0 +1,114 @@
+/// Reads a response's header, line by line as libcurl hands it over.
+///
+/// 1xx responses are skipped ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)); what follows the
+/// final response's header is its trailer and is not mixed into it
+/// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+struct ResponseHeadReader {
+    /// The octets of all header lines that one response may have, 1xx responses and trailers included.
+    static let maximumSize = 256 << 10
+
+    /// Whether the final response's header is whole.
+    private(set) var isComplete = false
+    private(set) var status = 0
+    private(set) var version = ""
+    private(set) var headers: [HTTPHeaders.Field] = []
+    private var size = 0
+
+    /// Reads one line with its line end.
+    mutating func read(line: Span<UInt8>) throws(NetworkError) {
+        size += line.count
+        guard size <= Self.maximumSize else {
+            throw NetworkError(.invalidResponse, "the response's header is larger than \(Self.maximumSize >> 10) KiB")
+        }
+        guard !isComplete else { return }
+        let content = line.extracting(0..<line.endOfContent)
+        if content.isEmpty {
+            isComplete = status >= 200
+        } else if content.startsStatusLine {
+            try readStatusLine(content)
+        } else if content[0].isHTTPWhitespace {
+            try unfold(content)
+        } else {
+            try readField(content)
+        }
+    }
+
+    private mutating func readStatusLine(_ line: Span<UInt8>) throws(NetworkError) {
+        headers.removeAll(keepingCapacity: true)
+        let space = line.firstIndex(of: UInt8(ascii: " "))
+        let end = space + 4
+        var status = 0
+        for index in line.indices where index > space && index < end {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(line[index]) else { break }
+            status = status * 10 + Int(line[index] - UInt8(ascii: "0"))
+        }
+        guard (100...999).contains(status), line.count == end || line.count > end && line[end].isHTTPWhitespace else {
+            throw NetworkError(.invalidResponse, "the response's status line has no status of three digits")
+        }
+        self.status = status
+        version = line.text(0..<space)
+    }
+
+    private mutating func readField(_ line: Span<UInt8>) throws(NetworkError) {
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        let name = line.trimmed(0..<colon)
+        guard status != 0, colon < line.count, !name.isEmpty else {
+            throw NetworkError(.invalidResponse, "the response has a header line that is not “name: value”")
+        }
+        let value = line.trimmed((colon + 1)..<line.count)
+        headers.append(HTTPHeaders.Field(name: line.text(name), value: line.text(value)))
+    }
+
+    /// A line that begins with white space continues the one before; a space takes the place of the break
+    /// ([RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
+    private mutating func unfold(_ line: Span<UInt8>) throws(NetworkError) {
+        guard !headers.isEmpty else {
+            throw NetworkError(.invalidResponse, "the response's header begins with a continued line")
+        }
+        let more = line.text(line.trimmed(line.indices))
+        let index = headers.count - 1
+        headers[index].value = headers[index].value.isEmpty ? more : headers[index].value + " " + more
+    }
+}
+
+extension Span<UInt8> {
+    /// Where the line end begins.
+    fileprivate var endOfContent: Int {
+        var end = count
+        if end > 0, self[end - 1] == UInt8(ascii: "\n") { end -= 1 }
+        if end > 0, self[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+        return end
+    }
+
+    fileprivate var startsStatusLine: Bool {
+        count >= 5 && self[0] == UInt8(ascii: "H") && self[1] == UInt8(ascii: "T") && self[2] == UInt8(ascii: "T")
+            && self[3] == UInt8(ascii: "P") && self[4] == UInt8(ascii: "/")
+    }
+
+    /// The index of the first such octet, or the count.
+    fileprivate func firstIndex(of octet: UInt8) -> Int {
+        var index = 0
+        while index < count, self[index] != octet { index += 1 }
+        return index
+    }
+
+    /// The range without the white space at its ends.
+    fileprivate func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, self[start].isHTTPWhitespace { start += 1 }
+        while end > start, self[end - 1].isHTTPWhitespace { end -= 1 }
+        return start..<end
+    }
+
+    /// UTF-8, or, where that can't be, ISO 8859-1, so that no response is lost for an odd octet.
+    fileprivate func text(_ range: Range<Int>) -> String {
+        if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
+        var text = ""
+        for index in range { text.unicodeScalars.append(Unicode.Scalar(self[index])) }
+        return text
+    }
+}
+
+extension UInt8 {
+    fileprivate var isHTTPWhitespace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+}

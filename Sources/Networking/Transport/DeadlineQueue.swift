@@ -1,0 +1,69 @@
+/// The deadlines of many exchanges, soonest first.
+///
+/// Most exchanges end long before their deadline; their entries are dropped in bulk when they are the majority.
+struct DeadlineQueue {
+    private struct Entry {
+        var deadline: ContinuousClock.Instant
+        var identifier: UInt64
+    }
+
+    private var heap: [Entry] = []
+    private var sweepCount = 64
+
+    /// Adds a deadline; `isLive` says which of the exchanges added before still run.
+    mutating func insert(_ identifier: UInt64, deadline: ContinuousClock.Instant, where isLive: (UInt64) -> Bool) {
+        if heap.count >= sweepCount {
+            heap.removeAll { !isLive($0.identifier) }
+            for index in stride(from: heap.count / 2 - 1, through: 0, by: -1) { siftDown(index) }
+            sweepCount = max(64, heap.count * 2)
+        }
+        heap.append(Entry(deadline: deadline, identifier: identifier))
+        siftUp(heap.count - 1)
+    }
+
+    /// The soonest deadline of an exchange that still runs.
+    mutating func soonest(where isLive: (UInt64) -> Bool) -> ContinuousClock.Instant? {
+        while let first = heap.first {
+            if isLive(first.identifier) { return first.deadline }
+            removeFirst()
+        }
+        return nil
+    }
+
+    /// Takes an exchange whose deadline has passed; it may have ended.
+    mutating func popExpired(at now: ContinuousClock.Instant) -> UInt64? {
+        guard let first = heap.first, first.deadline <= now else { return nil }
+        removeFirst()
+        return first.identifier
+    }
+
+    private mutating func removeFirst() {
+        heap.swapAt(0, heap.count - 1)
+        heap.removeLast()
+        siftDown(0)
+    }
+
+    private mutating func siftUp(_ start: Int) {
+        var child = start
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child].deadline < heap[parent].deadline else { return }
+            heap.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var parent = start
+        while true {
+            var smallest = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && heap[child].deadline < heap[smallest].deadline {
+                smallest = child
+            }
+            guard smallest != parent else { return }
+            heap.swapAt(parent, smallest)
+            parent = smallest
+        }
+    }
+}

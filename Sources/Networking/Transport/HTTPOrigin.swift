@@ -1,0 +1,32 @@
+package import Foundation
+
+/// Scheme, host and port: what decides whether two requests may share a connection
+/// ([RFC 9110 §4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
+package struct HTTPOrigin: Hashable, Sendable {
+    /// `http` or `https`.
+    package let scheme: String
+    /// The host in lower case; an IPv6 address is in brackets.
+    package let host: String
+    /// The port, the scheme's own if the URL has none.
+    package let port: Int
+
+    /// Reads the origin of an absolute `http` or `https` URL; `nil` if it is none.
+    package init?(_ url: URL) {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else { return nil }
+        guard let host = url.host(percentEncoded: true)?.lowercased(), !host.isEmpty else { return nil }
+        self.scheme = scheme
+        self.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        self.port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+
+    /// Whether the host is this machine by its name or address.
+    package var isLoopback: Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
+            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) })
+    }
+}
+
+extension HTTPOrigin: CustomStringConvertible {
+    /// `host:port`, fit for a message: it never has user information, a path or a query.
+    package var description: String { "\(host):\(port)" }
+}

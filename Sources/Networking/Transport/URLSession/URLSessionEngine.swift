@@ -1,0 +1,156 @@
+import Dispatch
+import Foundation
+import FoundationNetworking
+
+/// What drives URLSession: it owns the exchanges and runs on a queue of its own.
+///
+/// Tasks are made, cancelled and reported on that queue only, never on a thread that URLSession or a cancelled Swift
+/// task waits for; that is what keeps cancellation from blocking the session. The session keeps its delegate, this
+/// object, until ``close(_:)``.
+///
+/// `@unchecked Sendable` holds because every stored variable is only touched on `queue`, once the initializer is over.
+final class URLSessionEngine: NSObject, @unchecked Sendable {
+    private let queue = DispatchQueue(label: "URLSessionTransport")
+    private var session: URLSession?
+    private var exchanges: [UInt64: URLSessionExchange] = [:]
+    /// The exchanges that URLSession works on, by its own numbers.
+    private var identifiers: [Int: UInt64] = [:]
+    private var line: ExchangeQueue
+
+    init(configuration: URLSessionConfiguration) {
+        let settings = configuration.copy() as? URLSessionConfiguration ?? .ephemeral
+        settings.urlCache = nil
+        settings.urlCredentialStorage = nil
+        settings.httpCookieStorage = nil
+        settings.httpShouldSetCookies = false
+        line = ExchangeQueue(maximumPerOrigin: settings.httpMaximumConnectionsPerHost, maximum: .max)
+        super.init()
+        let delegateQueue = OperationQueue()
+        delegateQueue.maxConcurrentOperationCount = 1
+        session = URLSession(configuration: settings, delegate: self, delegateQueue: delegateQueue)
+    }
+
+    /// Takes an exchange, which is then owed an outcome.
+    func submit(
+        _ submission: URLSessionSubmission,
+        _ continuation: CheckedContinuation<URLSessionExchange.Outcome, Never>
+    ) {
+        queue.async { [self] in
+            let exchange = URLSessionExchange(submission: submission, continuation: continuation)
+            guard session != nil else { return exchange.end(.failure(.transportClosed)) }
+            guard !submission.isCancelled else { return exchange.end(.failure(.cancelledExchange)) }
+            if let deadline = submission.limits.deadline {
+                guard deadline > .now else { return exchange.end(.failure(.missedDeadline(submission.origin))) }
+                limit(exchange, by: deadline)
+            }
+            exchanges[submission.identifier] = exchange
+            line.append(submission.identifier, origin: submission.origin)
+            admit()
+        }
+    }
+
+    /// Gives up an exchange; it may have ended already or come later.
+    func cancel(_ identifier: UInt64) {
+        queue.async { [self] in fail(identifier, .cancelledExchange) }
+    }
+
+    /// Gives up all exchanges and lets the session go; the handler is called when they have their outcomes.
+    func close(_ handler: @escaping @Sendable () -> Void) {
+        queue.async { [self] in
+            let session = session
+            self.session = nil
+            for identifier in Array(exchanges.keys) { fail(identifier, .transportClosed) }
+            session?.finishTasksAndInvalidate()
+            handler()
+        }
+    }
+
+    private func limit(_ exchange: URLSessionExchange, by deadline: ContinuousClock.Instant) {
+        let identifier = exchange.submission.identifier
+        let error = NetworkError.missedDeadline(exchange.submission.origin)
+        let timer = DispatchWorkItem { [weak self] in self?.fail(identifier, error) }
+        exchange.timer = timer
+        queue.asyncAfter(deadline: .now() + .milliseconds((deadline - .now).milliseconds), execute: timer)
+    }
+
+    /// Starts as many waiting exchanges as may run.
+    private func admit() {
+        guard let session else { return }
+        while let identifier = line.next(where: { exchanges[$0] != nil }) {
+            guard let exchange = exchanges[identifier] else { continue }
+            let task = session.dataTask(with: exchange.submission.request)
+            exchange.task = task
+            identifiers[task.taskIdentifier] = identifier
+            task.resume()
+        }
+    }
+
+    /// Reports a failure at once; the exchange keeps its place in line until URLSession has let go of it.
+    private func fail(_ identifier: UInt64, _ error: NetworkError) {
+        guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
+        exchange.end(.failure(error))
+        if let task = exchange.task {
+            task.cancel()
+        } else {
+            exchanges[identifier] = nil
+        }
+    }
+
+    private func exchange(of task: Int) -> URLSessionExchange? {
+        identifiers[task].flatMap { exchanges[$0] }
+    }
+}
+
+extension URLSessionEngine: URLSessionDataDelegate {
+    func urlSession(
+        _ session: URLSession,
+        dataTask: URLSessionDataTask,
+        didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        let task = dataTask.taskIdentifier
+        queue.async { [self] in exchange(of: task)?.receive(response) }
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        let task = dataTask.taskIdentifier
+        queue.async { [self] in
+            guard let exchange = exchange(of: task), let error = exchange.receive(data) else { return }
+            fail(exchange.submission.identifier, error)
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        let task = task.taskIdentifier
+        queue.async { [self] in exchange(of: task)?.hasRefusedChallenge = true }
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let task = task.taskIdentifier
+        queue.async { [self] in
+            guard let identifier = identifiers.removeValue(forKey: task),
+                let exchange = exchanges.removeValue(forKey: identifier)
+            else { return }
+            exchange.end(exchange.outcome(error))
+            line.release(exchange.submission.origin)
+            admit()
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import FoundationNetworking
+
+/// What URLSession says about a task that failed, in this module's terms.
+///
+/// FoundationNetworking reports most failures as "unknown"; only libcurl's words, which it passes on, tell them apart.
+struct URLSessionFailure {
+    private let code: URLError.Code
+    private let text: String
+    private let origin: HTTPOrigin
+
+    init(_ error: any Error, origin: HTTPOrigin) {
+        code = (error as? URLError)?.code ?? .unknown
+        text = String(error.localizedDescription.prefix(200))
+        self.origin = origin
+    }
+
+    var networkError: NetworkError {
+        switch code {
+        case .cancelled: .cancelledExchange
+        case .timedOut: error(.timedOut, "\(origin) gave no response in time")
+        case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) has no address")
+        case .cannotConnectToHost: error(.cannotConnect, "no connection to \(origin)")
+        case .networkConnectionLost, .badServerResponse:
+            isHTTP09 ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
+        case .badURL: error(.invalidRequest, "URLSession can't read the URL of a request to \(origin)")
+        case .unsupportedURL where isHTTP09, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse: malformed
+        case .unsupportedURL: error(.invalidRequest, "URLSession can't send to \(origin)")
+        case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
+            .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,
+            .clientCertificateRequired:
+            error(.tls, "the TLS handshake with \(origin) failed")
+        default: unknown
+        }
+    }
+
+    private var unknown: NetworkError {
+        if text.contains("SSL") || text.contains("TLS") || text.contains("certificate") {
+            error(.tls, "the TLS handshake with \(origin) failed")
+        } else if text.contains("transfer closed") || text.contains("Recv failure") || text.contains("Send failure") {
+            error(.connectionLost, "the connection to \(origin) ended too early")
+        } else if isHTTP09 || text.contains("chunk") || text.contains("header") || text.contains("ncoding") {
+            malformed
+        } else {
+            error(.unknown, "the exchange with \(origin) failed")
+        }
+    }
+
+    private var malformed: NetworkError { error(.invalidResponse, "\(origin) did not answer in well-formed HTTP") }
+    private var isHTTP09: Bool { text.contains("HTTP/0.9") }
+
+    private func error(_ code: NetworkError.Code, _ message: String) -> NetworkError {
+        NetworkError(code, "\(message): \(text)")
+    }
+}

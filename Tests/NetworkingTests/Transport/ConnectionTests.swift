@@ -1,0 +1,223 @@
+import Foundation
+import Networking
+import Synchronization
+import Testing
+
+@Suite("Connections")
+struct ConnectionTests {
+    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+    @Test("Requests one after another use one connection", arguments: TransportUnderTest.allCases)
+    func keepAlive(_ transport: TransportUnderTest) async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.hello)
+            }
+        } _: { peer in
+            try await transport.run { transport in
+                for _ in 0..<10 { _ = try await transport.get(peer.url) }
+            }
+            #expect(peer.acceptedCount == 1)
+        }
+    }
+
+    @Test("A connection that its server closed while it was idle is replaced", arguments: TransportUnderTest.allCases)
+    func closedWhileIdle(_ transport: TransportUnderTest) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.hello)
+            connection.close()
+        } _: { peer in
+            try await transport.run { transport in
+                for _ in 0..<5 { _ = try await transport.get(peer.url) }
+            }
+            #expect(peer.acceptedCount == 5)
+        }
+    }
+
+    @Test("`Connection: close` is obeyed")
+    func connectionClose() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                for _ in 0..<3 { _ = try await transport.get(peer.url) }
+            }
+            #expect(peer.acceptedCount == 3)
+        }
+    }
+
+    /// Answers the first request; reads the second on the same connection and closes without a word.
+    private func dyingConnection(_ test: (TCPPeer) async throws -> Void) async throws {
+        try await withPeer(
+            { connection in
+                try connection.readRequest()
+                try connection.send(Self.hello)
+                guard connection.number > 0 else {
+                    try connection.readRequest()
+                    return connection.close()
+                }
+                try connection.waitForClose()
+            },
+            test
+        )
+    }
+
+    @Test("An idempotent request that a kept connection swallowed is sent again")
+    func swallowedIdempotent() async throws {
+        try await dyingConnection { peer in
+            try await withCurl { transport in
+                _ = try await transport.get(peer.url)
+                #expect(try await transport.get(peer.url).status == 200)
+            }
+            #expect(peer.requests.count == 3)
+        }
+    }
+
+    @Test("Another request that a kept connection swallowed is not", arguments: [HTTPBody.none, .data(Data("pay".utf8))])
+    func swallowedPost(_ body: HTTPBody) async throws {
+        try await dyingConnection { peer in
+            try await withCurl { transport in
+                _ = try await transport.get(peer.url)
+                let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
+                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+                #expect(error?.code == .connectionLost)
+                // The transport is as good as before.
+                #expect(try await transport.get(peer.url).status == 200)
+            }
+            #expect(peer.requests.filter { $0.hasPrefix("POST") }.count == 1)
+        }
+    }
+
+    @Test("Idle connections are closed after their time, and new ones made")
+    func idleTimeout() async throws {
+        let closed = Mutex(0)
+        try await withPeer { connection in
+            defer { closed.withLock { $0 += 1 } }
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.hello)
+            }
+        } _: { peer in
+            let configuration = CurlTransport.Configuration(idleTimeout: .milliseconds(50), proxy: .none)
+            try await withCurl(configuration) { transport in
+                _ = try await transport.get(peer.url)
+                let patience = ContinuousClock.now + .seconds(10)
+                while closed.withLock({ $0 }) == 0, .now < patience { try await Task.sleep(for: .milliseconds(5)) }
+                #expect(closed.withLock { $0 } == 1)
+                #expect(try await transport.get(peer.url).status == 200)
+            }
+            #expect(peer.acceptedCount == 2)
+        }
+    }
+
+    @Test("No more exchanges run at once with a host than allowed, and the others come after")
+    func maximumPerHost() async throws {
+        let load = Mutex((now: 0, most: 0))
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                load.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+                usleep(2000)
+                load.withLock { $0.now -= 1 }
+                try connection.send(Self.hello)
+            }
+        } _: { peer in
+            try await withCurl(.init(maximumConnectionsPerHost: 3, proxy: .none)) { transport in
+                try await withThrowingTaskGroup { group in
+                    for _ in 0..<30 { group.addTask { _ = try await transport.get(peer.url) } }
+                    try await group.waitForAll()
+                }
+            }
+            #expect(peer.acceptedCount <= 3)
+            #expect(load.withLock(\.most) <= 3)
+        }
+    }
+
+    @Test("Many exchanges run at once", arguments: TransportUnderTest.allCases)
+    func concurrent(_ transport: TransportUnderTest) async throws {
+        try await withPeer { connection in
+            while true {
+                let path = try connection.readRequest().split(separator: " ")[1]
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(path.utf8.count)\r\n\r\n\(path)")
+            }
+        } _: { peer in
+            try await transport.run { transport in
+                try await withThrowingTaskGroup { group in
+                    for index in 0..<500 {
+                        group.addTask {
+                            let response = try await transport.get(peer.url("/\(index)"))
+                            #expect(response.body == Data("/\(index)".utf8))
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+    }
+
+    @Test("A port where nobody listens can't be connected to", arguments: TransportUnderTest.allCases)
+    func refused(_ transport: TransportUnderTest) async throws {
+        let port = try await withPeer({ _ in }, { $0.port })
+        try await transport.run { transport in
+            let url = URL(string: "http://127.0.0.1:\(port)/path?token=secret")!
+            let error = await failure { _ = try await transport.get(url) }
+            #expect(error?.code == .cannotConnect)
+            #expect(error?.message.contains("127.0.0.1:\(port)") == true)
+            #expect(error?.message.contains("secret") == false)
+        }
+    }
+
+    @Test("A host without an address can't be resolved", arguments: TransportUnderTest.allCases)
+    func unresolvable(_ transport: TransportUnderTest) async throws {
+        try await transport.run { transport in
+            let error = await failure { _ = try await transport.get(URL(string: "http://nobody.invalid/")!) }
+            #expect(error?.code == .cannotResolveHost)
+            #expect(error?.message.contains("nobody.invalid:80") == true)
+        }
+    }
+
+    @Test("A peer that does not speak TLS fails the handshake", arguments: TransportUnderTest.allCases)
+    func plainPeer(_ transport: TransportUnderTest) async throws {
+        try await withPeer { connection in
+            _ = try connection.read(100)
+            try connection.send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        } _: { peer in
+            try await transport.run { transport in
+                let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
+                let error = await failure { _ = try await transport.get(url) }
+                #expect(error?.code == .tls)
+            }
+        }
+    }
+
+    @Test("A peer that accepts and then does not shake hands is given up after the connect timeout")
+    func connectTimeout() async throws {
+        try await withPeer { connection in
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl(.init(connectTimeout: .milliseconds(50), proxy: .none)) { transport in
+                let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
+                let error = await failure { _ = try await transport.get(url) }
+                #expect(error?.code == .cannotConnect)
+            }
+        }
+    }
+
+    @Test("A peer that ends the handshake is a lost connection")
+    func handshakeCut() async throws {
+        try await withPeer { connection in
+            _ = try connection.read(100)
+            connection.reset()
+        } _: { peer in
+            try await withCurl { transport in
+                let url = URL(string: "https://127.0.0.1:\(peer.port)/")!
+                let error = await failure { _ = try await transport.get(url) }
+                #expect(error?.code == .connectionLost)
+            }
+        }
+    }
+}

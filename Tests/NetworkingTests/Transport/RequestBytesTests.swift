@@ -1,0 +1,139 @@
+import Foundation
+import Networking
+import Testing
+
+/// What stands on the wire for a request, to the octet.
+@Suite("Requests on the wire")
+struct RequestBytesTests {
+    private func wire(
+        _ method: HTTPMethod,
+        _ path: String = "/",
+        headers: HTTPHeaders = [:],
+        body: HTTPBody = .none
+    ) async throws -> [String] {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 204 No Content\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let request = HTTPTransportRequest(method: method, url: peer.url(path), headers: headers, body: body)
+                _ = try await transport.send(request, limits: .generous())
+            }
+            let lines = try #require(peer.requests.first).components(separatedBy: "\r\n")
+            return lines.map { $0.replacing("127.0.0.1:\(peer.port)", with: "HOST") }
+        }
+    }
+
+    private static let coding = "Accept-Encoding: deflate, gzip, br, zstd"
+
+    @Test("GET has the fields that the protocol needs and nothing else")
+    func plainGet() async throws {
+        var lines = try await wire(.get, "/a/../b?x=%20y")
+        lines.removeAll { $0.hasPrefix("Accept-Encoding: ") }
+        #expect(lines == ["GET /a/../b?x=%20y HTTP/1.1", "Host: HOST", "Accept: */*", "", ""])
+    }
+
+    @Test("The caller's fields keep their order and repetition, and replace the defaults")
+    func callersFields() async throws {
+        let headers = HTTPHeaders([
+            .init(name: "X-B", value: "1"), .init(name: "X-A", value: " padded\t"), .init(name: "X-B", value: "2"),
+            .init(name: "X-Empty", value: ""), .init(name: "X-Blank", value: "  "), .init(name: "Accept", value: "text/plain"),
+            .init(name: "Host", value: "example.org"), .init(name: "X-Name", value: "caf\u{E9} \u{1F600}"),
+            .init(name: "accept-encoding", value: "identity"),
+        ])
+        #expect(
+            try await wire(.get, headers: headers) == [
+                "GET / HTTP/1.1", "Host: example.org", "X-B: 1", "X-A: padded", "X-B: 2", "X-Empty:", "X-Blank:",
+                "Accept: text/plain", "X-Name: caf\u{E9} \u{1F600}", "accept-encoding: identity", "", "",
+            ]
+        )
+    }
+
+    @Test("A body is sent exactly, with its length, without Expect or a Content-Type nobody gave", arguments: [1, 70_000, 2_000_000])
+    func bodyBytes(_ size: Int) async throws {
+        let text = String(repeating: "\u{41}\r\n", count: size / 3) + String(repeating: "x", count: size % 3)
+        let lines = try await wire(.post, body: .data(Data(text.utf8)))
+        let head = lines.prefix { !$0.isEmpty }
+        #expect(head.first == "POST / HTTP/1.1")
+        #expect(head.contains("Content-Length: \(size)"))
+        #expect(!head.contains { $0.lowercased().hasPrefix("expect") || $0.lowercased().hasPrefix("content-type") })
+        #expect(lines.dropFirst(head.count + 1).joined(separator: "\r\n") == text)
+    }
+
+    @Test("Any method may have a body but those that can't", arguments: [HTTPMethod.get, .delete, .put, .patch, .options])
+    func bodyWithAnyMethod(_ method: HTTPMethod) async throws {
+        let lines = try await wire(method, headers: ["Content-Type": "text/plain"], body: .data(Data("hi".utf8)))
+        #expect(lines.first == "\(method) / HTTP/1.1")
+        #expect(lines.contains("Content-Length: 2"))
+        #expect(lines.contains("Content-Type: text/plain"))
+        #expect(lines.last == "hi")
+    }
+
+    @Test("A method that anticipates content says when there is none", arguments: [HTTPMethod.post, .put, .patch])
+    func emptyBody(_ method: HTTPMethod) async throws {
+        let lines = try await wire(method, headers: ["Content-Length": "0"])
+        #expect(lines.first == "\(method) / HTTP/1.1")
+        #expect(lines.filter { $0.lowercased().hasPrefix("content-length") } == ["Content-Length: 0"])
+    }
+
+    @Test("Other methods don't", arguments: [HTTPMethod.get, .head, .delete, .options, .trace, HTTPMethod("PURGE")!])
+    func noBody(_ method: HTTPMethod) async throws {
+        let lines = try await wire(method)
+        #expect(lines.first == "\(method) / HTTP/1.1")
+        #expect(!lines.contains { $0.lowercased().hasPrefix("content-") })
+    }
+
+    @Test("Nothing is sent of a request that could become another one", arguments: Refusal.all, TransportUnderTest.allCases)
+    func refusals(_ refusal: Refusal, _ transport: TransportUnderTest) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+        } _: { peer in
+            try await transport.run { transport in
+                let error = await failure {
+                    _ = try await transport.send(refusal.request(peer.port), limits: .generous())
+                }
+                #expect(error?.code == .invalidRequest)
+                #expect(error?.message.contains("secret") == false)
+            }
+            #expect(peer.acceptedCount == 0)
+        }
+    }
+
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var url = "http://127.0.0.1:PORT/"
+        var method = HTTPMethod.get
+        var headers: HTTPHeaders = [:]
+        var body = HTTPBody.none
+
+        func request(_ port: Int) -> HTTPTransportRequest {
+            let url = URL(string: url.replacingOccurrences(of: "PORT", with: "\(port)"))!
+            return HTTPTransportRequest(method: method, url: url, headers: headers, body: body)
+        }
+
+        static let all: [Self] = [
+            Self(testDescription: "a line break in a name", headers: ["X\r\nEvil: 1": "2"]),
+            Self(testDescription: "a space in a name", headers: ["X Y": "2"]),
+            Self(testDescription: "an empty name", headers: ["": "2"]),
+            Self(testDescription: "a line break in a value", headers: ["X": "1\r\nEvil: secret"]),
+            Self(testDescription: "a NUL in a value", headers: ["X": "1\0secret"]),
+            Self(testDescription: "another scheme", url: "ftp://127.0.0.1:PORT/"),
+            Self(testDescription: "a file", url: "file:///etc/passwd"),
+            Self(testDescription: "a relative URL", url: "/path"),
+            Self(testDescription: "port 0", url: "http://127.0.0.1:0/"),
+            Self(testDescription: "user information", url: "http://user:secret@127.0.0.1:PORT/"),
+            Self(testDescription: "a user without a password", url: "http://secret@127.0.0.1:PORT/"),
+            Self(testDescription: "CONNECT", method: .connect),
+            Self(testDescription: "HEAD with a body", method: .head, body: .data(Data("x".utf8))),
+            Self(testDescription: "TRACE with a body", method: .trace, body: .data(Data("x".utf8))),
+            Self(
+                testDescription: "another Content-Length",
+                method: .post,
+                headers: ["Content-Length": "100"],
+                body: .data(Data("x".utf8))
+            ),
+            Self(testDescription: "Transfer-Encoding", method: .post, headers: ["transfer-encoding": "chunked"]),
+        ]
+    }
+}

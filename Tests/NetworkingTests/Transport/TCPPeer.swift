@@ -1,0 +1,177 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A peer that says exactly what a test wants, byte by byte, on a loopback port that the kernel chose.
+///
+/// Each accepted connection runs the script on a thread of its own; a script ends when it returns or when its peer has
+/// gone. The peer and its connections end with ``stop()``.
+final class TCPPeer: Sendable {
+    struct Gone: Error {}
+
+    private struct State {
+        var sockets: [Int32] = []
+        var requests: [String] = []
+        var acceptedCount = 0
+        var hasStopped = false
+    }
+
+    let port: Int
+    private let listener: Int32
+    private let state = Mutex(State())
+
+    /// Starts listening; the script gets each connection and its number, from 0.
+    init(script: @escaping @Sendable (Connection) throws -> Void) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isListening = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(listener, address, length) == 0 && listen(listener, 1024) == 0
+                    && getsockname(listener, address, &length) == 0
+            }
+        }
+        self.listener = listener
+        port = Int(UInt16(bigEndian: address.sin_port))
+        guard isListening else { throw Gone() }
+        Thread.detachNewThread { [self] in accept(script) }
+    }
+
+    var url: URL { url("/") }
+
+    func url(_ path: String) -> URL { URL(string: "http://127.0.0.1:\(port)\(path)")! }
+
+    /// How many connections came.
+    var acceptedCount: Int { state.withLock(\.acceptedCount) }
+
+    /// How many connections are open.
+    var openCount: Int { state.withLock(\.sockets.count) }
+
+    /// The requests that scripts read, as text.
+    var requests: [String] { state.withLock(\.requests) }
+
+    func stop() {
+        state.withLock { state in
+            state.hasStopped = true
+            for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) }
+        }
+        shutdown(listener, Int32(SHUT_RDWR))
+    }
+
+    private func accept(_ script: @escaping @Sendable (Connection) throws -> Void) {
+        while true {
+            let socket = Glibc.accept(listener, nil, nil)
+            guard socket >= 0 else { break }
+            let number: Int? = state.withLock { state in
+                guard !state.hasStopped else { return nil }
+                state.sockets.append(socket)
+                state.acceptedCount += 1
+                return state.acceptedCount - 1
+            }
+            guard let number else {
+                Glibc.close(socket)
+                break
+            }
+            let connection = Connection(socket: socket, number: number, peer: self)
+            Thread.detachNewThread { [self] in
+                try? script(connection)
+                forget(socket)
+            }
+        }
+        Glibc.close(listener)
+    }
+
+    fileprivate func record(_ request: String) {
+        state.withLock { $0.requests.append(request) }
+    }
+
+    /// Closes a connection, once; only a socket that is still listed is ours.
+    fileprivate func forget(_ socket: Int32) {
+        state.withLock { state in
+            guard let index = state.sockets.firstIndex(of: socket) else { return }
+            state.sockets.remove(at: index)
+            Glibc.close(socket)
+        }
+    }
+}
+
+extension TCPPeer {
+    /// One accepted connection.
+    struct Connection: Sendable {
+        fileprivate let socket: Int32
+        /// Which of the peer's connections it is, from 0.
+        let number: Int
+        fileprivate let peer: TCPPeer
+
+        /// Reads one request with a body of `Content-Length` octets, and records it.
+        @discardableResult
+        func readRequest() throws -> String {
+            var octets: [UInt8] = []
+            let end = Array("\r\n\r\n".utf8)
+            while octets.suffix(4) != end[...] { octets += try read(1) }
+            let head = String(decoding: octets, as: UTF8.self)
+            let length =
+                head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+                .flatMap { Int($0.drop { $0 != ":" }.dropFirst().trimmingCharacters(in: .whitespaces)) } ?? 0
+            while octets.count < head.utf8.count + length {
+                octets += try read(min(65536, head.utf8.count + length - octets.count))
+            }
+            let request = String(decoding: octets, as: UTF8.self)
+            peer.record(request)
+            return request
+        }
+
+        func send(_ text: String) throws {
+            try send(Array(text.utf8))
+        }
+
+        func send(_ octets: [UInt8]) throws {
+            var rest = octets[...]
+            while !rest.isEmpty {
+                let count = unsafe rest.withUnsafeBytes { bytes in
+                    unsafe Glibc.send(socket, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+                }
+                guard count > 0 else { throw Gone() }
+                rest = rest.dropFirst(count)
+            }
+        }
+
+        /// Returns when the other side has closed its end.
+        func waitForClose() throws {
+            while true { _ = try read(4096) }
+        }
+
+        /// Reads at least one octet.
+        func read(_ count: Int) throws -> [UInt8] {
+            var buffer = [UInt8](repeating: 0, count: count)
+            let received = unsafe buffer.withUnsafeMutableBytes { bytes in
+                unsafe recv(socket, bytes.baseAddress, bytes.count, 0)
+            }
+            guard received > 0 else { throw Gone() }
+            return Array(buffer.prefix(received))
+        }
+
+        func close() {
+            peer.forget(socket)
+        }
+
+        /// Ends the connection with a reset instead of an orderly close.
+        func reset() {
+            var option = linger(l_onoff: 1, l_linger: 0)
+            _ = unsafe setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+            peer.forget(socket)
+        }
+    }
+}
+
+/// Runs a test with a peer that ends with it.
+func withPeer<Result>(
+    _ script: @escaping @Sendable (TCPPeer.Connection) throws -> Void,
+    _ test: (TCPPeer) async throws -> Result
+) async throws -> Result {
+    let peer = try TCPPeer(script: script)
+    defer { peer.stop() }
+    return try await test(peer)
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Networking
+import Testing
+
+/// The transports that the same tests run on.
+enum TransportUnderTest: String, CaseIterable, CustomTestStringConvertible {
+    case curl, urlSession
+
+    var testDescription: String { rawValue }
+
+    /// Runs a test with a transport that is closed with it.
+    func run<Result>(_ test: (any HTTPTransport) async throws -> Result) async throws -> Result {
+        switch self {
+        case .curl: try await withCurl { try await test($0) }
+        case .urlSession:
+            try await closing(URLSessionTransport(), test) { await $0.close() }
+        }
+    }
+}
+
+/// Runs a test with a transport without a proxy that is closed with it.
+func withCurl<Result>(
+    _ configuration: CurlTransport.Configuration = CurlTransport.Configuration(proxy: .none),
+    _ test: (CurlTransport) async throws -> Result
+) async throws -> Result {
+    try await closing(CurlTransport(configuration: configuration), test) { await $0.close() }
+}
+
+private func closing<Transport, Result>(
+    _ transport: Transport,
+    _ test: (Transport) async throws -> Result,
+    _ close: (Transport) async -> Void
+) async throws -> Result {
+    do {
+        let result = try await test(transport)
+        await close(transport)
+        return result
+    } catch {
+        await close(transport)
+        throw error
+    }
+}
+
+extension HTTPTransportLimits {
+    /// Limits with a deadline so far away that only a hang meets it.
+    static func generous(maximumBodySize: Int = 64 << 20) -> Self {
+        Self(deadline: .now + .seconds(20), maximumBodySize: maximumBodySize)
+    }
+
+    static func milliseconds(_ count: Int) -> Self {
+        Self(deadline: .now + .milliseconds(count))
+    }
+}
+
+extension HTTPTransport {
+    func get(_ url: URL, _ limits: HTTPTransportLimits = .generous()) async throws -> HTTPTransportResponse {
+        try await send(HTTPTransportRequest(url: url), limits: limits)
+    }
+}
+
+/// The code of the error that an operation fails with; `nil` if it succeeds.
+func failure(_ operation: () async throws -> Void) async -> NetworkError? {
+    do {
+        try await operation()
+        return nil
+    } catch {
+        return error as? NetworkError ?? NetworkError(.unknown, "not a NetworkError: \(error)")
+    }
+}
