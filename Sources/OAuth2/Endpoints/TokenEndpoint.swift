@@ -82,7 +82,8 @@ extension URL {
         guard let host = host?.lowercased() else { return false }
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "[::1]" { return true }
         let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { octet in
+        return octets.count == 4 && octets[0] == "127"
+            && octets.allSatisfy { octet in
                 octet.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8(octet) != nil
             }
     }

@@ -100,7 +100,7 @@ final class StoredGrant: Sendable {
             }
             do {
                 return .issued(try await refresh(refreshToken, over: current))
-            } catch where error.code == .reauthenticationRequired {
+            } catch  where error.code == .reauthenticationRequired {
                 refusal = error
                 await forget(refreshToken, in: current)
             }
