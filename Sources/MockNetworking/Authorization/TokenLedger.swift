@@ -124,9 +124,8 @@ final class TokenLedger: Sendable {
             var authorization = refresh.authorization
             if let scope {
                 guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
-                    return .failure(
-                        TokenEndpointError(code: "invalid_scope", description: "the scope is wider than what was granted")
-                    )
+                    let description = "the scope is wider than what was granted"
+                    return .failure(TokenEndpointError(code: "invalid_scope", description: description))
                 }
                 authorization.scope = scope
             }

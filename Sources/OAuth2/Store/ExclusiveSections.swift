@@ -23,6 +23,10 @@ final class ExclusiveSections: Sendable {
         self.timeSource = timeSource
     }
 
+    func waiterCount(for key: String) -> Int {
+        state.withLock { $0.waiters[key]?.count ?? 0 }
+    }
+
     func enter(_ key: String, timeout: Duration) async throws {
         let id = state.withLock { state -> Int? in
             guard state.waiters[key] != nil else {

@@ -72,4 +72,7 @@ public final class InMemoryTokenStore: TokenStore {
         defer { sections.leave(key) }
         return try await body()
     }
+
+    /// How many wait for exclusive access.
+    func waiterCount(for key: String) -> Int { sections.waiterCount(for: key) }
 }

@@ -3,7 +3,6 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import Synchronization
 import Testing
 
 @Suite("Refresh tokens", .timeLimit(.minutes(1)))
@@ -23,21 +22,21 @@ struct RefreshTokenTests {
 
     @Test("A rotated token is in the store before anyone uses the access token")
     func storedBeforeUse() async throws {
-        let events = Mutex<[String]>([])
-        let store = ProbedTokenStore { record in events.withLock { $0.append("stored \(record.refresh ?? "nothing")") }
+        let events = Journal()
+        let store = ProbedTokenStore { record in events.add("stored \(record.refresh ?? "nothing")")
         }
         let realm = Realm(
             steps: [.tokens("a1", refresh: "refresh-1")],
             answers: [
                 .handler { request in
-                    events.withLock { $0.append("used \(request.headers["Authorization"] ?? "nothing")") }
+                    events.add("used \(request.headers["Authorization"] ?? "nothing")")
                     return .text("ok")
                 }
             ]
         )
         let client = realm.client(realm.authenticator(grant: grant, store: store))
         _ = try await client.makeRequest(URLRequest(url: Realm.api))
-        #expect(events.withLock { $0 } == ["stored refresh-1", "used Bearer a1"])
+        #expect(events.entries == ["stored refresh-1", "used Bearer a1"])
     }
 
     @Test("An answer without a refresh token means the old one to go on")
