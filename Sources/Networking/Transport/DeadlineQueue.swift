@@ -10,6 +10,9 @@ struct DeadlineQueue {
     private var heap: [Entry] = []
     private var sweepCount = 64
 
+    /// The entries held, those of ended exchanges included.
+    var count: Int { heap.count }
+
     /// Adds a deadline; `isLive` says which of the exchanges added before still run.
     mutating func insert(_ identifier: UInt64, deadline: ContinuousClock.Instant, where isLive: (UInt64) -> Bool) {
         if heap.count >= sweepCount {

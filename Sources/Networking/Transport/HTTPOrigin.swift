@@ -15,14 +15,15 @@ package struct HTTPOrigin: Hashable, Sendable {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else { return nil }
         guard let host = url.host(percentEncoded: true)?.lowercased(), !host.isEmpty else { return nil }
         self.scheme = scheme
-        self.host = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
+        self.host = host.utf8.contains(UInt8(ascii: ":")) && host.utf8.first != UInt8(ascii: "[") ? "[\(host)]" : host
         self.port = url.port ?? (scheme == "https" ? 443 : 80)
     }
 
     /// Whether the host is this machine by its name or address.
     package var isLoopback: Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]"
-            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) })
+            || (host.hasPrefix("127.")
+                && host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (0x30...0x39).contains($0) })
     }
 }
 

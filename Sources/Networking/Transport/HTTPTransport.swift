@@ -71,7 +71,7 @@ public struct HTTPTransportLimits: Sendable {
 public struct HTTPTransportResponse: Sendable {
     /// The status code, 200…999.
     public var status: Int
-    /// The protocol version as Foundation names it: `HTTP/1.1`, `HTTP/2`.
+    /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if the transport can't tell.
     public var version: String
     /// The header fields, in order, repeated ones apart.
     public var headers: HTTPHeaders

@@ -69,9 +69,14 @@ extension HTTPTransportRequest {
     private func validateFraming() throws(NetworkError) {
         for field in headers {
             if field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
-                throw NetworkError(.invalidRequest, "Transfer-Encoding is the transport's to set; remove the header field")
+                throw NetworkError(
+                    .invalidRequest,
+                    "Transfer-Encoding is the transport's to set; remove the header field"
+                )
             }
-            guard field.name.equalsIgnoringASCIICase("Content-Length"), let length = body.contentLength else { continue }
+            guard field.name.equalsIgnoringASCIICase("Content-Length"), let length = body.contentLength else {
+                continue
+            }
             guard field.value == String(length) else {
                 throw NetworkError(
                     .invalidRequest,

@@ -80,7 +80,11 @@ struct EndingTests {
         }
     }
 
-    @Test("Cancelling before the header and within the body acts at once", arguments: TransportUnderTest.allCases, [false, true])
+    @Test(
+        "Cancelling before the header and within the body acts at once",
+        arguments: TransportUnderTest.allCases,
+        [false, true]
+    )
     func cancelledDuring(_ transport: TransportUnderTest, inBody: Bool) async throws {
         let hasRequest = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -110,7 +114,9 @@ struct EndingTests {
             }
         } _: { peer in
             try await withCurl { transport in
-                let hanging = (0..<20).map { _ in Task { await failure { _ = try await transport.get(peer.url("/hang")) } } }
+                let hanging = (0..<20).map { _ in
+                    Task { await failure { _ = try await transport.get(peer.url("/hang")) } }
+                }
                 for round in 0..<20 {
                     hanging[round].cancel()
                     _ = try await transport.get(peer.url("/answer"))
@@ -120,7 +126,10 @@ struct EndingTests {
         }
     }
 
-    @Test("A storm of cancellations ends without a hang", arguments: [(TransportUnderTest.curl, 2000), (.urlSession, 200)])
+    @Test(
+        "A storm of cancellations ends without a hang",
+        arguments: [(TransportUnderTest.curl, 2000), (.urlSession, 200)]
+    )
     func storm(_ transport: TransportUnderTest, count: Int) async throws {
         try await withPeer { connection in
             while true {

@@ -20,7 +20,9 @@ struct CurlFailure {
         if let failure = connectionFailure(connectTimeout: connectTimeout) { return failure }
         if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(text)") }
         if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended too early: \(text)") }
-        if isMalformed { return NetworkError(.invalidResponse, "\(origin) did not answer in well-formed HTTP: \(text)") }
+        if isMalformed {
+            return NetworkError(.invalidResponse, "\(origin) did not answer in well-formed HTTP: \(text)")
+        }
         return NetworkError(.unknown, "the exchange with \(origin) failed: \(text) (libcurl error \(code))")
     }
 

@@ -107,7 +107,9 @@ import Foundation
             unsafe ccurl_easy_set_header_function(
                 easy,
                 { octets, size, count, context in
-                    guard let octets = unsafe octets, let transfer = unsafe CurlTransfer.behind(context) else { return 0 }
+                    guard let octets = unsafe octets, let transfer = unsafe CurlTransfer.behind(context) else {
+                        return 0
+                    }
                     let line = unsafe UnsafeRawBufferPointer(start: octets, count: size * count)
                     let bytes = unsafe line.assumingMemoryBound(to: UInt8.self)
                     return unsafe transfer.receive(headerLine: bytes.span) ? size * count : 0
@@ -119,7 +121,9 @@ import Foundation
             unsafe ccurl_easy_set_write_function(
                 easy,
                 { octets, size, count, context in
-                    guard let octets = unsafe octets, let transfer = unsafe CurlTransfer.behind(context) else { return 0 }
+                    guard let octets = unsafe octets, let transfer = unsafe CurlTransfer.behind(context) else {
+                        return 0
+                    }
                     let part = unsafe UnsafeRawBufferPointer(start: octets, count: size * count)
                     return unsafe transfer.receive(octets: part.assumingMemoryBound(to: UInt8.self)) ? size * count : 0
                 },
@@ -142,7 +146,11 @@ import Foundation
         // A body that fits is sent together with the header; libcurl needs it at hand for that.
         guard request.body.count > 64 << 10 else {
             let code = unsafe request.body.withUnsafeBytes { octets in
-                unsafe ccurl_easy_set_copied_body(easy, octets.baseAddress ?? UnsafeRawPointer(words), Int64(octets.count))
+                unsafe ccurl_easy_set_copied_body(
+                    easy,
+                    octets.baseAddress ?? UnsafeRawPointer(words),
+                    Int64(octets.count)
+                )
             }
             return settings.check(code)
         }
@@ -151,7 +159,9 @@ import Foundation
                 easy,
                 { buffer, size, count, context in
                     guard let transfer = unsafe CurlTransfer.behind(context) else { return CCURL_READ_ABORT }
-                    return unsafe transfer.copyBody(to: UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+                    return unsafe transfer.copyBody(
+                        to: UnsafeMutableRawBufferPointer(start: buffer, count: size * count)
+                    )
                 },
                 { context, offset, origin in
                     unsafe origin == 0 && CurlTransfer.behind(context)?.seekBody(to: offset) == true ? 0 : 1

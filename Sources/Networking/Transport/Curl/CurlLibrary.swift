@@ -14,8 +14,10 @@ enum CurlLibrary {
     private static let minimumVersion: UInt32 = 0x07_4400
     private static let minimumVersionText = "7.68.0"
 
-    /// libcurl's global state is made here, once, before any handle. Before libcurl 7.84 that was not safe against
-    /// FoundationNetworking doing the same at that very moment on another thread.
+    /// libcurl's global state is made here, once, before any handle.
+    ///
+    /// Before libcurl 7.84 that was not safe against FoundationNetworking doing the same at that very moment on another
+    /// thread.
     private static let loaded: Result<Description, NetworkError> = {
         guard ccurl_is_available() else {
             return unavailable("there is no libcurl in this process; install libcurl 4 or use URLSessionTransport")

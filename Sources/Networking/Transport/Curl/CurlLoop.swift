@@ -65,12 +65,15 @@ final class CurlLoop {
         idleSince = nil
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
-        guard let multi, let handle, handle.prepare(for: transfer, configuration: configuration), multi.add(handle) else {
+        guard let multi, let handle, handle.prepare(for: transfer, configuration: configuration), multi.add(handle)
+        else {
             // The place in the queue was taken before; a transfer without a handle would not give it back.
             if handle == nil { queue.release(transfer.exchange.request.origin) }
             return end(
                 transfer,
-                .failure(NetworkError(.unknown, "libcurl could not begin an exchange; the process may be out of memory"))
+                .failure(
+                    NetworkError(.unknown, "libcurl could not begin an exchange; the process may be out of memory")
+                )
             )
         }
     }

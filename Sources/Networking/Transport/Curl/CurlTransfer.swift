@@ -25,7 +25,10 @@ final class CurlTransfer {
             let origin = exchange.request.origin
             throw head.status == 101
                 ? NetworkError(.invalidResponse, "\(origin) switched protocols without being asked")
-                : NetworkError(.connectionLost, "\(origin) closed the connection before its response's header was whole")
+                : NetworkError(
+                    .connectionLost,
+                    "\(origin) closed the connection before its response's header was whole"
+                )
         }
         var fields = head.headers
         if hasBegunBody, isEncoded {

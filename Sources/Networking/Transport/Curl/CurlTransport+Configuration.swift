@@ -1,22 +1,26 @@
 extension CurlTransport {
     /// How a ``CurlTransport`` treats connections.
     public struct Configuration: Sendable {
-        /// The longest time for making a connection: name resolution, TCP, proxy and TLS together. 10 seconds by default.
+        /// The longest time for making a connection: name resolution, TCP, proxy and TLS together.
         ///
-        /// When it passes, the exchange fails with ``NetworkError/Code/cannotConnect``.
+        /// 10 seconds by default. When it passes, the exchange fails with ``NetworkError/Code/cannotConnect``.
         public var connectTimeout: Duration
-        /// The most exchanges that run at once with one scheme, host and port; others wait in line. 64 by default.
+        /// The most exchanges that run at once with one scheme, host and port; others wait in line.
         ///
-        /// An exchange has a connection to itself with HTTP/1.1, so this is also the most connections in use; with HTTP/2 it
+        /// 64 by default. An exchange has a connection to itself with HTTP/1.1, so this is also the most connections in use; with HTTP/2 it
         /// is the most streams.
         public var maximumConnectionsPerHost: Int
-        /// The most exchanges that run at once altogether, and the most idle connections kept. 256 by default.
-        public var maximumConnections: Int
-        /// How long a connection is kept without being used, rounded up to whole seconds. 60 seconds by default.
+        /// The most exchanges that run at once altogether, and the most idle connections kept.
         ///
-        /// It is not used again after that. All idle connections are closed once the whole transport has been idle as long.
+        /// 256 by default.
+        public var maximumConnections: Int
+        /// How long a connection is kept without being used.
+        ///
+        /// 60 seconds by default. It is not used again after that, rounded up to whole seconds. All idle connections are closed once the whole transport has been idle as long.
         public var idleTimeout: Duration
-        /// Which proxy is used. ``ProxySelection/environment`` by default.
+        /// Which proxy is used.
+        ///
+        /// ``ProxySelection/environment`` by default.
         public var proxy: ProxySelection
 
         /// Makes a configuration.

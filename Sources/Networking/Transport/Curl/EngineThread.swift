@@ -53,7 +53,9 @@ final class EngineThread: Sendable {
         }
     }
 
-    /// The process's signals are handled by its other threads. That includes SIGPIPE: without signals of its own, libcurl
+    /// The process's signals are handled by its other threads.
+    ///
+    /// That includes SIGPIPE: without signals of its own, libcurl
     /// would let a TLS write to a closed socket kill the process. Faults stay with the thread that caused them.
     private static func blockSignals() {
         var signals = sigset_t()

@@ -128,7 +128,11 @@ extension URLSessionEngine: URLSessionDataDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        completionHandler(nil)
+        let task = task.taskIdentifier
+        queue.async { [self] in
+            // Answering after a cancellation would end the process: FoundationNetworking no longer waits for it.
+            if exchange(of: task)?.hasEnded == false { completionHandler(nil) }
+        }
     }
 
     func urlSession(
@@ -138,8 +142,11 @@ extension URLSessionEngine: URLSessionDataDelegate {
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         let task = task.taskIdentifier
-        queue.async { [self] in exchange(of: task)?.hasRefusedChallenge = true }
-        completionHandler(.cancelAuthenticationChallenge, nil)
+        queue.async { [self] in
+            guard let exchange = exchange(of: task), !exchange.hasEnded else { return }
+            exchange.hasRefusedChallenge = true
+            completionHandler(.cancelAuthenticationChallenge, nil)
+        }
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {

@@ -20,11 +20,12 @@ struct URLSessionFailure {
         case .cancelled: .cancelledExchange
         case .timedOut: error(.timedOut, "\(origin) gave no response in time")
         case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) has no address")
-        case .cannotConnectToHost: error(.cannotConnect, "no connection to \(origin)")
+        case .cannotConnectToHost, .notConnectedToInternet: error(.cannotConnect, "no connection to \(origin)")
         case .networkConnectionLost, .badServerResponse:
             isHTTP09 ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
         case .badURL: error(.invalidRequest, "URLSession can't read the URL of a request to \(origin)")
-        case .unsupportedURL where isHTTP09, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse: malformed
+        case .unsupportedURL where isHTTP09, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse:
+            malformed
         case .unsupportedURL: error(.invalidRequest, "URLSession can't send to \(origin)")
         case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
             .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,

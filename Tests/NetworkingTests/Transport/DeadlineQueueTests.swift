@@ -1,0 +1,41 @@
+import Testing
+
+@testable import Networking
+
+@Suite("DeadlineQueue")
+struct DeadlineQueueTests {
+    private let start = ContinuousClock.now
+
+    @Test("Deadlines come soonest first, whatever the order of insertion")
+    func order() {
+        var queue = DeadlineQueue()
+        for index in 0..<500 {
+            let offset = index * 7919 % 500
+            queue.insert(UInt64(offset), deadline: start + .milliseconds(offset)) { _ in true }
+        }
+        var expired: [UInt64] = []
+        while let identifier = queue.popExpired(at: start + .milliseconds(499)) { expired.append(identifier) }
+        #expect(expired == Array(0..<500))
+        #expect(queue.popExpired(at: start + .seconds(10)) == nil)
+    }
+
+    @Test("Nothing expires before its time, and at its time it does")
+    func boundary() {
+        var queue = DeadlineQueue()
+        queue.insert(1, deadline: start + .milliseconds(5)) { _ in true }
+        #expect(queue.popExpired(at: start + .milliseconds(4)) == nil)
+        #expect(queue.soonest { _ in true } == start + .milliseconds(5))
+        #expect(queue.popExpired(at: start + .milliseconds(5)) == 1)
+        #expect(queue.soonest { _ in true } == nil)
+    }
+
+    @Test("Exchanges that have ended are not waited for, and their entries are dropped in bulk")
+    func ended() {
+        var queue = DeadlineQueue()
+        for identifier in 0..<10_000 {
+            queue.insert(UInt64(identifier), deadline: start + .milliseconds(20_000 - identifier)) { $0 >= 9_990 }
+        }
+        #expect(queue.count < 500)
+        #expect(queue.soonest { $0 == 9_995 } == start + .milliseconds(20_000 - 9_995))
+    }
+}

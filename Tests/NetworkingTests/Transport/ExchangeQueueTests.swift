@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+
+@testable import Networking
+
+@Suite("ExchangeQueue")
+struct ExchangeQueueTests {
+    private let a: HTTPOrigin
+    private let b: HTTPOrigin
+
+    init() throws {
+        a = try #require(URL(string: "http://a.example/").flatMap { HTTPOrigin($0) })
+        b = try #require(URL(string: "http://b.example/").flatMap { HTTPOrigin($0) })
+    }
+
+    private func drain(_ queue: inout ExchangeQueue, where isWaiting: (UInt64) -> Bool = { _ in true }) -> [UInt64] {
+        var identifiers: [UInt64] = []
+        while let identifier = queue.next(where: isWaiting) { identifiers.append(identifier) }
+        return identifiers
+    }
+
+    @Test("An origin has as many at once as allowed, in the order in which they came")
+    func perOrigin() {
+        var queue = ExchangeQueue(maximumPerOrigin: 2, maximum: 10)
+        for identifier in 1...4 { queue.append(UInt64(identifier), origin: a) }
+        #expect(drain(&queue) == [1, 2])
+        queue.release(a)
+        #expect(drain(&queue) == [3])
+        queue.release(a)
+        queue.release(a)
+        #expect(drain(&queue) == [4])
+    }
+
+    @Test("A busy origin does not keep another one waiting")
+    func otherOrigin() {
+        var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 10)
+        queue.append(1, origin: a)
+        queue.append(2, origin: a)
+        queue.append(3, origin: b)
+        #expect(drain(&queue) == [1, 3])
+    }
+
+    @Test("Origins take turns at the total")
+    func turns() {
+        var queue = ExchangeQueue(maximumPerOrigin: 10, maximum: 1)
+        for identifier in 1...3 { queue.append(UInt64(identifier), origin: a) }
+        queue.append(4, origin: b)
+        #expect(drain(&queue) == [1])
+        queue.release(a)
+        #expect(drain(&queue) == [4])
+        queue.release(b)
+        #expect(drain(&queue) == [2])
+    }
+
+    @Test("An exchange that has ended is skipped and takes no place")
+    func ended() {
+        var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)
+        for identifier in 1...3 { queue.append(UInt64(identifier), origin: a) }
+        #expect(drain(&queue) { $0 == 3 } == [3])
+        queue.append(4, origin: b)
+        queue.release(a)
+        #expect(drain(&queue) == [4])
+    }
+
+    @Test("A release that nobody owes changes nothing")
+    func strayRelease() {
+        var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)
+        queue.release(a)
+        queue.append(1, origin: a)
+        queue.append(2, origin: a)
+        #expect(drain(&queue) == [1])
+    }
+
+    @Test("Thousands wait and come in order")
+    func many() {
+        var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)
+        for identifier in 0..<5000 { queue.append(UInt64(identifier), origin: a) }
+        var seen: [UInt64] = []
+        while let identifier = queue.next(where: { _ in true }) {
+            seen.append(identifier)
+            queue.release(a)
+        }
+        #expect(seen == Array(0..<5000))
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import Testing
+
+@Suite("URLSessionTransport")
+struct URLSessionTransportTests {
+    /// Answers by path without a network.
+    private final class Stub: URLProtocol {
+        override static func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.example" }
+        override static func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+        override func stopLoading() {}
+
+        override func startLoading() {
+            guard let url = request.url, url.path != "/silence" else { return }
+            guard url.path != "/offline" else {
+                client?.urlProtocol(self, didFailWithError: URLError(.notConnectedToInternet))
+                return
+            }
+            let fields = ["X-Method": request.httpMethod ?? "", "X-Body": "\(request.httpBody?.count ?? 0)"]
+            if let response = HTTPURLResponse(url: url, statusCode: 201, httpVersion: "HTTP/1.1", headerFields: fields)
+            {
+                client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+            }
+            client?.urlProtocol(self, didLoad: Data("one".utf8))
+            client?.urlProtocol(self, didLoad: Data("two".utf8))
+            client?.urlProtocolDidFinishLoading(self)
+        }
+    }
+
+    private func withStub<Result>(_ test: (URLSessionTransport) async throws -> Result) async throws -> Result {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [Stub.self]
+        let transport = URLSessionTransport(configuration: configuration)
+        let result = try await test(transport)
+        await transport.close()
+        return result
+    }
+
+    private func request(_ path: String) -> HTTPTransportRequest {
+        HTTPTransportRequest(
+            method: .post,
+            url: URL(string: "http://stub.example\(path)")!,
+            body: .data(Data("body".utf8))
+        )
+    }
+
+    @Test("A custom URLProtocol answers, and all parts of its body arrive")
+    func customProtocol() async throws {
+        let response = try await withStub { try await $0.send(request("/"), limits: .generous()) }
+        #expect(response.status == 201)
+        #expect(response.body == Data("onetwo".utf8))
+        #expect(response.headers.values(for: "X-Method") == ["POST"])
+        #expect(response.headers.values(for: "X-Body") == ["4"])
+    }
+
+    @Test("A custom URLProtocol's error has a code of ours")
+    func customError() async throws {
+        let error = try await withStub { transport in
+            await failure { _ = try await transport.send(request("/offline"), limits: .generous()) }
+        }
+        #expect(error?.code == .cannotConnect)
+    }
+
+    @Test("A custom URLProtocol that never answers meets the deadline")
+    func customSilence() async throws {
+        let error = try await withStub { transport in
+            await failure { _ = try await transport.send(request("/silence"), limits: .milliseconds(30)) }
+        }
+        #expect(error?.code == .timedOut)
+    }
+
+    @Test("The caller's configuration is not changed")
+    func configurationIsCopied() async throws {
+        let configuration = URLSessionConfiguration.default
+        let cache = configuration.urlCache
+        let storage = configuration.httpCookieStorage
+        await URLSessionTransport(configuration: configuration).close()
+        #expect(configuration.urlCache === cache)
+        #expect(configuration.httpCookieStorage === storage)
+        #expect(configuration.httpShouldSetCookies)
+    }
+
+    @Test("A body and its length are on the wire, cookies of an earlier response are not")
+    func wire() async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nSet-Cookie: a=secret; Path=/\r\nContent-Length: 0\r\n\r\n")
+            }
+        } _: { peer in
+            let transport = URLSessionTransport(configuration: .default)
+            let request = HTTPTransportRequest(
+                method: .post,
+                url: peer.url,
+                headers: ["Content-Type": "text/plain", "X-Empty": ""],
+                body: .data(Data("hello".utf8))
+            )
+            for _ in 0..<2 { _ = try await transport.send(request, limits: .generous()) }
+            await transport.close()
+            #expect(peer.requests.count == 2)
+            for text in peer.requests {
+                let lines = text.components(separatedBy: "\r\n")
+                #expect(lines.first == "POST / HTTP/1.1")
+                #expect(lines.contains { $0.lowercased() == "content-length: 5" })
+                #expect(lines.contains { $0.lowercased() == "content-type: text/plain" })
+                #expect(!text.lowercased().contains("cookie"))
+                #expect(lines.last == "hello")
+            }
+        }
+    }
+
+    @Test("A GET with a body is refused, because URLSession can't send it")
+    func getWithBody() async throws {
+        let transport = URLSessionTransport()
+        var request = request("/")
+        request.method = .get
+        let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+        #expect(error?.code == .invalidRequest)
+        await transport.close()
+    }
+
+    @Test(
+        "Cancelling while a redirect or a challenge arrives harms nobody",
+        arguments: [
+            "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n",
+            "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 0\r\n\r\n",
+        ]
+    )
+    func cancelledAtDecision(_ answer: String) async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send(answer)
+            }
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                for round in 0..<200 {
+                    let task = Task { try await transport.get(peer.url) }
+                    try await Task.sleep(for: .microseconds(20 * round))
+                    task.cancel()
+                    switch await task.result {
+                    case .success(let response): #expect([302, 401].contains(response.status))
+                    case .failure(let error): #expect((error as? NetworkError)?.code == .cancelled)
+                    }
+                }
+            }
+        }
+    }
+}
