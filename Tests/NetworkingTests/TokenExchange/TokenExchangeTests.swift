@@ -127,10 +127,8 @@ struct TokenExchangeTests {
     @Test("lifetimes come as numbers, fractions and strings", arguments: ["180", "180.5", #""180""#, "1e300", "-1"])
     func lifetimes(_ seconds: String) async throws {
         let answer = #"{"access_token":"a","token_type":"bearer","expires_in":\#(seconds)}"#
-        #expect(
-            try await call(client(MockTransport(.json(answer), .text("ok")))) == Data("ok".utf8),
-            time: time.timeSource
-        )
+        let transport = MockTransport(.json(answer), .text("ok"), time: time.timeSource)
+        #expect(try await call(client(transport)) == Data("ok".utf8))
     }
 
     @Test("without a provider nothing is sent")
@@ -197,7 +195,7 @@ struct TokenExchangeTests {
 
     @Test("a failed exchange is not remembered")
     func recovering() async throws {
-        let client = client(MockTransport(.status(503), .json(Self.answer), .text("ok")), time: time.timeSource)
+        let client = client(MockTransport(.status(503), .json(Self.answer), .text("ok"), time: time.timeSource))
         await #expect(throws: ServerError.self) { try await call(client) }
         #expect(try await call(client) == Data("ok".utf8))
     }
