@@ -77,9 +77,37 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "TokenGeneration"],
+            dependencies: ["jwt", "quickstart", "TokenGeneration", "TestVectors"],
+            swiftSettings: settings
+        ),
+        // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.
+        .testTarget(
+            name: "DocumentationTests",
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            packageAccess: false,
+            swiftSettings: settings
+        ),
+        // Against other implementations; skipped unless Tests/Interop/run started them.
+        .testTarget(
+            name: "InteropTests",
+            dependencies: ["jwt", "Networking", "TokenGeneration"],
+            packageAccess: false,
             swiftSettings: settings
         ),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// Its main function is libFuzzer's, which only `Tests/Fuzz/run` links.
+if Context.environment["FUZZ"] != nil {
+    package.products.append(.executable(name: "fuzz", targets: ["fuzz"]))
+    package.targets += [
+        .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["CLibFuzzer", "TokenGeneration", "TestVectors"],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: settings
+        ),
+    ]
+}

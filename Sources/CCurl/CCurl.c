@@ -38,7 +38,6 @@ extern int curl_multi_add_handle(ccurl_multi *multi, ccurl_easy *easy) WEAK;
 extern int curl_multi_remove_handle(ccurl_multi *multi, ccurl_easy *easy) WEAK;
 extern int curl_multi_socket_action(ccurl_multi *multi, int socket, int events, int *running) WEAK;
 extern struct curl_message *curl_multi_info_read(ccurl_multi *multi, int *left) WEAK;
-extern int OPENSSL_init_crypto(uint64_t options, const void *settings) WEAK;
 
 enum {
     FEATURE_ASYNCHRONOUS_DNS = 1 << 7,
@@ -85,10 +84,6 @@ bool ccurl_resolves_asynchronously(void) {
 }
 
 int ccurl_global_init(void) {
-    // OpenSSL's clean-up at exit frees what an engine thread still uses and would crash the process; it has to be
-    // switched off before anything else initializes OpenSSL.
-    const uint64_t no_atexit = 0x00080000;
-    if (OPENSSL_init_crypto) OPENSSL_init_crypto(no_atexit, NULL);
     return curl_global_init ? curl_global_init(GLOBAL_DEFAULT) : CCURL_UNAVAILABLE;
 }
 

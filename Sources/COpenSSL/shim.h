@@ -46,7 +46,8 @@ static inline int COpenSSL_is_unsupported(unsigned long code) {
     return ERR_GET_LIB(code) == ERR_LIB_EVP
         && (reason == EVP_R_UNKNOWN_PBE_ALGORITHM || reason == EVP_R_UNKNOWN_CIPHER
             || reason == EVP_R_UNSUPPORTED_CIPHER || reason == EVP_R_UNSUPPORTED_PRF
-            || reason == EVP_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION);
+            || reason == EVP_R_UNSUPPORTED_KEY_DERIVATION_FUNCTION
+            || reason == EVP_R_MEMORY_LIMIT_EXCEEDED);
 }
 
 #endif

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 extension CryptoError {
-    /// Builds the error of a failed OpenSSL call from the function's name and the thread's error queue, which it empties.
+    /// Builds the error of a failed OpenSSL call from the function's name and the thread's error queue, emptying it.
     init(
         _ code: Code = .openSSL,
         failed function: StaticString,
@@ -25,6 +25,8 @@ extension OpenSSLLibrary {
 
     /// Forgets what earlier calls on this thread left, so that a later drain tells of one call only.
     static func clearErrors() {
+        // Looking is four times faster than clearing, and the queue is nearly always empty.
+        guard ERR_peek_error() != 0 else { return }
         ERR_clear_error()
     }
 

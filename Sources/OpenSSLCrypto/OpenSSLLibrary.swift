@@ -7,7 +7,7 @@ package enum OpenSSLLibrary {
         // crashes now and then at the end of a process; the kernel takes the memory back anyway. The option only works
         // in the first initialization of the process, and later ones are harmless. The result is not needed: where
         // initialization failed, the first real call fails with a reason.
-        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
+        _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT | OPENSSL_INIT_LOAD_CRYPTO_STRINGS), nil)
     }()
 
     /// Initializes OpenSSL once, without its exit handler.

@@ -2,7 +2,8 @@ public import Foundation
 
 /// A file of `Vectors/`, the RFC transcriptions that all test targets share.
 public enum Vector {
-    private static let folder = URL(filePath: #filePath)
+    /// The folder with the files.
+    public static let folder = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Vectors", directoryHint: .isDirectory)
 

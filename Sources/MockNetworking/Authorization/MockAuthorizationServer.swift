@@ -92,6 +92,13 @@ public final class MockAuthorizationServer: Sendable {
         Secret(tokens.issueRefreshToken(Authorization(clientID: clientID, subject: subject, scope: scope)))
     }
 
+    /// Revokes one access token.
+    ///
+    /// - Parameter accessToken: The token.
+    public func revoke(_ accessToken: String) {
+        tokens.revoke(accessToken)
+    }
+
     /// Revokes every access token issued so far; refresh tokens stay valid.
     public func revokeAccessTokens() {
         tokens.revokeAccessTokens()
@@ -151,14 +158,12 @@ public final class MockAuthorizationServer: Sendable {
         let document = metadataDocument
         let keySet = keys.serialized()
         let endpoint = TokenEndpointResponder(clients: clients, tokens: tokens)
-        server.changeRoutes { routes in
-            routes.on(.post, "/token") { [troubles] request in
-                troubles.next() ?? endpoint.tokenResponse(to: request)
-            }
-            routes.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
-            routes.on(.get, "/jwks") { _ in .json(keySet) }
-            routes.on(.get, "/.well-known/oauth-authorization-server") { _ in .json(document) }
+        server.on(.post, "/token") { [troubles] request in
+            troubles.next() ?? endpoint.tokenResponse(to: request)
         }
+        server.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
+        server.on(.get, "/jwks") { _ in .json(keySet) }
+        server.on(.get, "/.well-known/oauth-authorization-server") { _ in .json(document) }
     }
 
     private var metadataDocument: String {

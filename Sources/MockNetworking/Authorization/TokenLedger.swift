@@ -86,6 +86,10 @@ final class TokenLedger: Sendable {
         authorization(for: accessToken) != nil
     }
 
+    func revoke(_ accessToken: String) {
+        state.withLock { $0.accessTokens[accessToken] = nil }
+    }
+
     func revokeAccessTokens() {
         state.withLock { $0.accessTokens = [:] }
     }

@@ -35,6 +35,8 @@ final class Connection {
     private var flushWaiters: [CheckedContinuation<Void, any Error>] = []
     private var state = State.reading
     private(set) var hasHungUp = false
+    /// Whether the server counts it among the open ones.
+    var isCountedOpen = true
     private var isBroken = false
 
     init(number: Int, socket: consuming Socket, configuration: LoopbackServer.Configuration) {

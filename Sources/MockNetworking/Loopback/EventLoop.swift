@@ -58,9 +58,8 @@ final class EventLoop {
                 case Token.mailbox: obeyCommands()
                 default:
                     guard let connection = connections[Int(event.token - 2)] else { continue }
-                    let hadHungUp = connection.hasHungUp
                     connection.note(event)
-                    if connection.hasHungUp, !hadHungUp { state.update { $0.openConnections -= 1 } }
+                    if connection.hasHungUp { countAsEnded(connection) }
                     serve(connection)
                 }
             }
@@ -132,6 +131,7 @@ final class EventLoop {
                 remove(connection)
                 return
             case .linger:
+                countAsEnded(connection)
                 lingerers.append((.now + Self.lingering, connection.number))
             case .answer(let message):
                 answer(message, on: connection)
@@ -174,7 +174,13 @@ final class EventLoop {
 
     private func remove(_ connection: Connection) {
         connections[connection.number] = nil
-        if !connection.hasHungUp { state.update { $0.openConnections -= 1 } }
+        countAsEnded(connection)
+    }
+
+    private func countAsEnded(_ connection: Connection) {
+        guard connection.isCountedOpen else { return }
+        connection.isCountedOpen = false
+        state.update { $0.openConnections -= 1 }
     }
 
     /// How long nothing has to be done unless a report comes, in milliseconds.

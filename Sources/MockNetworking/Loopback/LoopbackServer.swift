@@ -77,7 +77,7 @@ public final class LoopbackServer: Sendable {
         await state.waitUninterrupted { !$0.isLoopRunning && (isInHandler || $0.runningHandlers == 0) }
         thread.join()
         // Handlers often hold the server that holds them.
-        state.update { $0.routes = LoopbackRoutes() }
+        changeRoutes { $0 = LoopbackRoutes() }
     }
 
     /// The URL of a path on this server.
@@ -112,11 +112,38 @@ public final class LoopbackServer: Sendable {
         changeRoutes { $0.on(method, path, LoopbackRoutes.sequence([first] + others)) }
     }
 
-    /// Changes the table of routes for the requests that come from now on.
+    /// Answers requests of every method on a path by a closure, from now on.
     ///
-    /// - Parameter change: Changes the table.
-    public func changeRoutes(_ change: (inout LoopbackRoutes) -> Void) {
-        state.update { change(&$0.routes) }
+    /// - Parameters:
+    ///   - path: The path as it is sent; see ``LoopbackRoutes`` for wildcards.
+    ///   - handler: What answers.
+    public func onAnyMethod(_ path: String, _ handler: @escaping LoopbackRoutes.Handler) {
+        changeRoutes { $0.onAnyMethod(path, handler) }
+    }
+
+    /// Answers every request that has no route, from now on.
+    ///
+    /// - Parameter handler: What answers.
+    public func fallback(_ handler: @escaping LoopbackRoutes.Handler) {
+        changeRoutes { $0.fallback(handler) }
+    }
+
+    /// Removes the route of one method and path.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - path: The path as it was given.
+    public func removeRoute(_ method: HTTPMethod, _ path: String) {
+        changeRoutes { $0.remove(method, path) }
+    }
+
+    private func changeRoutes(_ change: (inout LoopbackRoutes) -> Void) {
+        // What is replaced is released after the lock: a closure may own something whose end comes back to this server.
+        _ = state.update { state in
+            let old = state.routes
+            change(&state.routes)
+            return old
+        }
     }
 
     // MARK: Record
@@ -152,11 +179,13 @@ public final class LoopbackServer: Sendable {
 
     /// Forgets the requests, rejections and errors so far; the count of connections goes on.
     public func clearRecord() {
-        state.update { state in
+        _ = state.update { state in
+            let old = state
             state.requests = []
             state.requestCount = 0
             state.rejections = []
             state.handlerErrors = []
+            return old
         }
     }
 
@@ -190,7 +219,7 @@ public final class LoopbackServer: Sendable {
 public func withLoopbackServer<Result>(
     configuration: LoopbackServer.Configuration = .init(),
     routes: (inout LoopbackRoutes) -> Void = { _ in },
-    _ body: (LoopbackServer) async throws -> Result
+    perform body: (LoopbackServer) async throws -> Result
 ) async throws -> Result {
     let server = try LoopbackServer.start(configuration: configuration, routes: routes)
     do {

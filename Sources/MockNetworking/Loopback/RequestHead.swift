@@ -27,6 +27,15 @@ struct RequestHead: Equatable, Sendable {
         return minorVersion >= 1 || options.contains { $0.equalsIgnoringASCIICase("keep-alive") }
     }
 
+    /// Whether the text has one of the four forms of [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
+    static func isTarget(_ text: String, for method: HTTPMethod) -> Bool {
+        switch method {
+        case .connect: text.contains(":") && !text.contains("/")
+        case .options where text == "*": true
+        default: text.hasPrefix("/") || text.hasPrefix("http://") || text.hasPrefix("https://")
+        }
+    }
+
     /// Checks the fields that decide where the message ends.
     ///
     /// A message that two parties could read differently is refused, not repaired.

@@ -57,11 +57,6 @@ struct RequestParser: Sendable {
         self.limits = limits
     }
 
-    /// Whether nothing of a request has been read.
-    var isIdle: Bool {
-        if case .requestLine = state { partialLine.isEmpty } else { false }
-    }
-
     /// Uses up input until a request is whole, or the input is empty.
     ///
     /// - Throws: A fault; the parser can't be used again.
@@ -147,8 +142,12 @@ struct RequestParser: Sendable {
         guard let method = HTTPMethod(String(decoding: parts[0], as: UTF8.self)) else {
             throw RequestFault("the method is not a token")
         }
-        guard !parts[1].isEmpty, parts[1].allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        guard parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x23 }) else {
             throw RequestFault("the request target has a character it must not have")
+        }
+        let target = String(decoding: parts[1], as: UTF8.self)
+        guard RequestHead.isTarget(target, for: method) else {
+            throw RequestFault("the request target has none of the four forms")
         }
         let version = String(decoding: parts[2], as: UTF8.self)
         guard version.hasPrefix("HTTP/"), version.utf8.count == 8 else { throw RequestFault("no HTTP version") }
@@ -157,7 +156,7 @@ struct RequestParser: Sendable {
         }
         head = RequestHead(
             method: method,
-            target: String(decoding: parts[1], as: UTF8.self),
+            target: target,
             minorVersion: version == "HTTP/1.1" ? 1 : 0,
             headers: [:]
         )

@@ -33,7 +33,7 @@ struct ResponseWriter: Sendable {
     private func write(_ response: LoopbackResponse, _ body: Data, _ channel: ResponseChannel) async throws {
         var headers = response.headers
         let framed = headers["Content-Length"] != nil || headers["Transfer-Encoding"] != nil
-        if !framed, !Self.hasNoContent(response.status) {
+        if !framed, !hasNoContent(response.status) {
             headers.append(name: "Content-Length", value: "\(body.count)")
         }
         let sent = sendsBody(response) ? body : Data()
@@ -63,7 +63,7 @@ struct ResponseWriter: Sendable {
         }
         let announced = headers["Content-Length"].flatMap { Int($0) }
         let isChunked = announced == nil && exchange.request.version == "HTTP/1.1"
-        if isChunked, headers["Transfer-Encoding"] == nil, !Self.hasNoContent(response.status) {
+        if isChunked, headers["Transfer-Encoding"] == nil, !hasNoContent(response.status) {
             headers.append(name: "Transfer-Encoding", value: "chunked")
         }
         var ending = frame(&headers, response, mustClose: announced == nil && !isChunked)
@@ -124,10 +124,11 @@ struct ResponseWriter: Sendable {
 
     /// Whether a body may follow ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     private func sendsBody(_ response: LoopbackResponse) -> Bool {
-        exchange.request.method != .head && !Self.hasNoContent(response.status)
+        exchange.request.method != .head && !hasNoContent(response.status)
     }
 
-    private static func hasNoContent(_ status: Int) -> Bool {
+    private func hasNoContent(_ status: Int) -> Bool {
         (100...199).contains(status) || status == 204 || status == 304
+            || (exchange.request.method == .connect && (200...299).contains(status))
     }
 }

@@ -66,6 +66,7 @@ public final class ManualTime: Sendable {
 
     /// Moves both clocks and wakes those whose time has come, the earliest first.
     ///
+    /// They are resumed in that order, and then run as concurrently as they like.
     /// A task that sleeps again sleeps from the new time on.
     ///
     /// - Parameter duration: How far; a negative one does nothing.

@@ -66,7 +66,7 @@ extension MockTransport {
 
         /// Fails.
         ///
-        /// - Parameter error: The error; one that isn't a ``NetworkError`` becomes the cause of one.
+        /// - Parameter error: The error; one that isn't a `NetworkError` becomes the cause of one.
         /// - Returns: The step.
         public static func failure(_ error: any Error) -> Self {
             Self(.failure(error))

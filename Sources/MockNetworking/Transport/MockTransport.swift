@@ -17,7 +17,7 @@ import Synchronization
 public final class MockTransport: HTTPTransport {
     /// What answers a request.
     ///
-    /// An error that isn't a ``NetworkError`` becomes the cause of one.
+    /// An error that isn't a `NetworkError` becomes the cause of one.
     public typealias Handler = @Sendable (HTTPTransportRequest) async throws -> HTTPTransportResponse
 
     /// A request as it was sent.
@@ -101,7 +101,7 @@ public final class MockTransport: HTTPTransport {
     ///   - request: The request, which is recorded.
     ///   - limits: The deadline, by the transport's source of time, and the largest body.
     /// - Returns: The scripted response.
-    /// - Throws: ``NetworkError``: `invalidRequest`, `cancelled`, `timedOut`, `bodyTooLarge`, the scripted failure, or
+    /// - Throws: `NetworkError`: `invalidRequest`, `cancelled`, `timedOut`, `bodyTooLarge`, the scripted failure, or
     ///   `unknown` with a ``MockError`` of the code `scriptExhausted` as its cause.
     public func send(
         _ request: HTTPTransportRequest,
@@ -110,8 +110,9 @@ public final class MockTransport: HTTPTransport {
         try request.validate()
         if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
         try checkDeadline(request, limits)
+        let record = RecordedRequest(request, limits: limits, arrival: time.now())
         let step = recorded.update { requests in
-            requests.append(RecordedRequest(request, limits: limits, arrival: time.now()))
+            requests.append(record)
             // Taken under the same lock, so that the n-th request gets the n-th step.
             return script.next()
         }

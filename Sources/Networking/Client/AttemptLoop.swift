@@ -108,7 +108,7 @@ struct AttemptLoop {
                 request.setValue(options.userAgent, forHTTPHeaderField: "User-Agent")
             }
             return request
-        } catch let error as NetworkError {
+        } catch let error as any ErrorWithCode {
             throw error
         } catch {
             if Task.isCancelled || error is CancellationError { throw NetworkError.cancelled(endpoint: nil) }

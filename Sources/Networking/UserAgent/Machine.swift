@@ -46,11 +46,9 @@ struct Machine: Sendable {
         )
     }
 
-    /// The first product of libcurl's version text, `libcurl/7.88.1 OpenSSL/3.0.19 …`.
+    /// The library that does the networking, with the version that it tells.
     static func network(libraryVersion: String?) -> UserAgent.Product {
-        let parts = libraryVersion?.split(separator: " ").first?.split(separator: "/") ?? []
-        guard parts.count == 2 else { return UserAgent.Product(name: "libcurl", version: "Unknown") }
-        return UserAgent.Product(name: String(parts[0]), version: String(parts[1]))
+        UserAgent.Product(name: "libcurl", version: libraryVersion ?? "Unknown")
     }
 
     private static func kernelNames() -> (system: String, release: String, machine: String)? {

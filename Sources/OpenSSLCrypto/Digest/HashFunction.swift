@@ -26,8 +26,8 @@ package enum HashFunction: Sendable, Hashable {
     ///
     /// - Parameter bytes: The octets.
     /// - Returns: The hash, ``digestSize`` octets.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function, as a FIPS configuration does not
-    ///   offer MD5.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function, as a FIPS configuration does
+    ///   not offer MD5.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         let digest = try MessageDigest.fetched(for: self)
         return try [UInt8](capacity: digestSize) { output throws(CryptoError) in

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// A fetched hash implementation: the owner of an `EVP_MD`.
-// reason: the pointer is set once and an EVP_MD never changes after it was fetched, except for its atomic reference count.
+// reason: the pointer is set once, and a fetched EVP_MD does not change but for its reference count, which is atomic.
 @safe final class MessageDigest: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let function: HashFunction

@@ -1,11 +1,25 @@
 internal import COpenSSL
 
 /// The arithmetic of a curve: the owner of an `EC_GROUP`.
-@safe final class CurveGroup {
+// reason: the pointer is set once, and every function it is given to takes it as const; OpenSSL itself shares the group
+// of a key between threads in the same way.
+@safe final class CurveGroup: @unchecked Sendable {
     private let pointer: OpaquePointer
     private let curve: EllipticCurve
 
-    init(_ curve: EllipticCurve) throws(CryptoError) {
+    /// The arithmetic of a curve, set up once per process.
+    static func shared(for curve: EllipticCurve) throws(CryptoError) -> CurveGroup {
+        guard let group = groups[curve] else { return try CurveGroup(curve) }
+        return try group.get()
+    }
+
+    private static let groups: [EllipticCurve: Result<CurveGroup, CryptoError>] = Dictionary(
+        uniqueKeysWithValues: EllipticCurve.all.map { curve in
+            (curve, Result { () throws(CryptoError) in try CurveGroup(curve) })
+        }
+    )
+
+    private init(_ curve: EllipticCurve) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         guard let pointer = unsafe EC_GROUP_new_by_curve_name(curve.openSSLNumber) else {
@@ -39,7 +53,7 @@ internal import COpenSSL
                     + "\(1 + 2 * size) of form 4, or \(1 + size) of form 2 or 3"
             )
         }
-        let point = unsafe EC_POINT_new(pointer)
+        guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
         let status = unsafe encoded.withUnsafeBytes { encoded in
             unsafe EC_POINT_oct2point(
@@ -67,7 +81,7 @@ internal import COpenSSL
     /// - Throws: ``CryptoError/Code/invalidScalar`` if it is zero or too large.
     func point(of scalar: SecretBytes) throws(CryptoError) -> CurvePoint {
         OpenSSLLibrary.clearErrors()
-        let number = unsafe BN_secure_new()
+        guard let number = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
         defer { unsafe BN_clear_free(number) }
         let isRead = scalar.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { bytes in
@@ -75,9 +89,7 @@ internal import COpenSSL
                     != nil
             }
         }
-        guard isRead, let number = unsafe number else {
-            throw CryptoError(failed: "BN_bin2bn", "The private scalar can't be read")
-        }
+        guard isRead else { throw CryptoError(failed: "BN_bin2bn", "The private scalar can't be read") }
         guard unsafe BN_is_zero(number) == 0, unsafe BN_cmp(number, EC_GROUP_get0_order(pointer)) < 0 else {
             throw CryptoError(
                 .invalidScalar,
@@ -85,7 +97,7 @@ internal import COpenSSL
                     + "curve or is damaged"
             )
         }
-        let point = unsafe EC_POINT_new(pointer)
+        guard let point = unsafe EC_POINT_new(pointer) else { throw CryptoError(failed: "EC_POINT_new", "No memory") }
         defer { unsafe EC_POINT_free(point) }
         guard unsafe EC_POINT_mul(pointer, point, number, nil, nil, nil) == 1 else {
             throw CryptoError(failed: "EC_POINT_mul", "The public point can't be computed")
@@ -93,7 +105,7 @@ internal import COpenSSL
         return try unsafe encode(point)
     }
 
-    private func encode(_ point: OpaquePointer?) throws(CryptoError) -> CurvePoint {
+    private func encode(_ point: OpaquePointer) throws(CryptoError) -> CurvePoint {
         var octets = [UInt8](repeating: 0, count: 1 + 2 * curve.coordinateSize)
         let size = unsafe octets.withUnsafeMutableBufferPointer { buffer in
             unsafe EC_POINT_point2oct(

@@ -14,7 +14,7 @@ package enum ECDSASignature {
         guard raw.byteCount.isMultiple(of: 2), (2...maximumRawSize).contains(raw.byteCount) else {
             throw CryptoError(
                 .malformedSignature,
-                "A raw ECDSA signature can't have \(raw.byteCount) octets: r and s have the same size, 1 to 66 octets each"
+                "A raw ECDSA signature can't have \(raw.byteCount) octets: r and s have one size, 1 to 66 octets"
             )
         }
         return [UInt8](capacity: maximumDERSize(raw.byteCount / 2)) { output in
@@ -28,8 +28,8 @@ package enum ECDSASignature {
     ///   - der: The DER encoding; deviations that a BER reader would forgive are refused.
     ///   - coordinateSize: The size to pad `r` and `s` to, 1 to 66.
     /// - Returns: `r` and `s`.
-    /// - Throws: ``CryptoError/Code/malformedSignature`` for anything but the DER encoding of two non-negative numbers of
-    ///   that size, ``CryptoError/Code/invalidArgument`` for a size out of range.
+    /// - Throws: ``CryptoError/Code/malformedSignature`` for anything but the DER encoding of two non-negative numbers
+    ///   of that size, ``CryptoError/Code/invalidArgument`` for a size out of range.
     package static func raw(fromDER der: RawSpan, coordinateSize: Int) throws(CryptoError) -> [UInt8] {
         guard (1...maximumRawSize / 2).contains(coordinateSize) else {
             throw CryptoError(

@@ -18,8 +18,8 @@ extension ECPrivateKey {
 
     /// Writes the key pair as SEC 1 PEM, unencrypted.
     ///
-    /// - Returns: An `EC PRIVATE KEY` block, equal to what `openssl ec` writes. The text is a plain `String`: it can't be
-    ///   cleared from memory.
+    /// - Returns: An `EC PRIVATE KEY` block, equal to what `openssl ec` writes. The text is a plain `String`: it can't
+    ///   be cleared from memory.
     /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
     package func sec1PEM() throws(CryptoError) -> String {
         try writer.sec1(scalar()).withBytes { PEMWriter.text("EC PRIVATE KEY", $0) }

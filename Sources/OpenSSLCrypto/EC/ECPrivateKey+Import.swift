@@ -10,30 +10,32 @@ extension ECPrivateKey {
     ///   - password: The password of an encrypted key, at most 1024 octets; not used for other keys. Nobody is ever
     ///     asked for one.
     /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/wrongKeyType`` (also for a public key),
-    ///   ``CryptoError/Code/unsupportedCurve``, ``CryptoError/Code/pointNotOnCurve``, ``CryptoError/Code/invalidScalar``,
-    ///   ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/passwordRequired``,
+    ///   ``CryptoError/Code/unsupportedCurve``, ``CryptoError/Code/pointNotOnCurve``,
+    ///   ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``, ``CryptoError/Code/passwordRequired``,
     ///   ``CryptoError/Code/incorrectPassword``, ``CryptoError/Code/invalidArgument`` (password too long) or
     ///   ``CryptoError/Code/openSSL`` (unknown encryption).
     package init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
         let block = try PEMBlock.only(in: pem, skipping: "EC PARAMETERS")
+        guard let isSEC1 = Self.labels[block.label] else {
+            throw CryptoError(
+                .wrongKeyType,
+                "Line \(block.line) begins a block “\(block.label)”: an EC private key is in a block "
+                    + "“PRIVATE KEY”, “ENCRYPTED PRIVATE KEY” or “EC PRIVATE KEY”"
+            )
+        }
         let isEncrypted = block.isEncrypted
         let der = try isEncrypted ? PrivateKeyDecryption.contents(of: block, password: password) : block.contents
         do throws(CryptoError) {
             self = try der.withBytes { bytes throws(CryptoError) in
-                switch block.label {
-                case "PRIVATE KEY", "ENCRYPTED PRIVATE KEY": try ECPrivateKey(ECKeyReader(pkcs8: bytes))
-                case "EC PRIVATE KEY": try ECPrivateKey(ECKeyReader(sec1: bytes))
-                default:
-                    throw CryptoError(
-                        .wrongKeyType,
-                        "Line \(block.line) begins a block “\(block.label)”: an EC private key is in a block “PRIVATE KEY”, "
-                            + "“ENCRYPTED PRIVATE KEY” or “EC PRIVATE KEY”"
-                    )
-                }
+                try ECPrivateKey(isSEC1 ? ECKeyReader(sec1: bytes) : ECKeyReader(pkcs8: bytes))
             }
         } catch  where isEncrypted && error.code == .malformedKey {
             // One wrong password in 256 leaves what looks like a decrypted text.
-            throw CryptoError(.incorrectPassword, "The decrypted octets are no key: the password is wrong")
+            throw CryptoError(
+                .incorrectPassword,
+                "The private key in line \(block.line) decrypts to something else: the password is wrong or the key is "
+                    + "damaged"
+            )
         }
     }
 
@@ -56,7 +58,7 @@ extension ECPrivateKey {
 
     private init(_ key: ECKeyReader) throws(CryptoError) {
         guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key has no private part") }
-        let group = try CurveGroup(key.curve)
+        let group = try CurveGroup.shared(for: key.curve)
         var expected: CurvePoint?
         for encoded in key.points {
             let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
@@ -67,4 +69,6 @@ extension ECPrivateKey {
         }
         try self.init(key.curve, scalar: scalar, expecting: expected)
     }
+    /// The labels of private keys, and whether they stand for SEC 1.
+    private static let labels = ["PRIVATE KEY": false, "ENCRYPTED PRIVATE KEY": false, "EC PRIVATE KEY": true]
 }

@@ -52,7 +52,7 @@ package struct ECPrivateKey: Sendable {
     ///   - expected: The public point that came with it, if one did.
     /// - Throws: ``CryptoError/Code/invalidScalar``, ``CryptoError/Code/keyMismatch``.
     init(_ curve: EllipticCurve, scalar: SecretBytes, expecting expected: CurvePoint?) throws(CryptoError) {
-        let point = try CurveGroup(curve).point(of: scalar)
+        let point = try CurveGroup.shared(for: curve).point(of: scalar)
         guard expected == nil || expected == point else {
             throw CryptoError(
                 .keyMismatch,
@@ -90,15 +90,16 @@ package struct ECPrivateKey: Sendable {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Nothing is signed with \(hash.openSSLName): use SHA-256 or longer")
         }
-        let digest = try hash.hash(message)
         let size = curve.coordinateSize
-        let der = try [UInt8](capacity: ECDSASignature.maximumDERSize(size)) { output throws(CryptoError) in
-            try digest.withBytes { digest throws(CryptoError) in
+        let digest = try MessageDigest.fetched(for: hash)
+        return try TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
+            try digest.hash(message, into: &output)
+        } _: { digest throws(CryptoError) in
+            try TemporaryBytes.with(capacity: ECDSASignature.maximumDERSize(size)) { output throws(CryptoError) in
                 try signing.sign(digest, into: &output)
+            } _: { der throws(CryptoError) in
+                try ECDSASignature.raw(fromDER: der, coordinateSize: size)
             }
-        }
-        return try der.withBytes { der throws(CryptoError) in
-            try ECDSASignature.raw(fromDER: der, coordinateSize: size)
         }
     }
 }

@@ -45,7 +45,7 @@ extension ECPublicKey {
     private init(spki bytes: RawSpan) throws(CryptoError) {
         let key = try ECKeyReader(spki: bytes)
         let encoded = key.points[0]
-        let group = try CurveGroup(key.curve)
+        let group = try CurveGroup.shared(for: key.curve)
         let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
         try self.init(key.curve, checked: point)
     }

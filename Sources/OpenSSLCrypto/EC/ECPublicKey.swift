@@ -27,7 +27,7 @@ package struct ECPublicKey: Sendable {
             )
         }
         let encoded = CurvePoint(x: x, y: y).uncompressed
-        let group = try CurveGroup(curve)
+        let group = try CurveGroup.shared(for: curve)
         let point = try encoded.withBytes { bytes throws(CryptoError) in try group.point(decoding: bytes) }
         try self.init(curve, checked: point)
     }
@@ -54,13 +54,17 @@ package struct ECPublicKey: Sendable {
         guard
             hash.isCollisionResistant,
             signature.byteCount == 2 * curve.coordinateSize,
-            let digest = try? hash.hash(message)
+            let digest = try? MessageDigest.fetched(for: hash)
         else { return false }
-        let der = [UInt8](capacity: ECDSASignature.maximumDERSize(curve.coordinateSize)) { output in
+        return TemporaryBytes.with(capacity: ECDSASignature.maximumDERSize(curve.coordinateSize)) { output in
             ECDSASignature.appendDER(fromRaw: signature, to: &output)
-        }
-        return der.withBytes { der in
-            digest.withBytes { digest in verification.verify(der, of: digest) }
+        } _: { der in
+            let isValid = try? TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
+                try digest.hash(message, into: &output)
+            } _: { digest throws(CryptoError) in
+                verification.verify(der, of: digest)
+            }
+            return isValid ?? false
         }
     }
 }

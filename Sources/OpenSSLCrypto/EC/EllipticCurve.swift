@@ -61,7 +61,7 @@ package struct EllipticCurve: Hashable, Sendable {
         self = curve
     }
 
-    private static let all: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
+    static let all: [EllipticCurve] = [.p256, .p384, .p521, .secp256k1]
 
     private init(
         name: String,

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// A key: the owner of an `EVP_PKEY`.
-// reason: the pointer is set once and the key is never changed after it was made; OpenSSL's own reference count is atomic.
+// reason: the pointer is set once and the key is not changed after it was made; OpenSSL's reference count is atomic.
 @safe final class EVPKey: @unchecked Sendable {
     private let pointer: OpaquePointer
 

@@ -1,8 +1,8 @@
 internal import COpenSSL
 
 /// One operation with one key, prepared once: the owner of an `EVP_PKEY_CTX` that is only ever copied.
-// reason: the pointer is set once and, after the initializer, is only the source of EVP_PKEY_CTX_dup, whose parameter is
-// const: it reads the context and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+// reason: the pointer is set once and, after the initializer, is only the source of EVP_PKEY_CTX_dup, whose parameter
+// is const: it reads the context and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
 @safe final class EVPKeyOperation: @unchecked Sendable {
     enum Kind {
         case signing, verification
@@ -73,8 +73,8 @@ internal import COpenSSL
         return true
     }
 
-    /// A context to use up: a copy of the template (0.08 µs), or set up afresh (2 µs) where a provider, such as one for a
-    /// hardware module, can't copy.
+    /// A context to use up: a copy of the template (0.1 µs), or set up afresh (2 µs) where a provider, such as one for
+    /// a hardware module, can't copy.
     private func makeCopy() throws(CryptoError) -> OpaquePointer {
         if let copy = unsafe EVP_PKEY_CTX_dup(template) { return unsafe copy }
         OpenSSLLibrary.clearErrors()

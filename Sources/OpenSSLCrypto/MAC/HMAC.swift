@@ -44,9 +44,12 @@ package struct HMAC: Sendable {
     ///   - message: The message.
     /// - Returns: Whether the code is the message's; `false` also if the library fails.
     package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
-        guard code.byteCount == hash.digestSize, let expected = try? authenticationCode(for: message) else {
-            return false
+        guard code.byteCount == hash.digestSize else { return false }
+        let isValid = try? TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
+            try context.authenticate(message, into: &output)
+        } _: { expected throws(CryptoError) in
+            ConstantTime.areEqual(code, expected)
         }
-        return expected.withBytes { ConstantTime.areEqual(code, $0) }
+        return isValid ?? false
     }
 }

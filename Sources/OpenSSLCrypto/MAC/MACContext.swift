@@ -1,8 +1,8 @@
 internal import COpenSSL
 
 /// A keyed HMAC state that is only ever copied: the owner of an `EVP_MAC_CTX`.
-// reason: the pointer is set once and, after the initializer, is only the source of EVP_MAC_CTX_dup, whose parameter is
-// const: it reads the state and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+// reason: the pointer is set once and, after the initializer, is only the source of EVP_MAC_CTX_dup, whose parameter
+// is const: it reads the state and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
 @safe final class MACContext: @unchecked Sendable {
     private let template: OpaquePointer
     private let hash: HashFunction
@@ -58,8 +58,10 @@ internal import COpenSSL
     private static func makeContext() throws(CryptoError) -> OpaquePointer {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        // The context keeps its own reference to the implementation.
-        let implementation = unsafe EVP_MAC_fetch(nil, "HMAC", nil)
+        guard let implementation = unsafe EVP_MAC_fetch(nil, "HMAC", nil) else {
+            throw CryptoError(failed: "EVP_MAC_fetch", "HMAC is not available")
+        }
+        // The context keeps a reference of its own.
         defer { unsafe EVP_MAC_free(implementation) }
         guard let context = unsafe EVP_MAC_CTX_new(implementation) else {
             throw CryptoError(failed: "EVP_MAC_CTX_new", "HMAC is not available")

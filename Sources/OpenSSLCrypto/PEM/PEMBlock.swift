@@ -37,8 +37,8 @@ struct PEMBlock {
         guard let block else {
             throw CryptoError(
                 .malformedKey,
-                "The text has no PEM block with a key: no line is “-----BEGIN … KEY-----”. If it comes from an environment "
-                    + "variable, check that its line breaks are real ones"
+                "The text has no PEM block with a key: no line is “-----BEGIN … KEY-----”. If it comes from an "
+                    + "environment variable, check that its line breaks are real ones"
             )
         }
         try parser.finish(after: block)

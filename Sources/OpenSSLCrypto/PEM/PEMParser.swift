@@ -91,8 +91,12 @@ struct PEMParser {
             return nil
         }
         let label = line.dropFirst(kind.utf8.count).dropLast(Self.dashes.utf8.count)
-        let isPrintable = label.allSatisfy { (0x20...0x7E).contains($0) }
-        guard isPrintable, (1...Self.maximumLabelLength).contains(label.count) else {
+        // Errors quote labels. With lower-case letters among them, part of a key on the same line could be one.
+        let isReadable = label.allSatisfy { character in
+            character == UInt8(ascii: " ") || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character)
+                || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(character)
+        }
+        guard isReadable, (1...Self.maximumLabelLength).contains(label.count) else {
             throw CryptoError(.malformedKey, "The label of the PEM block on line \(index + 1) is not readable")
         }
         return String(Substring(label))

@@ -23,6 +23,8 @@ enum PrivateKeyDecryption {
                 "The password has \(password.count) octets: at most \(maximumPasswordSize) are possible"
             )
         }
+        // Decoding may succeed and still leave errors behind, which other users of the thread would take for theirs.
+        defer { OpenSSLLibrary.clearErrors() }
         return try block.header.isEmpty
             ? pkcs8(block.contents, password: password)
             : legacy(block, password: password)
@@ -114,7 +116,7 @@ enum PrivateKeyDecryption {
         guard !errors.contains(where: \.isUnsupported) else {
             return CryptoError(
                 failed: function,
-                "The private key is encrypted by a method that this OpenSSL does not offer: encrypt it again, "
+                "The private key is encrypted by a method or at a cost that this OpenSSL does not offer: encrypt it again, "
                     + "for example with “openssl pkcs8 -topk8”",
                 errors: errors
             )

@@ -6,8 +6,8 @@ package enum SecureRandom {
     ///
     /// - Parameter count: How many; at least 0 and at most 1 MiB.
     /// - Returns: The octets.
-    /// - Throws: ``CryptoError/Code/invalidArgument`` for a count out of range, ``CryptoError/Code/randomUnavailable`` if
-    ///   the generator can't be seeded.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a count out of range,
+    ///   ``CryptoError/Code/randomUnavailable`` if the generator can't be seeded.
     package static func bytes(count: Int) throws(CryptoError) -> [UInt8] {
         guard (0...maximumCount).contains(count) else {
             throw CryptoError(.invalidArgument, "\(count) random octets were asked for: ask for 0 to \(maximumCount)")

@@ -5,7 +5,11 @@ extension String {
     /// code points, without normalization ([RFC 7519 §7.3](https://www.rfc-editor.org/rfc/rfc7519#section-7.3)), and
     /// an issuer that is merely equivalent is another issuer.
     package func isExactly(_ other: String) -> Bool {
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+        guard utf8.count == other.utf8.count else { return false }
+        let left = utf8.span
+        let right = other.utf8.span
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
     }
 
     /// Whether two strings differ at most in the case of ASCII letters.

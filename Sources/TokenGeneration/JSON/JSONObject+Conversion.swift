@@ -32,7 +32,7 @@ extension JSONObject {
             throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
         }
         do throws(TokenError) {
-            try self.init(parsing: Array(json), limits: JSONLimits(size: json.count))
+            try self.init(parsing: Array(json), limits: JSONLimits(size: json.count, members: .max))
         } catch {
             throw TokenError(
                 .unencodableContent,
@@ -47,7 +47,7 @@ extension JSONValue {
     fileprivate init(converting value: Any, path: String, depth: Int) throws(TokenError) {
         // Exact types first: Foundation bridges, so that a `Bool` is also an `NSNumber` and an `NSNumber` 1 is also `true`.
         switch value {
-        case let value as any DirectlyConvertible where !(type(of: value) is AnyClass):
+        case let value as any DirectlyConvertible:
             guard let converted = value.jsonValue else {
                 throw TokenError(.unencodableContent, "\(path) is not a finite number, which JSON can't hold")
             }

@@ -120,7 +120,7 @@ extension JSONParser {
             switch byte {
             case UInt8(ascii: "\""):
                 defer { position += 1 }
-                return try string(from: bytes[start..<position], openedAt: opening)
+                return try string(from: bytes.span.extracting(start..<position), openedAt: opening)
             case UInt8(ascii: "\\"):
                 return try parseEscapedString(from: start, openedAt: opening)
             case 0x00..<0x20:
@@ -138,7 +138,7 @@ extension JSONParser {
             position += 1
             switch byte {
             case UInt8(ascii: "\""):
-                return try string(from: text[...], openedAt: opening)
+                return try string(from: text.span, openedAt: opening)
             case UInt8(ascii: "\\"):
                 try parseEscape(into: &text)
             case 0x00..<0x20:
@@ -198,11 +198,12 @@ extension JSONParser {
         return unit
     }
 
-    private func string(from text: ArraySlice<UInt8>, openedAt opening: Int) throws(Failure) -> String {
-        guard let string = String(validating: text, as: UTF8.self) else {
+    private func string(from text: Span<UInt8>, openedAt opening: Int) throws(Failure) -> String {
+        do throws(UTF8.ValidationError) {
+            return String(copying: try UTF8Span(validating: text))
+        } catch {
             throw Failure("the string is not valid UTF-8", at: opening)
         }
-        return string
     }
 }
 

@@ -29,8 +29,8 @@ struct JSONWriter {
 
     private mutating func write<Elements: Collection>(
         _ elements: Elements,
-        between opening: StaticString,
-        _ closing: StaticString,
+        between opening: String,
+        _ closing: String,
         _ writeElement: (inout JSONWriter, Elements.Element) -> Void
     ) {
         append(opening)
@@ -49,6 +49,11 @@ struct JSONWriter {
 
     private mutating func write(_ string: String) {
         bytes.append(UInt8(ascii: "\""))
+        defer { bytes.append(UInt8(ascii: "\"")) }
+        guard Self.hasEscapes(string.utf8.span) else {
+            bytes.append(contentsOf: string.utf8)
+            return
+        }
         for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "\""): append("\\\"")
@@ -65,7 +70,14 @@ struct JSONWriter {
             default: bytes.append(byte)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func hasEscapes(_ text: Span<UInt8>) -> Bool {
+        for index in text.indices {
+            let byte = text[index]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return true }
+        }
+        return false
     }
 
     private mutating func breakLine() {
@@ -74,14 +86,21 @@ struct JSONWriter {
         bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * level))
     }
 
-    private mutating func append(_ text: StaticString) {
-        bytes.append(contentsOf: text.description.utf8)
+    private mutating func append(_ text: String) {
+        bytes.append(contentsOf: text.utf8)
     }
 }
 
 extension JSONObject {
     /// The members sorted by the UTF-8 bytes of their names.
     fileprivate var inSerializationOrder: [Member] {
-        sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+        sorted { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
+    }
+
+    private static func precedes(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        for index in 0..<Swift.min(left.count, right.count) where left[index] != right[index] {
+            return left[index] < right[index]
+        }
+        return left.count < right.count
     }
 }

@@ -46,7 +46,7 @@ public struct SigningKey: Sendable {
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `privateKeyRequired`, `passwordRequired`,
     ///   `incorrectPassword`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if pem.contains("-----BEGIN PUBLIC KEY-----") {
+        if pem.contains("BEGIN PUBLIC KEY-----"), !pem.contains("PRIVATE KEY-----") {
             throw TokenError(.privateKeyRequired, "the PEM has a public key: give the private key that belongs to it")
         }
         let secret = password.map { Array($0.utf8).withBytes { SecretBytes(copying: $0) } }
@@ -110,8 +110,8 @@ extension SigningKey {
             let scalar = try TokenError.refusingKey { () throws(CryptoError) in try key.scalar() }
             members["d"] = .string(scalar.withBytes { Base64URL.encode($0) })
         }
-        // What the public half is declared for does not hold for the private one.
-        members["key_ops"] = nil
+        // What the public half is declared for is not what the private one is for.
+        if members["key_ops"] != nil { members["key_ops"] = ["sign"] }
         return try JWK(members)
     }
 

@@ -88,6 +88,15 @@ extension VerificationKey {
         }
     }
 
+    /// The same key with another ID in its JWK.
+    func identified(by keyID: String?) throws(TokenError) -> VerificationKey {
+        var document = jwk
+        document.keyID = keyID
+        switch material {
+        case .ec(let key, let hash): return try VerificationKey(key, hash: hash, document: document)
+        }
+    }
+
     /// Whether a signature is one by this key over a message.
     ///
     /// A signature of the wrong length is not.

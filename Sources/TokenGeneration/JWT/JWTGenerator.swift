@@ -110,6 +110,11 @@ extension JWTGenerator {
                 "the header has “crit” or “b64”: this version makes no tokens with extensions; remove them"
             )
         }
+        do throws(TokenError) {
+            _ = try ProtectedHeader(header)
+        } catch {
+            throw TokenError(.unencodableContent, error.message, cause: error)
+        }
         return header
     }
 

@@ -4,6 +4,10 @@ struct KeySelector: Sendable {
         let keyID: String?
         let key: Result<VerificationKey, TokenError>
 
+        var isUsable: Bool {
+            if case .success = key { true } else { false }
+        }
+
         func isFor(_ algorithm: String) -> Bool {
             if case .success(let key) = key { key.algorithm.rawValue.isExactly(algorithm) } else { false }
         }
@@ -31,7 +35,7 @@ struct KeySelector: Sendable {
         guard let first = named.first else {
             throw TokenError(.unknownKey, "the set has no key with the token's “kid” \(TokenError.shown(keyID))")
         }
-        if named.count == 1, case .failure(let reason) = first.key {
+        if case .failure(let reason) = first.key, !named.contains(where: \.isUsable) {
             let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
             throw TokenError(reason.code, text, cause: reason)
         }

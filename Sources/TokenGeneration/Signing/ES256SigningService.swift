@@ -10,6 +10,8 @@ internal import OpenSSLCrypto
 public struct ES256SigningService: SigningService {
     /// The ID under which verifiers know the key, or `nil`.
     public let keyID: String?
+    /// The public half of the key, for those who verify; its JWK has the service's key ID.
+    public let verificationKey: VerificationKey
     private let key: SigningKey
 
     /// Makes a service that signs with a key.
@@ -24,6 +26,7 @@ public struct ES256SigningService: SigningService {
         }
         self.key = key
         self.keyID = keyID ?? key.keyID
+        verificationKey = try key.verificationKey.identified(by: self.keyID)
     }
 
     /// Makes a service with a new key.
@@ -37,9 +40,6 @@ public struct ES256SigningService: SigningService {
 
     /// The algorithm, ES256.
     public var algorithm: JWSAlgorithm { .es256 }
-
-    /// The public half of the key, for those who verify.
-    public var verificationKey: VerificationKey { key.verificationKey }
 
     /// Signs.
     ///

@@ -71,10 +71,15 @@ final class RawConnection {
 
     /// Exactly so many octets.
     func receive(octets: Int) throws -> String {
+        String(decoding: try receiveData(octets: octets), as: UTF8.self)
+    }
+
+    /// Exactly so many octets.
+    func receiveData(octets: Int) throws -> Data {
         while buffer.count < octets {
             guard try receiveMore() else { throw Failure(call: "receive before the end", number: 0) }
         }
-        return takeText(octets)
+        return take(octets)
     }
 
     /// One response with a `Content-Length`.
@@ -85,8 +90,12 @@ final class RawConnection {
     }
 
     private func takeText(_ count: Int) -> String {
+        String(decoding: take(count), as: UTF8.self)
+    }
+
+    private func take(_ count: Int) -> Data {
         defer { buffer = Data(buffer.dropFirst(count)) }
-        return String(decoding: buffer.prefix(count), as: UTF8.self)
+        return Data(buffer.prefix(count))
     }
 
     private func receiveMore() throws -> Bool {
@@ -121,6 +130,16 @@ struct RawResponse: Sendable {
         }
         self.headers = headers
         body = end.map { String(text[$0.upperBound...]) } ?? ""
+    }
+}
+
+/// Holds a connection until it is let go.
+final class Held: @unchecked Sendable {
+    // reason: each test hands it from one task to the next, and never uses it in two at a time.
+    var value: RawConnection?
+
+    init(_ value: RawConnection) {
+        self.value = value
     }
 }
 

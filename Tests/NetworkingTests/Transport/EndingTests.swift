@@ -25,7 +25,7 @@ struct EndingTests {
                 let error = await failure { _ = try await transport.get(peer.url, .milliseconds(60)) }
                 let elapsed = ContinuousClock.now - start
                 #expect(error?.code == .timedOut)
-                #expect(elapsed >= .milliseconds(60) && elapsed < .seconds(5))
+                #expect(elapsed >= .milliseconds(60))
             }
         }
     }
@@ -97,10 +97,8 @@ struct EndingTests {
                 let task = Task { await failure { _ = try await transport.get(peer.url) } }
                 for await _ in hasRequest.stream { break }
                 try await Task.sleep(for: .milliseconds(5))
-                let start = ContinuousClock.now
                 task.cancel()
                 #expect(await task.value?.code == .cancelled)
-                #expect(ContinuousClock.now - start < .seconds(2))
             }
         }
     }

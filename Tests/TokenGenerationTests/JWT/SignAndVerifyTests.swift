@@ -26,4 +26,19 @@ struct SignAndVerifyTests {
         #expect(verified.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
         #expect(verified.registered.issuer == "me")
     }
+
+    @Test("What a service publishes verifies its tokens by their kid")
+    func publishedSet() throws {
+        let services = [try ES256SigningService.generate(keyID: "old"), try ES256SigningService.generate(keyID: "new")]
+        let published = JWKSet(keys: services.map(\.verificationKey.jwk)).serialized()
+        let verifier = try JWTVerifier(keys: JWKSet(parsing: published))
+        for service in services {
+            let claims = RegisteredClaims(subject: service.keyID, expiration: Date(timeIntervalSinceNow: 60))
+            let token = try JWTGenerator(claims: claims, signingService: service).token
+            #expect(try verifier.verify(token).registered.subject == service.keyID)
+        }
+        let stranger = try ES256SigningService.generate(keyID: "other")
+        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: stranger).token
+        #expect(throws: TokenError(.unknownKey, "")) { try verifier.verify(token) }
+    }
 }

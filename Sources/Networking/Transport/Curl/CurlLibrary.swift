@@ -1,4 +1,5 @@
 import CCurl
+internal import OpenSSLCrypto
 
 /// The libcurl of this process, which FoundationNetworking brings along.
 enum CurlLibrary {
@@ -28,6 +29,8 @@ enum CurlLibrary {
                 "libcurl \(version) is too old; install \(minimumVersionText) or later, or use URLSessionTransport"
             )
         }
+        // Otherwise libcurl would initialize OpenSSL with its exit handler, which frees what an engine thread still uses.
+        OpenSSLLibrary.prepare()
         guard ccurl_global_init() == Int32(CCURL_OK) else {
             return unavailable("libcurl \(version) could not be initialized")
         }

@@ -1,0 +1,23 @@
+/// Why a command could not do what it was asked, other than a wrong command line.
+struct CommandFailure: Error {
+    /// What kind of failure it is; its value is the exit code.
+    struct Code: Hashable, Sendable {
+        let exitStatus: Int32
+
+        /// The token was read and refused.
+        static let rejected = Code(exitStatus: 1)
+        /// Something outside failed: a file, a key, a closed pipe.
+        static let failed = Code(exitStatus: 2)
+    }
+
+    let code: Code
+    /// What failed and what to do, on one line; empty if there is nothing to say, as when a pipe's reader has left.
+    let message: String
+    let cause: (any Error)?
+
+    init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+}

@@ -1,0 +1,125 @@
+import Glibc
+import TokenGeneration
+
+/// `jwt keygen`: makes a private key.
+struct KeygenCommand {
+    /// How keys are written.
+    enum Format: String, CaseIterable, ArgumentValue {
+        case pem
+        case jwk
+    }
+
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        isRequired: true,
+        "The algorithm the key is for: ES256"
+    )
+    private static let out = Option<OutputFile>(
+        "out",
+        short: "o",
+        value: "FILE",
+        "Where the private key goes, readable by you alone (default: standard output)"
+    )
+    private static let publicOut = Option<OutputFile>(
+        "public-out",
+        value: "FILE",
+        "Where the public key goes, for those who check the tokens"
+    )
+    private static let format = Option<Format>(
+        "format",
+        value: "pem|jwk",
+        "PKCS #8 and SPKI in PEM (default), or JSON Web Keys with the RFC 7638 thumbprint as kid"
+    )
+    private static let force = Flag("force", short: "f", "Replace files that exist")
+
+    static let definition = CommandDefinition(
+        name: "keygen",
+        summary: "Make a private key",
+        discussion: [
+            """
+            Prints the private key, or writes it to a new file. A file that exists is left alone unless --force is \
+            given, and no file is ever half-written.
+            """
+        ],
+        options: [
+            algorithm.definition, out.definition, publicOut.definition, format.definition, force.definition,
+        ],
+        examples: [
+            .init(
+                purpose: "A private key, and the public key to give away",
+                line: "jwt keygen --alg ES256 --out key.pem --public-out public.pem"
+            ),
+            .init(
+                purpose: "The private key as a JSON Web Key",
+                line: "jwt keygen --alg ES256 --format jwk --out key.jwk"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The key is made"),
+            .init(code: 2, meaning: "A file exists or cannot be written, or standard output is closed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try KeygenCommand($0).run(on: $1) }
+    )
+
+    private let algorithm: JWSAlgorithm
+    private let out: OutputFile
+    private let publicOut: OutputFile?
+    private let format: Format
+    private let force: Bool
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        algorithm = try arguments.requiredValue(of: Self.algorithm).algorithm
+        out = try arguments.value(of: Self.out) ?? .standardOutput
+        publicOut = try arguments.value(of: Self.publicOut)
+        format = try arguments.value(of: Self.format) ?? .pem
+        force = arguments.contains(Self.force)
+        if out == publicOut { throw arguments.usageError("the private and the public key need different places") }
+    }
+
+    private func run(on console: Console) throws {
+        let key = try SigningKey.generate(algorithm)
+        let privateText = try privateText(of: key)
+        let publicText = try publicText(of: key)
+        // Both files are complete on the disk before either gets its name, and neither gets it if printing fails.
+        let privateFile = try stage(privateText, at: out, mode: 0o600)
+        let publicFile = try publicOut.flatMap { try stage(publicText, at: $0, mode: 0o644) }
+        if out.isStandardOutput { try console.print(privateText, terminator: "") }
+        if let publicOut, publicOut.isStandardOutput { try console.print(publicText, terminator: "") }
+        try publicFile?.commit()
+        do {
+            try privateFile?.commit()
+        } catch {
+            publicFile?.revoke()
+            throw error
+        }
+    }
+
+    private func stage(_ text: String, at place: OutputFile, mode: mode_t) throws(CommandFailure) -> StagedFile? {
+        guard !place.isStandardOutput else { return nil }
+        return try StagedFile(path: place.path, mode: mode, content: text, replaces: force)
+    }
+
+    private func privateText(of key: SigningKey) throws -> String {
+        switch format {
+        case .pem:
+            return try key.pem()
+        case .jwk:
+            var jwk = try key.privateJWK()
+            jwk.keyID = key.verificationKey.thumbprint
+            return jwk.members.serialized() + "\n"
+        }
+    }
+
+    private func publicText(of key: SigningKey) throws -> String {
+        switch format {
+        case .pem:
+            return key.verificationKey.pem()
+        case .jwk:
+            var jwk = key.verificationKey.jwk
+            jwk.keyID = key.verificationKey.thumbprint
+            return jwk.members.serialized() + "\n"
+        }
+    }
+}

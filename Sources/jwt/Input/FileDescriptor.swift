@@ -1,0 +1,109 @@
+import Glibc
+
+/// An open file, closed with its owner.
+///
+/// Only this type and ``StagedFile`` call the system with pointers.
+struct FileDescriptor: ~Copyable {
+    /// Why a call of the system failed.
+    struct Failure: Error, Equatable {
+        let number: Int32
+
+        static var current: Failure { Failure(number: errno) }
+
+        /// The system's words: "No such file or directory".
+        var reason: String {
+            unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
+        }
+    }
+
+    private let number: Int32
+    private let isOwned: Bool
+
+    /// Standard input, output and errors: open for the life of the process.
+    static func standard(_ number: Int32) -> FileDescriptor {
+        FileDescriptor(number: number, isOwned: false)
+    }
+
+    /// Opens a file to read.
+    init(reading path: String) throws(Failure) {
+        try self.init(path, O_RDONLY | O_CLOEXEC, mode: 0)
+    }
+
+    /// Creates a file that must not exist yet.
+    init(creating path: String, mode: mode_t) throws(Failure) {
+        try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
+    }
+
+    private init(_ path: String, _ flags: Int32, mode: mode_t) throws(Failure) {
+        // A path with a NUL would name another file than the one the user sees.
+        guard !path.utf8.contains(0) else { throw Failure(number: EINVAL) }
+        var opened: Int32
+        repeat { opened = unsafe open(path, flags, mode) } while opened < 0 && errno == EINTR
+        guard opened >= 0 else { throw .current }
+        self.init(number: opened, isOwned: true)
+    }
+
+    /// Makes sure that 0, 1 and 2 are taken.
+    ///
+    /// A file opened while standard output is closed would get its number, and results would be written into it. What
+    /// is opened here instead fails when it is used, as a closed one does.
+    static func reserveStandardNumbers() {
+        for (number, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+        where fcntl(number, F_GETFD) == -1 {
+            _ = unsafe open("/dev/null", flags)
+        }
+    }
+
+    private init(number: Int32, isOwned: Bool) {
+        self.number = number
+        self.isOwned = isOwned
+    }
+
+    deinit {
+        if isOwned { _ = close(number) }
+    }
+
+    /// The type and permission bits.
+    var mode: mode_t? {
+        var status = stat()
+        return unsafe fstat(number, &status) == 0 ? status.st_mode : nil
+    }
+
+    var isTerminal: Bool { isatty(number) == 1 }
+
+    /// Reads to the end of the file.
+    ///
+    /// - Returns: The octets, or `nil` if there are more than the limit.
+    func readAll(limit: Int) throws(Failure) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = unsafe read(number, &chunk, chunk.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw .current
+            }
+            if count == 0 { return bytes }
+            bytes += chunk.prefix(count)
+            if bytes.count > limit { return nil }
+        }
+    }
+
+    /// Writes everything.
+    func writeAll(_ bytes: [UInt8]) throws(Failure) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { unsafe write(number, $0.baseAddress, $0.count) }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw .current
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Waits until the content is on the disk.
+    func synchronize() throws(Failure) {
+        guard fsync(number) == 0 else { throw .current }
+    }
+}

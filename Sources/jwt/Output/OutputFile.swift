@@ -1,0 +1,21 @@
+/// A file the user named to write to; `-` is standard output.
+struct OutputFile: ArgumentValue, Equatable {
+    static let standardOutput = OutputFile(path: "-")
+
+    static var valueKind: OptionDefinition.ValueKind { .file }
+
+    let path: String
+
+    init(argument: String) throws(ValueError) {
+        guard !argument.isEmpty, !argument.hasSuffix("/") else {
+            throw ValueError(message: "must name a file, or - for standard output")
+        }
+        path = argument
+    }
+
+    private init(path: String) {
+        self.path = path
+    }
+
+    var isStandardOutput: Bool { path == "-" }
+}

@@ -1,0 +1,78 @@
+import Glibc
+
+/// The `jwt` command.
+@main
+enum Program {
+    /// The version that `jwt --version` prints.
+    static let version = "0.1.0"
+
+    /// The exit code for a command line that cannot be run, as in `sysexits.h`.
+    static let usageStatus: Int32 = 64
+
+    static let definition = CommandDefinition(
+        name: "jwt",
+        summary: "Make, sign, check and read JSON Web Tokens",
+        discussion: [
+            """
+            Results go to standard output and everything else to standard error, so the commands work in pipes. Where \
+            a FILE is asked for, - means standard input.
+            """
+        ],
+        options: [
+            OptionDefinition(longName: "version", section: OptionDefinition.defaultSection, summary: "Show the version")
+        ],
+        examples: [
+            .init(purpose: "Make a key", line: "jwt keygen --alg ES256 --out key.pem"),
+            .init(purpose: "Sign a token with it", line: "jwt sign --key key.pem --sub alice --expires-in 1h > token"),
+            .init(purpose: "Check the token and show its claims", line: "jwt verify --key key.pem < token"),
+            .init(purpose: "Show what is in a token without checking it", line: "jwt decode < token"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "Success"),
+            .init(code: 1, meaning: "The token was rejected"),
+            .init(code: 2, meaning: "Something else failed: a file, a key, a closed pipe"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        subcommands: [
+            KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
+        ]
+    )
+
+    static func main() {
+        // A closed pipe is then reported by write(2), where it can be told from other failures.
+        signal(SIGPIPE, SIG_IGN)
+        FileDescriptor.reserveStandardNumbers()
+        exit(run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    /// Runs a command line.
+    ///
+    /// - Returns: The exit code.
+    private static func run(_ arguments: [String]) -> Int32 {
+        var console = Console(prefix: definition.name)
+        do {
+            switch try Invocation(arguments, root: definition) {
+            case .help(let command, let path):
+                try console.print(HelpText(path: path, command: command).text, terminator: "")
+            case .version:
+                try console.print("\(definition.name) \(version)")
+            case .missingCommand(let command, let path):
+                console.explain(HelpText(path: path, command: command).text)
+                return usageStatus
+            case .run(let action, let arguments):
+                console = Console(prefix: arguments.path.joined(separator: " "))
+                try action(arguments, console)
+            }
+            return 0
+        } catch let error as UsageError {
+            console.note(error.line)
+            return usageStatus
+        } catch let error as CommandFailure {
+            if !error.message.isEmpty { console.fail(error.message) }
+            return error.code.exitStatus
+        } catch {
+            console.fail("\(error)")
+            return CommandFailure.Code.failed.exitStatus
+        }
+    }
+}

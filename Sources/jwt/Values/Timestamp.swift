@@ -1,0 +1,142 @@
+import Foundation
+
+/// A moment as the user writes and reads it: seconds since 1970, or a date and time of [RFC
+/// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) such as `2026-01-31T12:00:00Z`.
+///
+/// Foundation's parser is not used because it takes February 30 and trailing text; years are those of the Gregorian
+/// calendar throughout.
+struct Timestamp: ArgumentValue, Equatable {
+    /// From the year 1 to the year 9999.
+    let secondsSince1970: Double
+
+    private static let range = -62_135_596_800.0..<253_402_300_800.0
+
+    private static let expectation = ValueError(
+        message: "must be a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
+    )
+
+    /// A moment, or `nil` if it lies outside the years 1 to 9999.
+    init?(secondsSince1970: Double) {
+        guard Self.range.contains(secondsSince1970) else { return nil }
+        self.secondsSince1970 = secondsSince1970
+    }
+
+    init(argument: String) throws(ValueError) {
+        let seconds = Self.plainSeconds(argument) ?? Self.dateAndTime(argument)
+        guard let seconds, let timestamp = Self(secondsSince1970: seconds) else { throw Self.expectation }
+        self = timestamp
+    }
+
+    var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
+
+    /// The moment in UTC, in whole seconds: `2026-01-31T12:00:00Z`.
+    var text: String {
+        let seconds = Int(secondsSince1970.rounded(.down))  // reason: the range fits
+        let (year, month, day) = Self.date(ofDay: Self.quotient(seconds, 86_400))
+        let time = seconds - Self.quotient(seconds, 86_400) * 86_400
+        let clock = [time / 3_600, time / 60 % 60, time % 60].map { Self.padded($0, 2) }.joined(separator: ":")
+        return "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))T\(clock)Z"
+    }
+
+    private static func plainSeconds(_ text: String) -> Double? {
+        let digits = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        guard let first = digits.utf8.first, isDigit(first),
+            digits.utf8.allSatisfy({ isDigit($0) || $0 == UInt8(ascii: ".") })
+        else { return nil }
+        return Double(text)
+    }
+
+    private static func dateAndTime(_ text: String) -> Double? {
+        var reader = DigitReader(rest: Array(text.utf8)[...])
+        guard let year = reader.number(digits: 4, then: "-"), let month = reader.number(digits: 2, then: "-"),
+            let day = reader.number(digits: 2, then: "Tt "), let hour = reader.number(digits: 2, then: ":"),
+            let minute = reader.number(digits: 2, then: ":"), let second = reader.number(digits: 2, then: ""),
+            let fraction = reader.fraction(), let offset = reader.offset(), reader.rest.isEmpty,
+            year >= 1, (1...12).contains(month), day >= 1, day <= length(ofMonth: month, year: year),
+            hour < 24, minute < 60, second < 60
+        else { return nil }
+        let seconds = Self.day(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second - offset
+        return Double(seconds) + fraction
+    }
+
+    /// Division that rounds down, also below zero.
+    private static func quotient(_ value: Int, _ divisor: Int) -> Int {
+        (value - (value % divisor + divisor) % divisor) / divisor
+    }
+
+    /// The days since 1970-01-01.
+    ///
+    /// Years are counted from March, so that the leap day is the last of its year.
+    private static func day(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        let marchYear = month > 2 ? year : year - 1
+        let marchMonth = (month + 9) % 12
+        let leapDays = quotient(marchYear, 4) - quotient(marchYear, 100) + quotient(marchYear, 400)
+        return marchYear * 365 + leapDays + (marchMonth * 153 + 2) / 5 + day - 1 - 719_468
+    }
+
+    private static func date(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
+        var year = quotient((day + 719_468) * 400, 146_097) + 1
+        while Self.day(year, 3, 1) > day { year -= 1 }
+        let dayOfYear = day - Self.day(year, 3, 1)
+        let marchMonth = (dayOfYear * 5 + 2) / 153
+        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+        return (month > 2 ? year : year + 1, month, dayOfYear - (marchMonth * 153 + 2) / 5 + 1)
+    }
+
+    private static func length(ofMonth month: Int, year: Int) -> Int {
+        let next = month == 12 ? day(year + 1, 1, 1) : day(year, month + 1, 1)
+        return next - day(year, month, 1)
+    }
+
+    private static func padded(_ number: Int, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+
+    fileprivate static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+}
+
+/// Takes the fields of an RFC 3339 time off the front of a text.
+private struct DigitReader {
+    var rest: ArraySlice<UInt8>
+
+    /// A number of exactly so many digits and one of the separators after it (none if there are none to choose from).
+    mutating func number(digits count: Int, then separators: String) -> Int? {
+        let digits = rest.prefix(count)
+        guard digits.count == count, digits.allSatisfy(Timestamp.isDigit) else { return nil }
+        rest = rest.dropFirst(count)
+        if !separators.isEmpty {
+            guard let separator = rest.popFirst(), separators.utf8.contains(separator) else { return nil }
+        }
+        return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+    }
+
+    /// The optional fraction of a second.
+    mutating func fraction() -> Double? {
+        guard rest.first == UInt8(ascii: ".") else { return 0 }
+        rest.removeFirst()
+        let digits = rest.prefix(while: Timestamp.isDigit)
+        rest = rest[digits.endIndex...]
+        guard (1...9).contains(digits.count) else { return nil }
+        return Double("0." + String(decoding: digits, as: UTF8.self))
+    }
+
+    /// The seconds that the clock is ahead of UTC.
+    mutating func offset() -> Int? {
+        switch rest.popFirst() {
+        case UInt8(ascii: "Z"), UInt8(ascii: "z"): return 0
+        case UInt8(ascii: "+"): return clock()
+        case UInt8(ascii: "-"): return clock().map { -$0 }
+        default: return nil
+        }
+    }
+
+    private mutating func clock() -> Int? {
+        guard let hour = number(digits: 2, then: ":"), let minute = number(digits: 2, then: ""),
+            hour < 24, minute < 60
+        else { return nil }
+        return hour * 3_600 + minute * 60
+    }
+}

@@ -1,0 +1,89 @@
+import Testing
+
+@testable import jwt
+
+@Suite("HelpText")
+struct HelpTextTests {
+    private static let definition = CommandDefinition(
+        name: "try",
+        summary: "Try something",
+        discussion: [String(repeating: "word ", count: 20) + "end."],
+        options: [
+            Option<NonEmptyText>("name", short: "n", value: "TEXT", isRequired: true, "A name").definition,
+            Option<NonEmptyText>("a-rather-long-name", value: "TEXT", isRepeatable: true, "Another name").definition,
+            Flag("deep", section: "Depth", String(repeating: "word ", count: 12) + "end").definition,
+        ],
+        operands: [OperandDefinition(name: "FILE", isRequired: true, summary: "A file")],
+        examples: [.init(purpose: "Try it", line: "jwt try -n x file")],
+        exitStatuses: [.init(code: 0, meaning: "Fine"), .init(code: 64, meaning: "Not fine")]
+    )
+
+    @Test("every part of the definition is shown")
+    func wholeText() {
+        #expect(
+            HelpText(path: ["jwt", "try"], command: Self.definition).text == """
+                Usage: jwt try --name TEXT [OPTIONS] FILE
+
+                Try something.
+
+                word word word word word word word word word word word word word word word word
+                word word word word end.
+
+                Arguments:
+                  FILE                  A file
+
+                Options:
+                  -n, --name TEXT       A name
+                  --a-rather-long-name TEXT
+                                        Another name (repeatable)
+                  -h, --help            Show this help
+
+                Depth:
+                  --deep                word word word word word word word word word word word
+                                        word end
+
+                Examples:
+                  # Try it
+                  jwt try -n x file
+
+                Exit codes:
+                  0   Fine
+                  64  Not fine
+
+                """
+        )
+    }
+
+    @Test("a group of commands lists them")
+    func group() {
+        let group = CommandDefinition(name: "jwt", summary: "Do things", subcommands: [Self.definition])
+        #expect(
+            HelpText(path: ["jwt"], command: group).text == """
+                Usage: jwt COMMAND
+
+                Do things.
+
+                Commands:
+                  try                   Try something
+
+                Options:
+                  -h, --help            Show this help
+
+                “jwt COMMAND --help” explains a command.
+
+                """
+        )
+    }
+
+    @Test(
+        "no line of any command's help is longer than a terminal is wide",
+        arguments: Program.definition.subcommands.map(\.name)
+    )
+    func width(name: String) throws {
+        let command = try #require(Program.definition.subcommands.first { $0.name == name })
+        let lines = HelpText(path: ["jwt", name], command: command).text.split(separator: "\n")
+        // An example is shown as it is typed.
+        let long = lines.filter { $0.count > 80 && !$0.hasPrefix("  jwt ") && !$0.contains("| jwt ") }
+        #expect(long == [])
+    }
+}

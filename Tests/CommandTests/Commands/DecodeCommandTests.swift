@@ -1,0 +1,138 @@
+import Foundation
+import Testing
+
+@Suite("jwt decode")
+struct DecodeCommandTests {
+    private static let warning = "UNVERIFIED: the signature was not checked; anyone can have written this\n"
+
+    @Test("header and claims are printed, marked as unverified for people and for programs")
+    func contents() throws {
+        let result = try BuiltProgram.jwt.run("decode", try SampleTokens.es256Token())
+        #expect(
+            result
+                == ProcessResult(
+                    status: 0,
+                    output: """
+                        {
+                          "header": {
+                            "alg": "ES256"
+                          },
+                          "claims": {
+                            "exp": 1300819380,
+                            "http://example.com/is_root": true,
+                            "iss": "joe"
+                          },
+                          "verified": false
+                        }
+
+                        """,
+                    errors: Self.warning + "exp: 2011-03-22T18:43:00Z\n"
+                )
+        )
+    }
+
+    @Test("the token comes from standard input with or without a dash")
+    func standardInput() throws {
+        let token = try SampleTokens.es256Token()
+        let expected = try BuiltProgram.jwt.run("decode", token)
+        #expect(expected.status == 0)
+        #expect(try BuiltProgram.jwt.run("decode", input: token) == expected)
+        #expect(try BuiltProgram.jwt.run("decode", "-", input: "\n \(token) \r\n") == expected)
+    }
+
+    @Test(
+        "tokens of any algorithm are read",
+        arguments: [
+            ("rfc7515-a1-hs256", "HS256"), ("rfc7515-a2-rs256", "RS256"), ("rfc7519-6.1-unsecured", "none"),
+            ("rfc7519-3.1-jwt-hs256", "HS256"),
+        ]
+    )
+    func otherAlgorithms(vector: String, algorithm: String) throws {
+        let result = try BuiltProgram.jwt.run("decode", try SampleTokens.text("compact", of: vector))
+        #expect(result.status == 0)
+        #expect(result.errors.hasPrefix(Self.warning))
+        #expect(result.output.contains("    \"alg\": \"\(algorithm)\""))
+        #expect(result.output.contains("    \"iss\": \"joe\""))
+        let json = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: Any]
+        #expect(json?.keys.sorted() == ["claims", "header", "verified"])
+    }
+
+    @Test("times are shown as dates; odd ones do no harm")
+    func times() throws {
+        let token = SampleTokens.unsigned(
+            claims: "{\"iat\":1300815780.9,\"nbf\":-62135596800,\"exp\":1e300,\"sub\":\"a\"}"
+        )
+        let result = try BuiltProgram.jwt.run("decode", token)
+        #expect(
+            result.errors == Self.warning + """
+                iat: 2011-03-22T17:43:00Z
+                nbf: 0001-01-01T00:00:00Z
+                exp: outside the years 1 to 9999
+
+                """
+        )
+        let text = SampleTokens.unsigned(claims: "{\"exp\":\"tomorrow\"}")
+        #expect(try BuiltProgram.jwt.run("decode", text).errors == Self.warning + "exp: not a time\n")
+    }
+
+    @Test("hidden characters reach the terminal escaped, also in names")
+    func hiddenCharacters() throws {
+        let token = SampleTokens.unsigned(claims: "{\"a\u{9B}\":\"\\u001b[31m\\n\u{202E}\"}")
+        let result = try BuiltProgram.jwt.run("decode", token)
+        #expect(result.status == 0)
+        #expect(result.output.contains("\n    \"a\\u009b\": \"\\u001b[31m\\n\\u202e\"\n"))
+    }
+
+    @Test(
+        "what is no token is refused in one line that does not repeat it",
+        arguments: [
+            ("secret", "a signed token has 3 segments, this has 1"),
+            ("secret.secret", "a signed token has 3 segments, this has 2"),
+            ("", "no token: the argument is empty"),
+        ]
+    )
+    func malformed(text: String, message: String) throws {
+        let result = try BuiltProgram.jwt.run("decode", text)
+        #expect(result == ProcessResult(status: 1, output: "", errors: "jwt decode: \(message)\n"))
+    }
+
+    @Test(
+        "broken parts are refused in one line",
+        arguments: [
+            "{", "[]", "{\"a\":1,\"a\":2}", "{\"a\":1}x", "", "text",
+        ]
+    )
+    func brokenJSON(text: String) throws {
+        let header = "{\"alg\":\"none\"}"
+        for token in [
+            SampleTokens.unsigned(claims: text), SampleTokens.unsigned(header: text, claims: "{}"),
+            "\(SampleTokens.base64URL(header)).!.",
+        ] {
+            let result = try BuiltProgram.jwt.run("decode", token)
+            #expect(result.status == 1)
+            #expect(result.output == "")
+            #expect(result.errors.hasPrefix("jwt decode: "))
+            #expect(result.errors.filter { $0 == "\n" }.count == 1)
+        }
+    }
+
+    @Test("an encrypted token is told apart")
+    func encrypted() throws {
+        let result = try BuiltProgram.jwt.run("decode", "a.b.c.d.e")
+        #expect(result.status == 1)
+        #expect(result.errors.contains("an encrypted token, a JWE"))
+    }
+
+    @Test("more than one token is a usage error")
+    func twoTokens() throws {
+        let result = try BuiltProgram.jwt.run("decode", "a", "secret")
+        #expect(
+            result
+                == ProcessResult(
+                    status: 64,
+                    output: "",
+                    errors: "jwt decode: unexpected argument: only TOKEN is taken (see jwt decode --help)\n"
+                )
+        )
+    }
+}

@@ -1,0 +1,90 @@
+/// Keys written by `openssl`, for tests only: everybody who has this repository has them.
+enum KeyFixtures {
+    /// A P-256 key as SEC1, with its parameters before it.
+    static let sec1 = """
+        -----BEGIN EC PARAMETERS-----
+        BggqhkjOPQMBBw==
+        -----END EC PARAMETERS-----
+        -----BEGIN EC PRIVATE KEY-----
+        MHcCAQEEIAi+FwUjNKiMlxOOTCLttZifUjGg/qAvS7ERkmACxJ7qoAoGCCqGSM49
+        AwEHoUQDQgAEyhHBn7znLUpsmEx9M3ymsfWy/8xrayQ8vhCajxQee5ORo3eetEHU
+        Vj6lM62O2umX64Mol5OIBPS0RBefTTVngw==
+        -----END EC PRIVATE KEY-----
+
+        """
+
+    /// The same key as PKCS#8.
+    static let pkcs8 = """
+        -----BEGIN PRIVATE KEY-----
+        MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCL4XBSM0qIyXE45M
+        Iu21mJ9SMaD+oC9LsRGSYALEnuqhRANCAATKEcGfvOctSmyYTH0zfKax9bL/zGtr
+        JDy+EJqPFB57k5Gjd560QdRWPqUzrY7a6ZfrgyiXk4gE9LREF59NNWeD
+        -----END PRIVATE KEY-----
+
+        """
+
+    /// Its public half.
+    static let publicKey = """
+        -----BEGIN PUBLIC KEY-----
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEyhHBn7znLUpsmEx9M3ymsfWy/8xr
+        ayQ8vhCajxQee5ORo3eetEHUVj6lM62O2umX64Mol5OIBPS0RBefTTVngw==
+        -----END PUBLIC KEY-----
+
+        """
+
+    /// A P-384 key as SEC1.
+    static let p384 = """
+        -----BEGIN EC PRIVATE KEY-----
+        MIGkAgEBBDAfDCnQGvIPMCJ8PrG0Kg9u4NkYLuhqLNjB30p9tjST6GWAygApglH3
+        v8DLysdprEygBwYFK4EEACKhZANiAAQq2XGpFIYtnz7q1sIbSItHIhFiNsrhRZzk
+        Hd95Ultc9CskvIipyOyV4GrcGhTcZX6xfhKkV7c7yF4YeglDvLEfYOzpnzbS73ta
+        n5hwrro8OY/eiQWYCLr2gS05sG+RzTA=
+        -----END EC PRIVATE KEY-----
+
+        """
+
+    /// An RSA key of 2048 bits as PKCS#8.
+    static let rsa = """
+        -----BEGIN PRIVATE KEY-----
+        MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCyLiG4khT66SmV
+        GBVbq61inZ/taCRFPW7hlBwvJMZKSVJADssJan/YX79cbXBH7KoJW/+JAaus7KVe
+        abQMRlQvBnavtaN96geH2/Q+/yFAbp4v5EGrKotxmILUrz3jjytrkQiEBmtrq9Ea
+        2aHLgqNASEpqPpoGLMfJv6EY0RCc2X2CSOV7PLWassbjjy+WF/f+aDgohnQpKcVi
+        S6KLTsaFPViNDD9yaC5cyhMb1eXSOcesbwb+PU4WSsJsuF1cuq0k3PxyA2Dx9S7l
+        DLwYgowJ3Xk4g6fxktpkD8OMjQp6jZgaU5phA5wzTOZUMuUK1c7UN9BVqrmq5J1c
+        x72D6xOZAgMBAAECggEAULPjUxlbRlAgJOb9GYG3LQDuxFVUhEXweFygrVuvMktm
+        ZRwuKywhDqxDXMY2wmT3mPih03i9vLuMpSgkRCEAlTIMxMX08J103rypsnTVJz1T
+        CacNdUz2TrPAojtjQTQB+xz8KexMcD6oncwv46Ded0mm5ttG4QAcV40jlr1ulFON
+        qKbwnTyFZqRjcDrKBPdTsyndbHHLjL+JU4H5MrEdTwHvwbyfnOXIYPemh3+lulsB
+        bKjWSpaT4jUGjYLkUeuGJQJo4p4azlSfbvkq2MvQruWtlA/isMr+ZKsD1GrGGWq1
+        u7RtIj8Bn4R3il3Lid4ZGL5XnUEidSl5yjDlH2NCtwKBgQDp2FopvGp+mrV5/27z
+        34Y16oK7lLZyBXBNJhgEaTSwin226HnqfC+5iTKGxh1wTBfWu4BxZzy7KmbJZAgC
+        JBspt3pXej2vnI4WNqbnmJYX3jFYg86jvWKhJ8a65ZmvPCuW1xlPAxudt9N+jOTh
+        BKp6zhYCKtixouxMx0HIVvtm1wKBgQDDD7CnOgOa6mVejGOEnvdHIkFfqn82Ipx4
+        QZ+tvMxF3olKpvP0x2VLzp6sAaHEO9lr0au98ZWokOecKaJfmp0s9sDGhCeZ2Igk
+        fLMCuw4N5+hxMLZSIbWMtXmbIetpzMWhvG66M2ZqL9r9M1w6uydbZixKF/YSETl1
+        gNuZTFe7DwKBgQCNsNhA/beRavCXMVzrS/8oYCZCvsMlp4H6XSCkW5Lffaraz1Y/
+        7GuGgkkpPJXN221+YTJchG9aAUEyuffYRERpLJFmu9zwsW2urALJxbz8TVedCJCG
+        ylQezdkumbxbX5wR09ez9nAfSqlNvtVYOtmJe6H+QjP2vn9rrjh/yaSfFQKBgFpC
+        ymW3bK+kwx+LKwnVXWtnKIUSKidswKbNBwyoDoZOQY1vz/d2xSLdC4NghfB+GU/R
+        B/2u6qfD1cjnYyGGNDD4RaAWyxRfpC/uHA+pawl4RJEMD3HV82KXHxxwB7U/cjwz
+        K7Gx0zRTzKvZtlXfAIlEsD3g9JbLraD37aX0M6x1AoGAIq4DlnoAZKah+p3UJvuw
+        1ik9WyxsSBi1GrO277VQ35969iEsrH9hGFagcQsuBvpuP3AIe7c6a7VDvpPUFv1L
+        glEBxm6GyjpGfanLS3Mj/yInOoPj1vb+GHLyoq443oLM2aNbz3VSNbazP3QZmwwJ
+        hE8Y8M7mbsZwUB/uq/3+984=
+        -----END PRIVATE KEY-----
+
+        """
+
+    /// The P-256 key, encrypted with the password `secret`.
+    static let encrypted = """
+        -----BEGIN ENCRYPTED PRIVATE KEY-----
+        MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAjr+iWPpXg74gICCAAw
+        DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEG2IJIm2TQVrpsnIN3uzQA4EgZDk
+        2P2kEKb7co35m9xdTS7HXyf4tXQ8HLnZDXM+lzz1U+KpgfJv5ZF/74UsJHg+QY3z
+        95T0e32zMud3i5QQ9asdyNpQHvNfR7Utuc0ezKByel+kt+H8EC8Eu+lF6YiTISjz
+        knkMP6B1chnMk+yg8RF0T2kCZFtSOxM9eYcZSOFLVEjbD56Rh//dRpF3aEnyDSI=
+        -----END ENCRYPTED PRIVATE KEY-----
+
+        """
+}

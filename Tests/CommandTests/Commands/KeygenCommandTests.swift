@@ -1,0 +1,221 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("jwt keygen")
+struct KeygenCommandTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("without --out, the private key goes to standard output")
+    func standardOutput() throws {
+        let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256")
+        #expect(result.status == 0)
+        #expect(result.errors == "")
+        #expect(result.output.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+        #expect(result.output.hasSuffix("\n-----END PRIVATE KEY-----\n"))
+        #expect(try SigningKey(pem: result.output).algorithm == .es256)
+    }
+
+    @Test("two keys differ")
+    func randomness() throws {
+        let keys = try (0..<2).map { _ in try BuiltProgram.jwt.run("keygen", "--alg=ES256").output }
+        #expect(keys[0] != keys[1])
+    }
+
+    @Test("a JWK states the algorithm and its thumbprint as kid")
+    func jwk() throws {
+        let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--format", "jwk")
+        #expect(result.status == 0)
+        #expect(result.errors == "")
+        #expect(result.output.hasSuffix("}\n"))
+        #expect(result.output.filter { $0 == "\n" }.count == 1)
+        let jwk = try JWK(parsing: result.output)
+        #expect(jwk.members.map(\.name).sorted() == ["alg", "crv", "d", "kid", "kty", "x", "y"])
+        #expect(jwk.algorithm == "ES256")
+        #expect(try jwk.keyID == jwk.thumbprint)
+        #expect(try SigningKey(jwk: jwk).verificationKey.thumbprint == jwk.thumbprint)
+    }
+
+    @Test(
+        "the private file is for its owner alone, whatever the umask, and the public one for all",
+        arguments: ["pem", "jwk"]
+    )
+    func files(format: String) throws {
+        let result = try BuiltProgram.shell(
+            "umask 0 && jwt keygen --alg ES256 --format \(format) --out private --public-out public",
+            in: folder
+        )
+        #expect(result == ProcessResult(status: 0, output: "", errors: ""))
+        #expect(try folder.names() == ["private", "public"])
+        #expect(try folder.mode(of: "private") == 0o600)
+        #expect(try folder.mode(of: "public") == 0o644)
+        let (privateText, publicText) = (try folder.text(of: "private"), try folder.text(of: "public"))
+        if format == "pem" {
+            #expect(try SigningKey(pem: privateText).verificationKey.pem() == publicText)
+        } else {
+            let jwk = try JWK(parsing: privateText)
+            #expect(try jwk.publicPart == JWK(parsing: publicText))
+            #expect(jwk.isPrivate)
+            #expect(!publicText.contains("\"d\""))
+        }
+    }
+
+    @Test("short options and a dash for standard output work")
+    func shortOptions() throws {
+        let first = try BuiltProgram.jwt.run("keygen", "--alg=ES256", "-o\(folder.file("key"))", "--public-out=-")
+        #expect(first.status == 0)
+        #expect(try first.output == SigningKey(pem: folder.text(of: "key")).verificationKey.pem())
+        let second = try BuiltProgram.jwt.run("keygen", "--alg=ES256", "-fo", folder.file("key"))
+        #expect(second == ProcessResult(status: 0, output: "", errors: ""))
+        let third = try BuiltProgram.jwt.run("keygen", "--alg=ES256", "--out", "-")
+        #expect(third.output.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+    }
+
+    @Test("an existing file is refused and stays as it is")
+    func existingFile() throws {
+        let path = try folder.write("precious", to: "key")
+        let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", path)
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.errors == "jwt keygen: \(path): exists already; --force replaces it\n")
+        #expect(try folder.text(of: "key") == "precious")
+        #expect(try folder.names() == ["key"])
+    }
+
+    @Test("if the public file exists, the private one is not written either")
+    func existingPublicFile() throws {
+        let path = try folder.write("precious", to: "public")
+        let result = try BuiltProgram.jwt.run(
+            "keygen",
+            "--alg",
+            "ES256",
+            "--out",
+            folder.file("key"),
+            "--public-out",
+            path
+        )
+        #expect(result.status == 2)
+        #expect(result.errors == "jwt keygen: \(path): exists already; --force replaces it\n")
+        #expect(try folder.names() == ["public"])
+        #expect(try folder.text(of: "public") == "precious")
+    }
+
+    @Test("--force replaces a file and its permissions")
+    func force() throws {
+        let path = try folder.write("old", to: "key", mode: 0o644)
+        let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", path, "--force")
+        #expect(result == ProcessResult(status: 0, output: "", errors: ""))
+        #expect(try SigningKey(pem: folder.text(of: "key")).algorithm == .es256)
+        #expect(try folder.mode(of: "key") == 0o600)
+        #expect(try folder.names() == ["key"])
+    }
+
+    @Test("--force replaces neither a link nor a device nor a folder")
+    func forceOnOtherKinds() throws {
+        let target = try folder.write("precious", to: "target")
+        let link = folder.file("link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: target)
+        for path in [link, "/dev/null", folder.path] {
+            let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--force", "--out", path)
+            #expect(result.status == 2)
+            #expect(result.errors == "jwt keygen: \(path): not replaced, because it is not an ordinary file\n")
+        }
+        #expect(try folder.text(of: "target") == "precious")
+        #expect(try folder.names() == ["link", "target"])
+    }
+
+    @Test("a link to nowhere is not followed")
+    func danglingLink() throws {
+        let link = folder.file("link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.file("elsewhere"))
+        let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", link)
+        #expect(result.status == 2)
+        #expect(result.errors == "jwt keygen: \(link): exists already; --force replaces it\n")
+        #expect(try folder.names() == ["link"])
+    }
+
+    @Test("a folder that is missing is named")
+    func missingFolder() throws {
+        let path = folder.file("missing/key")
+        let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", path)
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.errors == "jwt keygen: \(path): cannot be written: No such file or directory\n")
+    }
+
+    @Test("if the second file fails, the first does not stay")
+    func secondFileFails() throws {
+        let path = folder.file("missing/public")
+        let result = try BuiltProgram.jwt.run(
+            "keygen",
+            "--alg",
+            "ES256",
+            "--out",
+            folder.file("key"),
+            "--public-out",
+            path
+        )
+        #expect(result.status == 2)
+        #expect(result.errors == "jwt keygen: \(path): cannot be written: No such file or directory\n")
+        #expect(try folder.names() == [])
+    }
+
+    @Test("two names of one file do not lose a key")
+    func sameFileTwice() throws {
+        let result = try BuiltProgram.shell("jwt keygen --alg ES256 --out key --public-out ./key", in: folder)
+        #expect(
+            result
+                == ProcessResult(
+                    status: 2,
+                    output: "",
+                    errors: "jwt keygen: key: exists already; --force replaces it\n"
+                )
+        )
+        #expect(try folder.names() == [])
+    }
+
+    @Test("if the private key cannot be printed, the public file does not appear")
+    func printingFails() throws {
+        let result = try BuiltProgram.jwt.run(
+            "keygen",
+            "--alg",
+            "ES256",
+            "--public-out",
+            folder.file("public"),
+            hasReader: false
+        )
+        #expect(result == ProcessResult(status: 2, output: "", errors: ""))
+        #expect(try folder.names() == [])
+    }
+
+    @Test(
+        "a wrong command line exits with 64 and one line",
+        arguments: [
+            ([], "--alg ALG is required"),
+            (["--alg"], "--alg needs a value: --alg ALG"),
+            (["--alg", "RS256"], "--alg must be ES256"),
+            (["--alg", "none"], "--alg must be ES256"),
+            (["--alg", "ES256", "--format", "der"], "--format must be pem or jwk"),
+            (["--alg", "ES256", "--out", ""], "--out must name a file, or - for standard output"),
+            (["--alg", "ES256", "--out", "folder/"], "--out must name a file, or - for standard output"),
+            (["--alg", "ES256", "--public-out", "-"], "the private and the public key need different places"),
+            (
+                ["--alg", "ES256", "--out", "x", "--public-out", "x"],
+                "the private and the public key need different places"
+            ),
+            (["--alg", "ES256", "--alg", "ES256"], "--alg is given twice"),
+            (["--alg", "ES256", "--force=yes"], "--force takes no value"),
+            (["--alg", "ES256", "key.pem"], "unexpected argument: this command takes only options"),
+        ]
+    )
+    func usageErrors(arguments: [String], message: String) throws {
+        let result = try BuiltProgram.jwt.run(["keygen"] + arguments)
+        #expect(
+            result == ProcessResult(status: 64, output: "", errors: "jwt keygen: \(message) (see jwt keygen --help)\n")
+        )
+    }
+}

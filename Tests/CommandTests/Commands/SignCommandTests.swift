@@ -1,0 +1,248 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("jwt sign")
+struct SignCommandTests {
+    private let folder: TemporaryFolder
+    private let key: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        key = try folder.write(try SampleTokens.es256JWK(), to: "key.jwk")
+    }
+
+    /// Signs with the sample key and gives back the claims.
+    private func claims(_ arguments: String..., input: String = "") throws -> String {
+        let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments, input: input)
+        try #require(result.errors == "" && result.status == 0, "\(result)")
+        return try SampleTokens.claims(of: result.output)
+    }
+
+    private func header(_ arguments: String...) throws -> String {
+        let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments)
+        try #require(result.errors == "" && result.status == 0, "\(result)")
+        return try SampleTokens.header(of: result.output)
+    }
+
+    @Test("the token stands alone on standard output, in one line, and verifies")
+    func token() throws {
+        let result = try BuiltProgram.jwt.run("sign", "--key", key, "--sub", "alice", "--claim", "exp=4102444800")
+        #expect(result.status == 0)
+        #expect(result.errors == "")
+        #expect(result.output.filter { $0 == "\n" }.count == 1)
+        #expect(result.output.hasSuffix("\n"))
+        #expect(try SampleTokens.header(of: result.output) == #"{"alg":"ES256","typ":"JWT"}"#)
+        #expect(try SampleTokens.claims(of: result.output) == #"{"exp":4102444800,"sub":"alice"}"#)
+        let verifier = JWTVerifier(key: try VerificationKey(jwk: JWK(parsing: SampleTokens.es256JWK())))
+        #expect(try verifier.verify(String(result.output.dropLast())).registered.subject == "alice")
+    }
+
+    @Test("claims come from options")
+    func claimOptions() throws {
+        #expect(try claims() == "{}")
+        #expect(
+            try claims(
+                "--iss",
+                "me",
+                "--sub=alice",
+                "--aud",
+                "api",
+                "-c",
+                "n=5",
+                "--claim",
+                "t=true",
+                "--claim=s=a b",
+                "-ce="
+            )
+                == #"{"aud":"api","e":"","iss":"me","n":5,"s":"a b","sub":"alice","t":true}"#
+        )
+        #expect(try claims("--aud", "a", "--aud", "b") == #"{"aud":["a","b"]}"#)
+        #expect(try claims("--sub", "5") == #"{"sub":"5"}"#)
+        #expect(
+            try claims(
+                "--claim",
+                "o={\"b\":[1,null]}",
+                "--claim",
+                "q=\"5\"",
+                "--claim",
+                "z=007",
+                "--claim",
+                "u=http://x/?a=b"
+            )
+                == #"{"o":{"b":[1,null]},"q":"5","u":"http://x/?a=b","z":"007"}"#
+        )
+    }
+
+    @Test("claims come from a file, from standard input, and from both a file and options")
+    func claimsFile() throws {
+        let file = try folder.write("{ \"b\": 1.50,\n \"a\": \"ä/\" }\n", to: "claims.json")
+        #expect(try claims("--claims", file) == #"{"a":"ä/","b":1.50}"#)
+        #expect(try claims("--claims", "-", input: "{\"sub\":\"alice\"}") == #"{"sub":"alice"}"#)
+        #expect(try claims("--claims", file, "--iss", "me") == #"{"a":"ä/","b":1.50,"iss":"me"}"#)
+    }
+
+    @Test(
+        "--expires-in sets exp and iat to whole seconds around now",
+        arguments: [("90", 90), ("5m", 300), ("1h30m", 5_400)]
+    )
+    func expiresIn(duration: String, seconds: Int) throws {
+        let before = Int(Date().timeIntervalSince1970)
+        let object = try JSONObject(parsing: claims("--expires-in", duration))
+        let after = Int(Date().timeIntervalSince1970)
+        let issuedAt = try #require(object["iat"]?.number?.integer)
+        #expect((before...after).contains(issuedAt))
+        #expect(object["exp"]?.number?.integer == issuedAt + seconds)
+        #expect(object.count == 2)
+    }
+
+    @Test("iat is left as it is given, or left out on request")
+    func issuedAt() throws {
+        #expect(try JSONObject(parsing: claims("--expires-in", "1h", "--claim", "iat=7"))["iat"] == 7)
+        #expect(try JSONObject(parsing: claims("--expires-in", "1h", "--no-iat")).map(\.name) == ["exp"])
+    }
+
+    @Test("header parameters are set, typ replaces JWT")
+    func headerParameters() throws {
+        #expect(try header("--header", "typ=at+jwt", "--header=n=5") == #"{"alg":"ES256","n":5,"typ":"at+jwt"}"#)
+    }
+
+    @Test("kid is what is asked for, or the one of the JWK")
+    func keyID() throws {
+        #expect(try header("--kid", "k1") == #"{"alg":"ES256","kid":"k1","typ":"JWT"}"#)
+        let thumbprint = try JWK(parsing: SampleTokens.es256JWK()).thumbprint
+        #expect(try header("--kid", "auto") == #"{"alg":"ES256","kid":"\#(thumbprint)","typ":"JWT"}"#)
+        let named = try folder.write(try SampleTokens.es256JWK(["kid": "own"]), to: "named.jwk")
+        let own = try BuiltProgram.jwt.run("sign", "--key", named)
+        #expect(try SampleTokens.header(of: own.output) == #"{"alg":"ES256","kid":"own","typ":"JWT"}"#)
+        let other = try BuiltProgram.jwt.run("sign", "--key", named, "--kid", "other")
+        #expect(try SampleTokens.header(of: other.output) == #"{"alg":"ES256","kid":"other","typ":"JWT"}"#)
+    }
+
+    @Test("without a key, the token is followed by nothing and the public JWK is the one line of standard error")
+    func ephemeralKey() throws {
+        for (arguments, named) in [([], nil), (["--kid", "k1"], "k1"), (["--kid=auto"], nil)] as [([String], String?)] {
+            let result = try BuiltProgram.jwt.run(["sign", "--sub", "alice", "--expires-in", "1h"] + arguments)
+            #expect(result.status == 0)
+            #expect(result.errors.filter { $0 == "\n" }.count == 1)
+            #expect(result.errors.hasSuffix("}\n"))
+            let jwk = try JWK(parsing: result.errors)
+            #expect(jwk.members.map(\.name).sorted() == ["alg", "crv", "kid", "kty", "x", "y"])
+            let thumbprint = try jwk.thumbprint
+            #expect(jwk.keyID == named ?? thumbprint)
+            let verifier = JWTVerifier(keys: JWKSet(keys: [jwk]))
+            let token = try verifier.verify(String(result.output.dropLast()))
+            #expect(token.registered.subject == "alice")
+            #expect(token.header["kid"]?.string == jwk.keyID)
+        }
+    }
+
+    @Test("a key is PEM (PKCS#8 or SEC1) or JWK, from a file or from standard input")
+    func keyForms() throws {
+        try folder.write(KeyFixtures.sec1, to: "sec1.pem")
+        try folder.write(KeyFixtures.pkcs8, to: "pkcs8.pem")
+        try folder.write(KeyFixtures.publicKey, to: "public.pem")
+        let script = """
+            for key in sec1.pem pkcs8.pem; do
+              jwt sign --key $key --sub $key --expires-in 1h | jwt verify --key public.pem | grep sub
+              jwt sign --key - --sub stdin --expires-in 1h < $key | jwt verify --key public.pem | grep sub
+            done
+            """
+        let result = try BuiltProgram.shell(script, in: folder)
+        #expect(
+            result
+                == ProcessResult(
+                    status: 0,
+                    output: """
+                          "sub": "sec1.pem"
+                          "sub": "stdin"
+                          "sub": "pkcs8.pem"
+                          "sub": "stdin"
+
+                        """,
+                    errors: ""
+                )
+        )
+    }
+
+    @Test("a key file that others may use draws a warning, and is used", arguments: [0o640, 0o604, 0o644, 0o620])
+    func permissions(mode: Int) throws {
+        let path = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: mode)
+        let result = try BuiltProgram.jwt.run("sign", "--key", path, "--sub", "alice")
+        #expect(result.status == 0)
+        #expect(try SampleTokens.claims(of: result.output) == #"{"sub":"alice"}"#)
+        #expect(
+            result.errors == """
+                jwt sign: warning: \(path): other users may use this private key (mode \(String(mode, radix: 8))); \
+                to stop it: chmod 600 FILE
+
+                """
+        )
+    }
+
+    @Test(
+        "a wrong command line exits with 64 and one line",
+        arguments: [
+            (["--claim", "sub"], "--claim must be NAME=VALUE"),
+            (["--claim", "=x"], "--claim must be NAME=VALUE"),
+            (
+                ["--claim", "r=[a]"],
+                "--claim r has the brackets of JSON but is not valid JSON; if it is meant as text, give it as a JSON string: 'r=\"…\"'"
+            ),
+            (["--claim", "a=1", "--claim", "a=2"], "the claim a is given twice by --claim; leave one out"),
+            (["--claim", "sub=a", "--sub", "b"], "the claim sub is given by --claim and by --sub; leave one out"),
+            (["--claim", "aud=a", "--aud", "b"], "the claim aud is given by --claim and by --aud; leave one out"),
+            (["--iss", "a", "--iss", "b"], "--iss is given twice"),
+            (
+                ["--claim", "exp=1", "--expires-in", "5m"],
+                "the claim exp is given by --claim and by --expires-in; leave one out"
+            ),
+            (["--header", "alg=ES256"], "--header cannot set alg: the key decides it"),
+            (["--header", "kid=x"], "--header cannot set kid: use --kid"),
+            (
+                ["--header", "a=1", "--header", "a=1"],
+                "the header parameter a is given twice by --header; leave one out"
+            ),
+            (["--no-iat"], "--no-iat changes what --expires-in does, which is not given"),
+            (
+                ["--expires-in", "soon"],
+                "--expires-in must be a duration of at most 100 years, such as 90, 90s, 5m, 2h, 7d, 1w or 1h30m"
+            ),
+            (["--key", "-", "--claims", "-"], "--key and --claims cannot both read standard input"),
+            (["--key="], "--key must name a file, or - for standard input"),
+            (["--key", "--sub", "x"], "--key needs a value, but --sub follows"),
+            (["--kid", ""], "--kid must not be empty"),
+            (["--aud="], "--aud must not be empty"),
+            (["secret"], "unexpected argument: this command takes only options"),
+        ]
+    )
+    func usageErrors(arguments: [String], message: String) throws {
+        let result = try BuiltProgram.jwt.run(["sign"] + arguments)
+        #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
+    }
+
+    @Test("a claim that the file and an option give is an error")
+    func claimInFileAndOption() throws {
+        let file = try folder.write("{\"sub\":\"a\"}", to: "claims.json")
+        let result = try BuiltProgram.jwt.run("sign", "--key", key, "--claims", file, "--sub", "b")
+        let message = "the claim sub is given by --sub and by the --claims file; leave one out"
+        #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
+    }
+
+    @Test(
+        "claims that are no JSON object are named with their place and not repeated",
+        arguments: [
+            ("", "unexpected end"), ("[1]", ""), ("\"text\"", ""), ("{\"a\":secret}", ""), ("{\"a\":1,\"a\":2}", ""),
+            ("{\"a\":1}x", ""),
+        ]
+    )
+    func brokenClaims(text: String, _: String) throws {
+        let file = try folder.write(text, to: "claims.json")
+        let result = try BuiltProgram.jwt.run("sign", "--key", key, "--claims", file)
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.errors.hasPrefix("jwt sign: \(file): claims must be a JSON object: "))
+        #expect(result.errors.filter { $0 == "\n" }.count == 1)
+        #expect(!result.errors.contains("secret"))
+    }
+}

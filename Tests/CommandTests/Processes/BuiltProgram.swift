@@ -1,0 +1,221 @@
+import Foundation
+import Glibc
+
+/// What a process left behind when it ended.
+struct ProcessResult: Equatable {
+    /// The exit code, or minus the number of the signal that ended it.
+    var status: Int32
+    var output: String
+    var errors: String
+}
+
+/// A program that stands beside the test runner in the build folder, run as a process of its own.
+struct BuiltProgram {
+    struct Failure: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    let path: String
+    private let arguments: [String]
+
+    /// The `jwt` command.
+    static let jwt = BuiltProgram(path: folder + "/jwt")
+    /// The `quickstart` command.
+    static let quickstart = BuiltProgram(path: folder + "/quickstart")
+
+    /// A shell script in which the built programs can be called by their names.
+    static func shell(_ script: String, input: String = "", in folder: TemporaryFolder? = nil) throws -> ProcessResult {
+        let line = folder.map { "cd '\($0.path)' && \(script)" } ?? script
+        return try BuiltProgram(path: "/bin/sh", arguments: ["-c", line]).run(input: input)
+    }
+
+    private init(path: String, arguments: [String] = []) {
+        self.path = path
+        self.arguments = arguments
+    }
+
+    /// Runs the program to its end.
+    ///
+    /// - Parameters:
+    ///   - arguments: Its arguments.
+    ///   - input: What it reads from standard input.
+    ///   - environment: Variables to set beside those of the test runner.
+    ///   - hasReader: Whether anybody reads what it prints; if not, the pipe is closed before the process starts.
+    /// - Returns: What it printed and how it ended.
+    /// - Throws: ``Failure`` if it can't be started or does not end in time.
+    @discardableResult
+    func run(
+        _ arguments: String...,
+        input: String = "",
+        environment: [String: String] = [:],
+        hasReader: Bool = true
+    ) throws -> ProcessResult {
+        try run(arguments, input: input, environment: environment, hasReader: hasReader)
+    }
+
+    /// Runs the program with a list of arguments.
+    @discardableResult
+    func run(
+        _ arguments: [String],
+        input: String = "",
+        environment: [String: String] = [:],
+        hasReader: Bool = true
+    ) throws -> ProcessResult {
+        var variables = ProcessInfo.processInfo.environment
+        variables["PATH"] = Self.folder + ":" + (variables["PATH"] ?? "/usr/bin:/bin")
+        variables.merge(environment) { $1 }
+        var child = try ChildProcess(
+            path: path,
+            arguments: [path] + self.arguments + arguments,
+            environment: variables.map { "\($0)=\($1)" },
+            hasReader: hasReader
+        )
+        return try child.finish(input: Array(input.utf8))
+    }
+
+    private static let folder: String = {
+        let runner = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        return URL(filePath: runner).deletingLastPathComponent().path(percentEncoded: false)
+            .trimmingSuffix("/")
+    }()
+}
+
+extension String {
+    fileprivate func trimmingSuffix(_ suffix: String) -> String {
+        hasSuffix(suffix) ? String(dropLast(suffix.count)) : self
+    }
+}
+
+/// A started process with a pipe at each standard stream.
+///
+/// Foundation's `Process` is not used: a pipe it makes can be inherited by a process that another test starts in the same moment,
+/// and then its end of file does not come.
+private struct ChildProcess {
+    private static let secondsToLive = 60
+
+    private let identifier: pid_t
+    private var input: Int32
+    /// Negative if nobody reads it.
+    private let output: Int32
+    private let errors: Int32
+
+    init(path: String, arguments: [String], environment: [String], hasReader: Bool) throws {
+        // The runner must not die of writing to a process that has ended.
+        signal(SIGPIPE, SIG_IGN)
+        let (input, output, errors) = (try Self.pipe(), try Self.pipe(), try Self.pipe())
+        defer { for end in [input.read, output.write, errors.write] { close(end) } }
+
+        if !hasReader { close(output.read) }
+
+        var actions = unsafe posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        unsafe posix_spawnattr_init(&attributes)
+        defer {
+            unsafe posix_spawn_file_actions_destroy(&actions)
+            unsafe posix_spawnattr_destroy(&attributes)
+        }
+        for (end, number) in [(input.read, Int32(0)), (output.write, 1), (errors.write, 2)] {
+            unsafe posix_spawn_file_actions_adddup2(&actions, end, number)
+        }
+        // The process must meet a closed pipe as it would in a terminal, not with the runner's ignored signal.
+        var signals = sigset_t()
+        unsafe sigemptyset(&signals)
+        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+
+        var identifier = pid_t()
+        let argumentList = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        let environmentList = unsafe environment.map { unsafe strdup($0) } + [nil]
+        defer { unsafe (argumentList + environmentList).forEach { unsafe free($0) } }
+        let number = unsafe posix_spawn(&identifier, path, &actions, &attributes, argumentList, environmentList)
+        guard number == 0 else {
+            for end in [input.write, errors.read] + (hasReader ? [output.read] : []) { close(end) }
+            throw BuiltProgram.Failure(description: "\(path) cannot be started: error \(number)")
+        }
+        self.identifier = identifier
+        self.input = input.write
+        self.output = hasReader ? output.read : -1
+        self.errors = errors.read
+        _ = fcntl(input.write, F_SETFL, O_NONBLOCK)
+    }
+
+    /// Writes the input and reads both outputs at the same time, so that no full pipe can stop either side.
+    mutating func finish(input bytes: [UInt8]) throws -> ProcessResult {
+        var rest = bytes[...]
+        var collected: [Int32: [UInt8]] = [output: [], errors: []]
+        var open = Set([output, errors].filter { $0 >= 0 })
+        let deadline = ContinuousClock.now + .seconds(Self.secondsToLive)
+        if rest.isEmpty { closeInput() }
+        while !open.isEmpty {
+            guard ContinuousClock.now < deadline else {
+                kill(identifier, SIGKILL)
+                _ = wait()
+                throw BuiltProgram.Failure(description: "the process did not end within \(Self.secondsToLive) s")
+            }
+            var polled = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            if input >= 0 { polled.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0)) }
+            guard unsafe poll(&polled, nfds_t(polled.count), 1_000) > 0 else { continue }
+            for entry in polled where entry.revents != 0 {
+                if entry.fd == input {
+                    writeInput(&rest)
+                } else if let chunk = Self.readChunk(entry.fd) {
+                    collected[entry.fd, default: []] += chunk
+                } else {
+                    open.remove(entry.fd)
+                }
+            }
+        }
+        closeInput()
+        let result = ProcessResult(
+            status: wait(),
+            output: String(decoding: collected[output] ?? [], as: UTF8.self),
+            errors: String(decoding: collected[errors] ?? [], as: UTF8.self)
+        )
+        for end in [output, errors] where end >= 0 { close(end) }
+        return result
+    }
+
+    private mutating func writeInput(_ rest: inout ArraySlice<UInt8>) {
+        let count = unsafe rest.withUnsafeBytes { unsafe write(input, $0.baseAddress, $0.count) }
+        if count > 0 { rest = rest.dropFirst(count) }
+        if rest.isEmpty || (count < 0 && errno != EAGAIN && errno != EINTR) { closeInput() }
+    }
+
+    private mutating func closeInput() {
+        if input >= 0 { close(input) }
+        input = -1
+    }
+
+    private func wait() -> Int32 {
+        var status: Int32 = 0
+        while unsafe waitpid(identifier, &status, 0) == -1, errno == EINTR {}
+        let signal = status & 0x7F
+        return signal == 0 ? (status >> 8) & 0xFF : -signal
+    }
+
+    private static func readChunk(_ number: Int32) -> [UInt8]? {
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        let count = unsafe read(number, &chunk, chunk.count)
+        if count < 0, errno == EINTR { return [] }
+        return count > 0 ? Array(chunk.prefix(count)) : nil
+    }
+
+    /// A pipe whose ends no other process inherits from the first moment on, which `pipe(2)` cannot promise.
+    private static func pipe() throws -> (read: Int32, write: Int32) {
+        let path = NSTemporaryDirectory() + "/jwt-tests-\(UUID().uuidString).fifo"
+        guard unsafe mkfifo(path, 0o600) == 0 else {
+            throw BuiltProgram.Failure(description: "no pipe at \(path): error \(errno)")
+        }
+        defer { unsafe unlink(path) }
+        // Without O_NONBLOCK, opening one end waits for the other.
+        let readEnd = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let writeEnd = unsafe Glibc.open(path, O_WRONLY | O_CLOEXEC)
+        guard readEnd >= 0, writeEnd >= 0 else {
+            throw BuiltProgram.Failure(description: "no pipe at \(path): error \(errno)")
+        }
+        _ = fcntl(readEnd, F_SETFL, 0)
+        return (readEnd, writeEnd)
+    }
+}

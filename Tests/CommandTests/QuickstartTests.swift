@@ -1,0 +1,32 @@
+import Testing
+
+@Suite("quickstart")
+struct QuickstartTests {
+    @Test("runs through all its steps, needs one refresh for 50 calls, and succeeds")
+    func steps() throws {
+        let result = try BuiltProgram.quickstart.run()
+        #expect(result.errors.isEmpty)
+        #expect(result.status == 0)
+        let lines = result.output.split(separator: "\n")
+        let beginnings = [
+            "1. generated a P-256 key: {", "2. started an authorization server at http://127.0.0.1:",
+            "3. signed a client assertion (RFC 7523): {", "4. got an access token: {",
+            #"5. called the API, which answered {"reports":3}"#, "6. the server revoked the token",
+            "7. 50 calls were refused with 401 at once; 1 refresh, and all 50 succeeded",
+            "done: 101 API requests, 2 token requests, 1 refresh, ",
+        ]
+        #expect(lines.count == beginnings.count)
+        for (line, beginning) in zip(lines, beginnings) {
+            #expect(line.hasPrefix(beginning))
+        }
+    }
+
+    @Test("shows what the tokens say, and no private key")
+    func contents() throws {
+        let output = try BuiltProgram.quickstart.run().output
+        #expect(output.contains(#""iss":"quickstart""#))
+        #expect(output.contains(#""client_id":"quickstart""#))
+        #expect(output.contains(#""scope":"reports.read""#))
+        #expect(!output.contains(#""d":"#))
+    }
+}

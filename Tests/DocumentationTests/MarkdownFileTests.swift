@@ -1,0 +1,34 @@
+import Testing
+
+@Suite("MarkdownFile")
+struct MarkdownFileTests {
+    @Test("Blocks have their info string, line and content; links in them don't count")
+    func blocks() throws {
+        let file = MarkdownFile(
+            path: "a.md",
+            text: """
+                See [one](b.md#x) and [two](https://example.com).
+                ```swift
+                let link = "[three](c.md)"
+
+                    indented
+                ```
+                ````sh
+                ```
+                ````
+                """
+        )
+        #expect(file.blocks.map(\.info) == ["swift", "sh"])
+        #expect(file.blocks.map(\.line) == [2, 7])
+        #expect(file.blocks.map(\.isClosed) == [true, true])
+        #expect(file.blocks.map(\.content) == [["let link = \"[three](c.md)\"", "", "    indented"], ["```"]])
+        #expect(file.links.map(\.target) == ["b.md#x", "https://example.com"])
+        #expect(file.links.map(\.line) == [1, 1])
+    }
+
+    @Test("A block without an end is reported as open")
+    func unclosed() {
+        let file = MarkdownFile(path: "a.md", text: "```swift\nlet one = 1")
+        #expect(file.blocks.map(\.isClosed) == [false])
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import Testing
+
+@Suite("Samples in README, Docs and DocC articles")
+struct SnippetTests {
+    /// The info strings that have a meaning here. `swift package` marks an excerpt of a user's Package.swift.
+    private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text"]
+
+    private static let sources: [[String]] = Repository.paths(in: "Tests/DocumentationTests/Snippets")
+        .filter { $0.hasSuffix(".swift") }
+        .compactMap { Repository.text($0).map { significantLines(of: $0) } }
+
+    @Test("Each fence is closed and says what it holds", arguments: Repository.documentation)
+    func fences(file: MarkdownFile) {
+        for block in file.blocks {
+            #expect(block.isClosed, "\(file.path):\(block.line): the code block has no end")
+            #expect(
+                Self.infoStrings.contains(block.info),
+                "\(file.path):\(block.line): “\(block.info)” is not one of \(Self.infoStrings.sorted())"
+            )
+        }
+    }
+
+    @Test("Each Swift sample stands, line by line, in a file that is compiled", arguments: Repository.documentation)
+    func compiled(file: MarkdownFile) {
+        for block in file.blocks where block.info == "swift" {
+            let lines = Self.significantLines(of: block.content.joined(separator: "\n"))
+            let imports = lines.filter { $0.hasPrefix("import ") }
+            let code = lines.filter { !$0.hasPrefix("import ") }
+            let isThere = Self.sources.contains { source in
+                imports.allSatisfy(source.contains) && (code.isEmpty || source.firstRange(of: code) != nil)
+            }
+            #expect(
+                isThere,
+                """
+                \(file.path):\(block.line): this sample is not compiled; put it into a function (or a test) in \
+                Tests/DocumentationTests/Snippets, with its imports, and keep the two the same
+                """
+            )
+        }
+    }
+
+    @Test("Excerpts of a user's Package.swift name this package and its products", arguments: Repository.documentation)
+    func packageExcerpts(file: MarkdownFile) throws {
+        let manifest = try #require(Repository.text("Package.swift"))
+        for block in file.blocks where block.info == "swift package" {
+            let text = block.content.joined(separator: "\n")
+            let products = text.matches(of: /\.product\(name: "([^"]+)", package: "([^"]+)"\)/)
+            #expect(
+                !products.isEmpty || text.contains("swift-authenticated-client"),
+                "\(file.path):\(block.line): nothing of this package is in it"
+            )
+            for product in products {
+                #expect(
+                    manifest.contains(".library(name: \"\(product.1)\"") && product.2 == "swift-authenticated-client",
+                    "\(file.path):\(block.line): there is no library \(product.1) in a package \(product.2)"
+                )
+            }
+        }
+    }
+
+    /// The lines without indentation and without empty lines, so that neither decides about equality.
+    private static func significantLines(of text: String) -> [String] {
+        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The samples of README.md, run. `SnippetTests` compares them with the page.
+@Suite("README samples")
+struct ReadmeSnippets {
+    @Test("Signing and checking")
+    func signing() throws {
+        let key = try SigningKey.generate(.es256)
+        let generator = JWTGenerator(
+            claims: RegisteredClaims(issuer: "reports", audience: ["https://api.example"], expiration: Date() + 300),
+            signingService: try ES256SigningService(key: key, keyID: "2026-11")
+        )
+        let token = try generator.token
+
+        let verifier = JWTVerifier(
+            key: key.verificationKey,
+            policy: ValidationPolicy(issuer: "reports", audience: "https://api.example")
+        )
+        let claims = try verifier.verify(token).claims
+        #expect(claims["iss"] == "reports")
+    }
+
+    @Test("Calling an API, on the mocks")
+    func calling() async throws {
+        let signingService = try ES256SigningService.generate()
+        let server = try MockAuthorizationServer.start(clients: [
+            .init(id: "reports", key: signingService.verificationKey)
+        ])
+        let loopback = try LoopbackServer.start { routes in
+            routes.on(.get, "/reports/42", server.protecting { _ in .text("a report") })
+        }
+        let report = try await report(
+            api: loopback.baseURL,
+            tokenEndpoint: server.metadata.tokenEndpoint,
+            signingService: signingService
+        )
+        // The mock is addressed by its own issuer, and refuses assertions meant for another.
+        #expect(report == nil)
+        await loopback.stop()
+        await server.stop()
+    }
+
+    private func report(api: URL, tokenEndpoint: URL, signingService: any SigningService) async throws -> Data? {
+        do {
+            let authenticator = OAuth2Authenticator(
+                server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),
+                clientAuthentication: .privateKeyJWT(clientID: "reports", signingService: signingService),
+                grant: ClientCredentialsGrant(scope: "reports.read"),
+                resources: [api]
+            )
+            let client = NetworkClient(interceptors: [authenticator, Retry.Policy.maxRetries(2)])
+            let report = try await client.makeRequest(URLRequest(url: api.appending(path: "reports/42")))
+            return report
+        } catch let error as NetworkError {
+            #expect((error.cause as? OAuth2Error)?.code == .invalidClient)
+            return nil
+        }
+    }
+
+    @Test("Testing against loopback servers")
+    func mocking() async throws {
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
+        let api = try LoopbackServer.start { routes in
+            routes.on(.get, "/reports", authorization.protecting { _ in .json("[]") })
+        }
+        let authenticator = OAuth2Authenticator(
+            server: authorization.metadata,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            grant: ClientCredentialsGrant()
+        )
+        let client = NetworkClient(interceptors: [authenticator])
+        #expect(try await client.makeRequest(URLRequest(url: api.url(for: "/reports"))) == Data("[]".utf8))
+        await api.stop()
+        await authorization.stop()
+    }
+}

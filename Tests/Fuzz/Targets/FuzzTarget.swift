@@ -1,0 +1,105 @@
+import Foundation
+import TokenGeneration
+
+/// What is fed with inputs; each checks more than "does not trap".
+enum FuzzTarget: String, CaseIterable {
+    /// JSON text.
+    case json
+    /// Compact tokens, for the verifier and for the unverified view.
+    case token
+    /// JWK and JWK Set text.
+    case jwk
+    /// PEM text.
+    case pem
+    /// The octets between a PEM's lines, in each of the types.
+    case der
+
+    func run(_ bytes: [UInt8]) {
+        switch self {
+        case .json: Self.json(bytes)
+        case .token: Self.token(bytes)
+        case .jwk: Self.jwk(bytes)
+        case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))
+        case .der:
+            let base64 = Data(bytes).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+            for type in ["PRIVATE KEY", "EC PRIVATE KEY", "PUBLIC KEY", "ENCRYPTED PRIVATE KEY"] {
+                Self.pem("-----BEGIN \(type)-----\n\(base64)\n-----END \(type)-----\n")
+            }
+        }
+    }
+
+    private static func json(_ bytes: [UInt8]) {
+        guard let object = try? JSONObject(parsing: Data(bytes)) else { return }
+        // Writing what was read must give JSON that says the same, and writing that again the same text.
+        let text = object.serialized()
+        guard let again = try? JSONObject(parsing: text) else { defect("the writer's JSON is not readable") }
+        require(again == object, "reading what was written gives something else")
+        require(again.serialized() == text, "the writer is not deterministic")
+        guard let pretty = try? JSONObject(parsing: object.prettyPrinted()) else {
+            defect("the pretty JSON is not readable")
+        }
+        require(pretty == object, "reading the pretty JSON gives something else")
+        // Foundation is laxer, so it must read what the strict parser does.
+        require((try? JSONSerialization.jsonObject(with: Data(text.utf8))) != nil, "Foundation can't read it")
+        for member in object {
+            if let number = member.value.number, let integer = number.integer {
+                require(number.double.map { abs($0 - Double(integer)) <= abs($0) * 1e-15 } ?? false, "integer ≠ double")
+            }
+        }
+    }
+
+    private static func token(_ bytes: [UInt8]) {
+        let token = String(decoding: bytes, as: UTF8.self)
+        let view = try? UnverifiedToken(token)
+        guard let verified = try? Seeds.verifier.verify(token) else { return }
+        require(token == Seeds.vector.token, "a token was accepted that nobody signed")
+        require(view?.unverifiedClaims == verified.claims, "verified and unverified claims differ")
+    }
+
+    private static func jwk(_ bytes: [UInt8]) {
+        if let set = try? JWKSet(parsing: Data(bytes)) {
+            let published = set.serialized()
+            guard let again = try? JWKSet(parsing: published) else { defect("the JWK Set is not readable") }
+            require(again.rejections.isEmpty, "a published key is not readable")
+            require(again.serialized() == published, "publishing what was published gives something else")
+            require(again.keys.allSatisfy { !$0.isPrivate && $0.keyType != "oct" }, "a secret is published")
+        }
+        guard let jwk = try? JWK(parsing: Data(bytes)) else { return }
+        require(!jwk.publicPart.isPrivate, "the public part has private members")
+        if let key = try? VerificationKey(jwk: jwk) { check(key) }
+        if let key = try? SigningKey(jwk: jwk) {
+            check(key)
+            require(jwk.isPrivate, "a signing key was read from a public key")
+        }
+    }
+
+    private static func pem(_ text: String) {
+        if let key = try? VerificationKey(pem: text) { check(key) }
+        if let key = try? SigningKey(pem: text, password: "password") { check(key) }
+    }
+
+    private static func check(_ key: SigningKey) {
+        guard let pem = try? key.pem(), let again = try? SigningKey(pem: pem), let jwk = try? key.privateJWK(),
+            let third = try? SigningKey(jwk: jwk)
+        else { defect("a key that was accepted can't be written and read") }
+        let keys = [key, again, third].map(\.verificationKey)
+        require(keys.allSatisfy { $0.thumbprint == keys[0].thumbprint }, "the key changes")
+        check(keys[0])
+    }
+
+    private static func check(_ key: VerificationKey) {
+        guard let again = try? VerificationKey(pem: key.pem()), let third = try? VerificationKey(jwk: key.jwk) else {
+            defect("a key that was accepted can't be written and read")
+        }
+        require(again.thumbprint == key.thumbprint && third.thumbprint == key.thumbprint, "the key changes")
+        require(!key.jwk.isPrivate, "a verification key has private members")
+    }
+
+    private static func require(_ condition: Bool, _ defect: String) {
+        if !condition { Self.defect(defect) }
+    }
+
+    private static func defect(_ text: String) -> Never {
+        fatalError(text)  // reason: a trap is how libFuzzer learns of a defect and keeps the input.
+    }
+}

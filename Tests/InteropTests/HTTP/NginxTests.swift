@@ -1,0 +1,153 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import Testing
+
+@Suite("NetworkClient and nginx", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+struct NginxTests {
+    @Test("The default client is the one on libcurl")
+    func defaultTransport() {
+        #expect(NetworkClient().transport is CurlTransport)
+    }
+
+    @Test("200 gives the exact body", arguments: Engine.allCases)
+    func exactBody(engine: Engine) async throws {
+        let body = try await engine.client().makeRequest(Nginx.request("/ok"))
+        #expect(body == Data("exact body\n".utf8))
+    }
+
+    @Test("204 gives empty data", arguments: Engine.allCases)
+    func noContent(engine: Engine) async throws {
+        let response = try await engine.client().response(for: Nginx.request("/no-content"))
+        #expect(response.status == 204)
+        #expect(response.body.isEmpty)
+    }
+
+    @Test(
+        "404 and 500 are server errors with the body",
+        arguments: Engine.allCases,
+        [("/missing", 404, "nothing here\n"), ("/broken", 500, "it broke\n")]
+    )
+    func failures(engine: Engine, expected: (path: String, status: Int, body: String)) async throws {
+        let error = try await #require(throws: ServerError.self) {
+            try await engine.client().makeRequest(Nginx.request(expected.path))
+        }
+        #expect(error.errorCode == expected.status)
+        #expect(error.response == Data(expected.body.utf8))
+        #expect(error.endpoint == String(expected.path.dropFirst()))
+    }
+
+    @Test("A 401 with a Basic challenge is returned, not answered", arguments: Engine.allCases)
+    func challenge(engine: Engine) async throws {
+        let error = try await #require(throws: ServerError.self) {
+            try await engine.client().makeRequest(Nginx.request("/basic"))
+        }
+        #expect(error.errorCode == 401)
+        #expect(error.headers["WWW-Authenticate"] == #"Basic realm="closed""#)
+    }
+
+    @Test("A redirect is returned, not followed", arguments: Engine.allCases)
+    func redirect(engine: Engine) async throws {
+        let error = try await #require(throws: ServerError.self) {
+            try await engine.client().makeRequest(Nginx.request("/moved"))
+        }
+        #expect(error.errorCode == 302)
+        #expect(error.headers["Location"]?.hasSuffix("/ok") == true)
+    }
+
+    @Test("A compressed body is asked for and decoded", arguments: Engine.allCases)
+    func gzip(engine: Engine) async throws {
+        let response = try await engine.client().response(for: Nginx.request("/text"))
+        #expect(response.headers["X-Asked"]?.contains("gzip") == true)
+        let line = "The same line, many times over.\n"
+        #expect(response.body == Data(String(repeating: line, count: 2000).utf8))
+    }
+
+    @Test("HEAD gives the length and no body", arguments: Engine.allCases)
+    func head(engine: Engine) async throws {
+        let response = try await engine.client().response(for: Nginx.request("/large", method: "HEAD"))
+        #expect(response.status == 200)
+        #expect(response.headers["Content-Length"] == "\(10 << 20)")
+        #expect(response.body.isEmpty)
+    }
+
+    @Test("10 MiB come as they were sent", arguments: Engine.allCases)
+    func largeBody(engine: Engine) async throws {
+        let body = try await engine.client().makeRequest(Nginx.request("/large"))
+        #expect(try body == Nginx.large())
+    }
+
+    @Test("A body beyond the limit is refused", arguments: Engine.allCases)
+    func bodyTooLarge(engine: Engine) async throws {
+        let client = engine.client(options: NetworkClient.Options(maximumBodySize: 1 << 20))
+        await #expect(throws: NetworkError(.bodyTooLarge, "")) {
+            try await client.makeRequest(Nginx.request("/large"))
+        }
+    }
+
+    @Test("The peer counts as many octets as were posted", arguments: Engine.allCases, [0, 1, 65_537, 10 << 20])
+    func postedSize(engine: Engine, size: Int) async throws {
+        let request = try Nginx.request("/size", method: "POST", body: Nginx.large().prefix(size))
+        let answer = try await engine.client().makeRequest(request)
+        #expect(String(decoding: answer, as: UTF8.self) == "POST \(size)")
+    }
+
+    @Test("What was put can be got and deleted", arguments: Engine.allCases)
+    func store(engine: Engine) async throws {
+        let path = "/store/\(UUID().uuidString)"
+        let client = engine.client()
+        let body = try Nginx.large().prefix(3 << 20)
+        let created = try await client.response(for: Nginx.request(path, method: "PUT", body: body))
+        #expect(created.status == 201)
+        #expect(try await client.makeRequest(Nginx.request(path)) == body)
+        let deleted = try await client.response(for: Nginx.request(path, method: "DELETE"))
+        #expect(deleted.status == 204)
+        let error = try await #require(throws: ServerError.self) {
+            try await client.makeRequest(Nginx.request(path))
+        }
+        #expect(error.errorCode == 404)
+    }
+
+    @Test("Method, host, user agent and fields arrive", arguments: Engine.allCases)
+    func sentFields(engine: Engine) async throws {
+        var request = try Nginx.request("/fields", method: "DELETE")
+        request.setValue("a value", forHTTPHeaderField: "X-Sent")
+        let answer = String(decoding: try await engine.client().makeRequest(request), as: UTF8.self)
+        let port = try #require(request.url?.port)
+        #expect(answer == "DELETE|\(UserAgent())|a value|127.0.0.1:\(port)")
+    }
+
+    @Test("Repeated response fields stay apart")
+    func repeatedFields() async throws {
+        let response = try await Engine.curl.client().response(for: Nginx.request("/fields"))
+        #expect(response.headers.values(for: "x-twice") == ["one", "two"])
+    }
+
+    @Test("Requests one after another share a connection", arguments: Engine.allCases)
+    func keepAlive(engine: Engine) async throws {
+        let client = engine.client()
+        var answers: [[Substring]] = []
+        for _ in 0..<3 {
+            let answer = String(decoding: try await client.makeRequest(Nginx.request("/connection")), as: UTF8.self)
+            answers.append(answer.split(separator: " "))
+        }
+        #expect(Set(answers.map(\.first)).count == 1)
+        #expect(answers.map(\.last) == ["1", "2", "3"])
+    }
+
+    @Test("A hundred requests at once all get their own answer", arguments: Engine.allCases)
+    func concurrency(engine: Engine) async throws {
+        let client = engine.client()
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for number in 0..<100 {
+                group.addTask {
+                    var request = try Nginx.request("/fields")
+                    request.setValue("number \(number)", forHTTPHeaderField: "X-Sent")
+                    let answer = String(decoding: try await client.makeRequest(request), as: UTF8.self)
+                    return answer.split(separator: "|").contains("number \(number)")
+                }
+            }
+            for try await isOwn in group { #expect(isOwn) }
+        }
+    }
+}

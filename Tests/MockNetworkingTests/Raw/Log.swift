@@ -1,0 +1,12 @@
+import Synchronization
+
+/// What happened, in order, noted from any task.
+final class Log<Entry: Sendable>: Sendable {
+    private let state = Mutex<[Entry]>([])
+
+    var entries: [Entry] { state.withLock { $0 } }
+
+    func note(_ entry: Entry) {
+        state.withLock { $0.append(entry) }
+    }
+}

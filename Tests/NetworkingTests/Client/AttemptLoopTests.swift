@@ -1,0 +1,346 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("The attempt loop")
+struct AttemptLoopTests {
+    // The client's clock stands still while the transport's goes on: only tests of deadlines have one.
+    private let request = URLRequest(
+        url: URL(string: "http://a.example/things/42?q=1")!,
+        timeoutInterval: .infinity
+    )
+    private let time = ManualTime(advancesWhenSleeping: true)
+
+    private func client(
+        _ transport: MockTransport,
+        _ interceptors: [any RequestInterceptor],
+        timeout: Duration? = nil
+    ) -> NetworkClient {
+        NetworkClient(
+            transport: transport,
+            interceptors: interceptors,
+            options: .init(timeout: timeout, timeSource: time.timeSource)
+        )
+    }
+
+    // MARK: Interceptors
+
+    @Test("A-S16: interceptors see each stage in order, and success once")
+    func stages() async throws {
+        let log = EventLog()
+        let client = client(
+            MockTransport(.text("ok")),
+            [RecordingInterceptor("a", log: log), RecordingInterceptor("b", log: log)]
+        )
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+        #expect(
+            log.all == [
+                "a request", "b request", "a scheduled", "b scheduled", "a response 200", "b response 200", "a success",
+                "b success",
+            ]
+        )
+    }
+
+    @Test("A-S17: on failure every interceptor is asked, whatever another said")
+    func failure() async throws {
+        let log = EventLog()
+        let client = client(
+            MockTransport(.status(500)),
+            [
+                RecordingInterceptor("a", log: log, action: { _ in .noRetry(.custom(CancellationError())) }),
+                RecordingInterceptor("b", log: log, action: { _ in .retry }),
+            ]
+        )
+        await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(log.all.suffix(2) == ["a failure 0", "b failure 0"])
+        #expect(!log.all.contains { $0.hasSuffix("success") })
+    }
+
+    @Test("an interceptor may change the request, and the base request is made anew for each attempt")
+    func changing() async throws {
+        let transport = MockTransport(.status(503), .text("ok"))
+        let adding = RecordingInterceptor(
+            "a",
+            makingRequest: { result in
+                var request = try result.get()
+                request.addValue("1", forHTTPHeaderField: "X-Added")
+                return request
+            }
+        )
+        _ = try await client(transport, [adding, Retry.Policy.maxRetries(1)]).makeRequest(request)
+        #expect(transport.requests.map { $0.headers.values(for: "X-Added") } == [["1"], ["1"]])
+    }
+
+    @Test("G-6, G-7, G-8: the headers of several interceptors and of an authenticator are all there")
+    func severalInterceptors() async throws {
+        let transport = MockTransport(.text("ok"))
+        let headers = ["OAuth-Client-Attestation": "a", "OAuth-Client-Attestation-PoP": "b", "DPoP": "c"]
+        let interceptors = headers.map { name, value in
+            RecordingInterceptor(
+                name,
+                makingRequest: { result in
+                    var request = try result.get()
+                    request.setValue(value, forHTTPHeaderField: name)
+                    return request
+                }
+            )
+        }
+        let authenticator = CountingAuthenticator { _, _ in .none }
+        _ = try await client(transport, interceptors + [authenticator]).makeRequest(request)
+        let sent = try #require(transport.requests.first?.headers)
+        for (name, value) in headers { #expect(sent.values(for: name) == [value]) }
+        #expect(sent["Authorization"] == "Bearer 1")
+    }
+
+    @Test("A-S5: a request that could not be made is not sent, not evaluated, and tells the cause")
+    func notMade() async throws {
+        struct Refusal: Error {}
+        let (transport, log) = (MockTransport(.text("ok")), EventLog())
+        let client = client(
+            transport,
+            [
+                RecordingInterceptor("a", log: log, makingRequest: { _ in throw Refusal() }),
+                RecordingInterceptor("b", log: log, action: { _ in .retry }),
+            ]
+        )
+        let error = await #expect(throws: NetworkError.self) { try await client.makeRequest(request) }
+        #expect(error?.code == .requestNotMade)
+        #expect(error?.cause is Refusal)
+        #expect(transport.requests.isEmpty)
+        #expect(log.all == ["a request", "b request"])
+    }
+
+    @Test("a later interceptor may recover a request that could not be made")
+    func recovering() async throws {
+        struct Refusal: Error {}
+        let original = request
+        let client = client(
+            MockTransport(.text("ok")),
+            [
+                RecordingInterceptor("a", makingRequest: { _ in throw Refusal() }),
+                RecordingInterceptor(
+                    "b",
+                    makingRequest: { result in
+                        #expect(throws: Refusal.self) { try result.get() }
+                        return original
+                    }
+                ),
+            ]
+        )
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+    }
+
+    @Test("an interceptor may replace the response before its status is checked")
+    func replacingResponse() async throws {
+        let mending = RecordingInterceptor(
+            "a",
+            replacingResponse: { response in
+                HTTPResponse(url: response.url, status: 200, body: Data("mended".utf8))
+            }
+        )
+        let client = client(MockTransport(.status(500)), [mending])
+        #expect(try await client.makeRequest(request) == Data("mended".utf8))
+    }
+
+    @Test("what a response interceptor throws fails the attempt, and can be retried")
+    func failingResponse() async throws {
+        struct Distrust: Error {}
+        let (transport, log) = (MockTransport(.text("bad"), .text("bad")), EventLog())
+        let distrusting = RecordingInterceptor(
+            "a",
+            log: log,
+            replacingResponse: { _ in throw Distrust() },
+            action: { $0.retryCount < 1 ? .retry : .none }
+        )
+        await #expect(throws: Distrust.self) { try await client(transport, [distrusting]).makeRequest(request) }
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: Retries
+
+    @Test("500, 500, 200 with three retries succeeds after three requests")
+    func retrying() async throws {
+        let transport = MockTransport(.status(500), .status(500), .text("ok"))
+        let client = client(transport, [Retry.Policy.maxRetries(3)])
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test("always 500 with two retries fails after three requests, with the last error and the history")
+    func exhausted() async throws {
+        let transport = MockTransport(.status(500), .status(502), .status(503))
+        let client = client(transport, [Retry.Policy.maxRetries(2)])
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(error?.errorCode == 503)
+        #expect(error?.retry?.state.errors.map { ($0 as? ServerError)?.errorCode } == [500, 502])
+        guard case .retries(2)? = error?.retry?.reason else {
+            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
+            return
+        }
+        #expect(error?.description.hasSuffix("not retried again: 2 retries are used up") == true)
+    }
+
+    @Test("A-S12: delays are waited for and add up")
+    func delays() async throws {
+        let transport = MockTransport(.status(500), .status(500), .status(500), .text("ok"))
+        let seen = EventLog()
+        let policy = Retry.Policy.custom { _, state, _ in
+            seen.append("\(state.totalDelay)")
+            return .retryAfter(.milliseconds(10))
+        }
+        _ = try await client(transport, [policy]).makeRequest(request)
+        #expect(seen.all == [Duration.zero, .milliseconds(10), .milliseconds(20)].map { "\($0)" })
+        #expect(time.sleeps == Array(repeating: .milliseconds(10), count: 3))
+    }
+
+    @Test("A-S13: a delay of zero or less is none", arguments: [Duration.zero, .milliseconds(-1_337)])
+    func noDelay(_ delay: Duration) async throws {
+        let transport = MockTransport(.status(500), .text("ok"))
+        let policy = Retry.Policy.custom { _, state, _ in
+            #expect(state.totalDelay == .zero)
+            return .retryAfter(delay)
+        }
+        _ = try await client(transport, [policy]).makeRequest(request)
+        #expect(time.sleeps.isEmpty)
+    }
+
+    @Test("A-S14: a rule may end the retries for its own reason")
+    func customReason() async throws {
+        struct Enough: Error {}
+        let transport = MockTransport(.status(500), .status(500), .status(500))
+        let policy = Retry.Policy.custom { _, state, _ in
+            state.retryCount < 2 ? .retryAfter(.milliseconds(10)) : .noRetry(.custom(Enough()))
+        }
+        let error = await #expect(throws: ServerError.self) {
+            try await client(transport, [policy]).makeRequest(request)
+        }
+        guard case .custom(let reason)? = error?.retry?.reason else {
+            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
+            return
+        }
+        #expect(reason is Enough)
+        #expect(error?.retry?.state.totalDelay == .milliseconds(20))
+    }
+
+    @Test("transport failures are evaluated too")
+    func transportFailure() async throws {
+        let transport = MockTransport(.failure(NetworkError(.connectionLost, "cut")), .text("ok"))
+        let client = client(transport, [Retry.Policy.maxRetries(1)])
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+    }
+
+    @Test("no delay is begun that would end after the deadline")
+    func deadlineBeforeDelay() async throws {
+        let transport = MockTransport(.status(500), .text("ok"))
+        let policy = Retry.Policy.backoff(.constant(.seconds(5), until: .maxRetries(9)))
+        let error = await #expect(throws: ServerError.self) {
+            try await client(transport, [policy], timeout: .seconds(5)).makeRequest(request)
+        }
+        guard case .delay? = error?.retry?.reason else {
+            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
+            return
+        }
+        #expect(time.sleeps.isEmpty)
+    }
+
+    @Test("the priority of actions can be replaced")
+    func priority() async throws {
+        let transport = MockTransport(.status(500), .text("ok"))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [Retry.Policy.maxRetries(0), Retry.Policy.maxRetries(5)],
+            options: .init(timeout: nil, retryActionPriority: { $1 }, timeSource: time.timeSource)
+        )
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+    }
+
+    // MARK: Authentication
+
+    @Test("a used-up policy does not suppress an authenticator's retry, nor does that use up a policy")
+    func authenticationApart() async throws {
+        let transport = MockTransport(.status(401), .status(503), .text("ok"))
+        let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retry : .none }
+        let none = Retry.Policy.custom { error, _, _ in
+            (error as? ServerError)?.errorCode == 401 ? .noRetry(.retries(0)) : .none
+        }
+        let client = client(transport, [none, authenticator, Retry.Policy.maxRetries(1)])
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+        #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2", "Bearer 3"])
+    }
+
+    @Test("another policy's delay does not delay an authenticator's retry")
+    func authenticationAtOnce() async throws {
+        let transport = MockTransport(.status(401), .text("ok"))
+        let slow = Retry.Policy.custom { _, _, _ in .retryAfter(.seconds(20)) }
+        let client = client(transport, [slow, CountingAuthenticator { _, _ in .retry }])
+        _ = try await client.makeRequest(request)
+        #expect(time.sleeps.isEmpty)
+    }
+
+    @Test("an authenticator's noRetry ends the operation")
+    func authenticationStop() async throws {
+        struct Locked: Error {}
+        let transport = MockTransport(.status(401), .text("ok"))
+        let client = client(
+            transport,
+            [Retry.Policy.maxRetries(5, when: .always), CountingAuthenticator { _, _ in .noRetry(.custom(Locked())) }]
+        )
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(error?.errorCode == 401)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("an authenticator that never gives up is stopped")
+    func authenticationForEver() async throws {
+        let transport = MockTransport { _ in HTTPTransportResponse(status: 401) }
+        let client = client(transport, [CountingAuthenticator { _, _ in .retry }])
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(transport.requests.count == 11)
+        #expect(error?.retry?.state.authenticationErrors.count == 10)
+    }
+
+    // MARK: Cancellation
+
+    @Test("A-S15: cancelling during a delay ends the operation at once with cancelled")
+    func cancellingDelay() async throws {
+        let time = ManualTime()
+        let client = NetworkClient(
+            transport: MockTransport(.status(500), .text("ok")),
+            interceptors: [Retry.Policy.backoff(.constant(.seconds(30), until: .maxRetries(1)))],
+            options: .init(timeout: nil, timeSource: time.timeSource)
+        )
+        let request = request
+        let call = Task { try await client.makeRequest(request) }
+        try await time.waitForSleepers(count: 1)
+        call.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.code == .cancelled)
+        #expect(error?.endpoint == "42")
+    }
+
+    @Test("cancelling while the response is awaited is cancelled, and no policy is asked")
+    func cancellingExchange() async throws {
+        let (log, transport) = (EventLog(), MockTransport(.never))
+        let client = client(transport, [RecordingInterceptor("a", log: log, action: { _ in .retry })])
+        let request = request
+        let call = Task { try await client.makeRequest(request) }
+        try await transport.waitForRequests(count: 1)
+        call.cancel()
+        await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
+        #expect(!log.all.contains { $0.contains("failure") })
+    }
+
+    @Test("a task that is already cancelled sends nothing")
+    func cancelledBefore() async throws {
+        let transport = MockTransport(.text("ok"))
+        let (client, request) = (client(transport, []), request)
+        let call = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await client.makeRequest(request)
+        }
+        await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
+        #expect(transport.requests.isEmpty)
+    }
+}

@@ -1,0 +1,265 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+/// The client on real sockets, with each transport it can have.
+@Suite("NetworkClient on loopback")
+struct LoopbackClientTests {
+    enum Engine: String, CaseIterable, CustomTestStringConvertible {
+        case curl, urlSession
+
+        var testDescription: String { rawValue }
+
+        func client(_ interceptors: [any RequestInterceptor] = [], timeout: Duration = .seconds(60)) -> NetworkClient {
+            let options = NetworkClient.Options(timeout: timeout)
+            return switch self {
+            case .curl: NetworkClient(interceptors: interceptors, options: options)
+            case .urlSession: NetworkClient(configuration: .ephemeral, interceptors: interceptors, options: options)
+            }
+        }
+    }
+
+    private func request(
+        _ server: LoopbackServer,
+        _ path: String = "/things",
+        timeout: TimeInterval = 60
+    ) -> URLRequest {
+        URLRequest(url: server.url(for: path), timeoutInterval: timeout)
+    }
+
+    @Test("returns the body of a 200, twice from one connection", arguments: Engine.allCases)
+    func success(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .text("one"), .text("two"))
+            let client = engine.client()
+            #expect(try await client.makeRequest(request(server)) == Data("one".utf8))
+            #expect(try await client.makeRequest(request(server)) == Data("two".utf8))
+            #expect(server.requests.first?.headers["User-Agent"] == UserAgent().description)
+            #expect(server.acceptedConnectionCount == 1)
+        }
+    }
+
+    @Test("returns empty data for 204", arguments: Engine.allCases)
+    func noContent(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .status(204))
+            #expect(try await engine.client().makeRequest(request(server)) == Data())
+        }
+    }
+
+    @Test("throws a ServerError for 404 and 500", arguments: Engine.allCases, [404, 500])
+    func failure(_ engine: Engine, _ status: Int) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .text("why", status: status))
+            let error = await #expect(throws: ServerError.self) {
+                try await engine.client().makeRequest(request(server))
+            }
+            #expect(error?.errorCode == status)
+            #expect(error?.endpoint == "things")
+            #expect(error?.response == Data("why".utf8))
+        }
+    }
+
+    @Test("a redirect is returned to the caller as an error, not followed", arguments: Engine.allCases)
+    func redirect(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .status(302, headers: ["Location": "/elsewhere"]))
+            let error = await #expect(throws: ServerError.self) {
+                try await engine.client().makeRequest(request(server))
+            }
+            #expect(error?.errorCode == 302)
+            #expect(error?.headers["Location"] == "/elsewhere")
+            #expect(server.requestCount == 1)
+        }
+    }
+
+    @Test("a 401 with a Basic challenge is an error like any other", arguments: Engine.allCases)
+    func basicChallenge(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .text("no", status: 401, headers: ["WWW-Authenticate": #"Basic realm="x""#]))
+            let error = await #expect(throws: ServerError.self) {
+                try await engine.client().makeRequest(request(server))
+            }
+            #expect(error?.errorCode == 401)
+            #expect(error?.response == Data("no".utf8))
+        }
+    }
+
+    @Test("a connection that ends too early is a connectionLost", arguments: Engine.allCases)
+    func cut(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .text("hello").cut(.afterBody(octets: 2)))
+            let error = await #expect(throws: NetworkError.self) {
+                try await engine.client().makeRequest(request(server))
+            }
+            #expect(error?.code == .connectionLost)
+            #expect(error?.endpoint == "things")
+        }
+    }
+
+    @Test("a server that is not there can't be connected to", arguments: Engine.allCases)
+    func refused(_ engine: Engine) async throws {
+        let server = try LoopbackServer.start()
+        let request = request(server)
+        await server.stop()
+        let error = await #expect(throws: NetworkError.self) { try await engine.client().makeRequest(request) }
+        #expect(error?.code == .cannotConnect)
+    }
+
+    @Test("garbage is an invalidResponse")
+    func garbage() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .raw("certainly not HTTP\r\n\r\n"))
+            let error = await #expect(throws: NetworkError.self) {
+                try await Engine.curl.client().makeRequest(request(server))
+            }
+            #expect(error?.code == .invalidResponse)
+        }
+    }
+
+    @Test("a server that never answers is timed out", arguments: Engine.allCases)
+    func timeout(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .never)
+            let start = ContinuousClock.now
+            let error = await #expect(throws: NetworkError.self) {
+                try await engine.client(timeout: .milliseconds(200)).makeRequest(request(server))
+            }
+            #expect(error?.code == .timedOut)
+            #expect(ContinuousClock.now - start >= .milliseconds(200))
+            let impatient = request(server, timeout: 0.1)
+            let client = engine.client()
+            let other = await #expect(throws: NetworkError.self) { try await client.makeRequest(impatient) }
+            #expect(other?.code == .timedOut)
+        }
+    }
+
+    @Test("cancelling the task ends the exchange, and the server sees the connection go", arguments: Engine.allCases)
+    func cancelling(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .never)
+            let (client, request) = (engine.client(), request(server))
+            let call = Task { try await client.makeRequest(request) }
+            try await server.waitForRequests(count: 1)
+            call.cancel()
+            let error = await #expect(throws: NetworkError.self) { try await call.value }
+            #expect(error?.code == .cancelled)
+            try await server.waitForOpenConnections(atMost: 0)
+        }
+    }
+
+    @Test("500, 500, 200 with a retry policy succeeds, and so does a cut connection", arguments: Engine.allCases)
+    func retrying(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things", .status(500), .text("hello").cut(.afterHead), .text("ok"))
+            let client = engine.client([Retry.Policy.maxRetries(3)])
+            #expect(try await client.makeRequest(request(server)) == Data("ok".utf8))
+            #expect(server.requestCount == 3)
+        }
+    }
+
+    @Test("a POST arrives as it was sent", arguments: Engine.allCases)
+    func posting(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.post, "/things", .status(201))
+            var request = request(server, "/things?q=a%20b&q=c")
+            request.httpMethod = "POST"
+            request.httpBody = Data((0...255).map { UInt8($0) })
+            request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
+            _ = try await engine.client().makeRequest(request)
+            let received = try #require(server.requests.first)
+            #expect(received.target == "/things?q=a%20b&q=c")
+            #expect(received.body == request.httpBody)
+            #expect(received.headers["Content-Type"] == "application/octet-stream")
+            #expect(received.headers["Content-Length"] == "256")
+        }
+    }
+
+    @Test("100 calls at once all get their own answer", arguments: Engine.allCases)
+    func concurrency(_ engine: Engine) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/things") { .text($0.queryValue("n") ?? "") }
+            let client = engine.client()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<100 {
+                    let request = request(server, "/things?n=\(number)")
+                    group.addTask {
+                        let data = try await client.makeRequest(request)
+                        #expect(data == Data("\(number)".utf8))
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(server.requestCount == 100)
+        }
+    }
+
+    @Test("an exchange of tokens works on real sockets, with a server that checks them")
+    func tokenExchange() async throws {
+        struct Provider: AuthenticationProvider {
+            let bearerToken: String
+        }
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "app", secret: "s")])
+        let subject = try await subjectToken(from: authorization)
+        try await withLoopbackServer { api async throws in
+            api.on(.get, "/things", authorization.protecting { _ in .text("ok") })
+            let client = NetworkClient(authenticationProvider: Provider(bearerToken: subject))
+            for _ in 1...2 {
+                let data = try await client.makeAuthorizedRequest(
+                    exchangeRequest: URLRequest(url: authorization.server.url(for: "/token")),
+                    scope: "things.read",
+                    request: request(api)
+                )
+                #expect(data == Data("ok".utf8))
+            }
+            #expect(authorization.tokenRequestCount == 2)
+            // The kept token is refused, and exchanged anew; the subject token is still good.
+            let kept = try #require(api.requests.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
+            authorization.revoke(String(kept))
+            _ = try await client.makeAuthorizedRequest(
+                exchangeRequest: URLRequest(url: authorization.server.url(for: "/token")),
+                scope: "things.read",
+                request: request(api)
+            )
+            #expect(authorization.tokenRequestCount == 3)
+        }
+        await authorization.stop()
+    }
+
+    private func subjectToken(from authorization: MockAuthorizationServer) async throws -> String {
+        var request = URLRequest(url: authorization.server.url(for: "/token"))
+        request.httpMethod = "POST"
+        request.httpBody = Data("grant_type=client_credentials".utf8)
+        request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+        request.setValue("Basic \(Data("app:s".utf8).base64EncodedString())", forHTTPHeaderField: "Authorization")
+        let answer = try await NetworkClient().makeRequest(request)
+        let object = try JSONSerialization.jsonObject(with: answer) as? [String: Any]
+        return try #require(object?["access_token"] as? String)
+    }
+}
+
+@Suite("NetworkClient with MockURLProtocol")
+struct MockURLProtocolClientTests {
+    @Test("G-3, G-4: answers from the protocol's handler, each time anew")
+    func handler() async throws {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.protocolClasses = [MockURLProtocol.self]
+        let client = NetworkClient(configuration: configuration)
+        let answers = EventLog()
+        try await MockURLProtocol.withHandler { request in
+            answers.append("")
+            let status = request.url?.path == "/things" ? 200 : 404
+            return (Data("\(answers.all.count)".utf8), HTTPURLResponse(statusCode: status))
+        } perform: { () async throws in
+            let request = URLRequest(url: URL(string: "https://a.example/things")!)
+            #expect(try await client.makeRequest(request) == Data("1".utf8))
+            #expect(try await client.makeRequest(request) == Data("2".utf8))
+            let missing = URLRequest(url: URL(string: "https://a.example/missing")!)
+            let error = await #expect(throws: ServerError.self) { try await client.makeRequest(missing) }
+            #expect(error?.errorCode == 404)
+            #expect(MockURLProtocol.requests.count == 3)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import Synchronization
+
+/// An interceptor that writes down what it is asked, and does what closures say.
+final class RecordingInterceptor: RequestInterceptor {
+    let name: String
+    private let log: EventLog
+    private let makingRequest: @Sendable (Result<URLRequest, any Error>) throws -> URLRequest
+    private let replacingResponse: @Sendable (HTTPResponse) throws -> HTTPResponse
+    private let action: @Sendable (Retry.State) -> Retry.Action
+
+    init(
+        _ name: String,
+        log: EventLog = EventLog(),
+        makingRequest: @escaping @Sendable (Result<URLRequest, any Error>) throws -> URLRequest = { try $0.get() },
+        replacingResponse: @escaping @Sendable (HTTPResponse) throws -> HTTPResponse = { $0 },
+        action: @escaping @Sendable (Retry.State) -> Retry.Action = { _ in .none }
+    ) {
+        self.name = name
+        self.log = log
+        self.makingRequest = makingRequest
+        self.replacingResponse = replacingResponse
+        self.action = action
+    }
+
+    func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: RequestContext
+    ) async throws -> URLRequest {
+        log.append("\(name) request")
+        return try makingRequest(request)
+    }
+
+    func requestScheduled(_ request: URLRequest, context: RequestContext) {
+        log.append("\(name) scheduled")
+    }
+
+    func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: RequestContext
+    ) async throws -> HTTPResponse {
+        log.append("\(name) response \(response.status)")
+        return try replacingResponse(response)
+    }
+
+    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext) {
+        log.append("\(name) success")
+    }
+
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        retryState: Retry.State
+    ) -> Retry.Action {
+        log.append("\(name) failure \(retryState.retryCount)")
+        return action(retryState)
+    }
+}
+
+/// What happened, in order.
+final class EventLog: Sendable {
+    private let events = Mutex<[String]>([])
+
+    var all: [String] { events.withLock { $0 } }
+
+    func append(_ event: String) {
+        events.withLock { $0.append(event) }
+    }
+}
+
+/// An authenticator that puts on numbered credentials, and asks for retries as a closure says.
+final class CountingAuthenticator: URLRequestAuthenticator {
+    private let count = Mutex(0)
+    private let action: @Sendable (Int?, Retry.State) -> Retry.Action
+
+    init(action: @escaping @Sendable (Int?, Retry.State) -> Retry.Action) {
+        self.action = action
+    }
+
+    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+        var request = request
+        let number = count.withLock { count in
+            count += 1
+            return count
+        }
+        request.setValue("Bearer \(number)", forHTTPHeaderField: "Authorization")
+        return request
+    }
+
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        retryState: Retry.State
+    ) -> Retry.Action {
+        action(response?.statusCode, retryState)
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import Synchronization
+import Testing
+
+/// Alicerce's acceptance cases for retries, under their ids.
+@Suite("Retry")
+struct RetryPolicyTests {
+    private let error = NetworkError(.connectionLost, "lost")
+    private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
+
+    private func state(failures: Int, delay: Duration = .zero) -> Retry.State {
+        Retry.State(errors: Array(repeating: error, count: failures), totalDelay: delay)
+    }
+
+    private func action(_ policy: Retry.Policy, _ state: Retry.State) -> String {
+        "\(policy.shouldRetry(after: error, state: state, metadata: metadata))"
+    }
+
+    @Test("A-T1: maxRetries")
+    func maxRetries() {
+        #expect(action(.maxRetries(3), state(failures: 2)) == "\(Retry.Action.retry)")
+        #expect(action(.maxRetries(3), state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
+        #expect(action(.maxRetries(0), state(failures: 0)) == "\(Retry.Action.noRetry(.retries(0)))")
+    }
+
+    @Test("A-T2: constant backoff until a number of retries")
+    func constantRetries() {
+        let policy = Retry.Policy.backoff(.constant(.seconds(1), until: .maxRetries(3)))
+        #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.seconds(1)))")
+        #expect(action(policy, state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
+    }
+
+    @Test("A-T3: exponential backoff asks its scale for the retry's number, and not when it is exhausted")
+    func exponentialRetries() {
+        let asked = Mutex<[Int]>([])
+        let policy = Retry.Policy.backoff(
+            .exponential(
+                .milliseconds(100),
+                scale: { base, retry in
+                    asked.withLock { $0.append(retry) }
+                    return base * retry
+                },
+                until: .maxRetries(3)
+            )
+        )
+        #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.milliseconds(300)))")
+        #expect(action(policy, state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
+        #expect(asked.withLock { $0 } == [3])
+    }
+
+    @Test("the default scale doubles and does not overflow")
+    func defaultScale() {
+        let policy = Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(1_000)))
+        let delays = [100, 200, 400, 800].map { Retry.Action.retryAfter(.milliseconds($0)) }
+        #expect((0..<4).map { action(policy, state(failures: $0)) } == delays.map { "\($0)" })
+        #expect(action(policy, state(failures: 900)).contains("retryAfter"))
+    }
+
+    @Test("A-T4, A-T5: the total delay is never exceeded")
+    func maxDelay() {
+        let policy = Retry.Policy.backoff(
+            .exponential(.milliseconds(100), scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
+        )
+        var (state, delays) = (Retry.State(), [Duration]())
+        while case .retryAfter(let delay) = policy.shouldRetry(after: error, state: state, metadata: metadata) {
+            delays.append(delay)
+            state = Retry.State(errors: state.errors + [error], totalDelay: state.totalDelay + delay)
+        }
+        // Alicerce's own code waits 0.6 s here for a budget of 0.4 s.
+        #expect(delays == [.milliseconds(100), .milliseconds(200), .milliseconds(100)])
+        #expect(action(policy, state) == "\(Retry.Action.noRetry(.delay(.milliseconds(400))))")
+        let constant = Retry.Policy.backoff(.constant(.seconds(3), until: .maxDelay(.seconds(4))))
+        #expect(
+            action(constant, self.state(failures: 1, delay: .seconds(3))) == "\(Retry.Action.retryAfter(.seconds(1)))"
+        )
+    }
+
+    @Test("A-T6: a custom rule gets the error, the state and the exchange, and its answer stands")
+    func custom() throws {
+        let seen = Mutex<(code: NetworkError.Code?, retries: Int, url: URL?)>((nil, 0, nil))
+        let policy = Retry.Policy.custom { error, state, metadata in
+            seen.withLock { $0 = ((error as? NetworkError)?.code, state.retryCount, metadata.request.url) }
+            return .retryAfter(.seconds(7))
+        }
+        #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.seconds(7)))")
+        #expect(seen.withLock { $0.code } == .connectionLost)
+        #expect(seen.withLock { $0.retries } == 2)
+        #expect(seen.withLock { $0.url } == metadata.request.url)
+    }
+
+    @Test("A-T7: the most prioritary action wins on either side, and of two noRetry the first")
+    func priority() {
+        let (none, retry) = (Retry.Action.none, Retry.Action.retry)
+        let (short, long) = (Retry.Action.retryAfter(.seconds(1)), Retry.Action.retryAfter(.seconds(2)))
+        let (stop, stopToo) = (Retry.Action.noRetry(.retries(1)), Retry.Action.noRetry(.retries(2)))
+        let ascending = [none, retry, short, long, stop]
+        for (index, weaker) in ascending.enumerated() {
+            for stronger in ascending[index...] {
+                #expect("\(Retry.Action.mostPrioritary(weaker, stronger))" == "\(stronger)")
+                #expect("\(Retry.Action.mostPrioritary(stronger, weaker))" == "\(stronger)")
+            }
+        }
+        #expect("\(Retry.Action.mostPrioritary(stop, stopToo))" == "\(stop)")
+        #expect("\(Retry.Action.mostPrioritary(stopToo, stop))" == "\(stopToo)")
+    }
+
+    @Test("A-T8: the state counts attempts and retries")
+    func counting() {
+        #expect(Retry.State.empty.attemptCount == 1 && Retry.State.empty.retryCount == 0)
+        #expect(state(failures: 2).attemptCount == 3 && state(failures: 2).retryCount == 2)
+        #expect(Retry.State(authenticationErrors: [error]).retryCount == 0)
+    }
+
+    @Test(
+        "policies repeat what can pass and may be sent twice",
+        arguments: [
+            ("GET", 500, true), ("GET", 408, true), ("GET", 429, true), ("PUT", 503, true), ("DELETE", 504, true),
+            ("GET", 501, false), ("GET", 404, false), ("GET", 401, false), ("POST", 503, false), ("PATCH", 502, false),
+        ]
+    )
+    func condition(_ method: String, _ status: Int, _ isRepeated: Bool) {
+        var request = metadata.request
+        request.httpMethod = method
+        let error = ServerError(endpoint: nil, errorCode: status)
+        let metadata = Retry.Policy.Metadata(request: request)
+        let action = Retry.Policy.maxRetries(1).shouldRetry(after: error, state: .empty, metadata: metadata)
+        #expect("\(action)" == (isRepeated ? "retry" : "none"))
+        let always = Retry.Policy.maxRetries(1, when: .always)
+        #expect("\(always.shouldRetry(after: error, state: .empty, metadata: metadata))" == "retry")
+    }
+
+    @Test("policies leave alone what repeating can't mend")
+    func permanentErrors() {
+        for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .cancelled, .invalidResponse] {
+            let policy = Retry.Policy.maxRetries(1)
+            let action = policy.shouldRetry(after: NetworkError(code, ""), state: .empty, metadata: metadata)
+            #expect("\(action)" == "none", "\(code)")
+        }
+    }
+}

@@ -1,0 +1,238 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+@Suite("makeAuthorizedRequest")
+struct TokenExchangeTests {
+    /// A provider whose token can be changed.
+    private final class Provider: AuthenticationProvider {
+        let token: Mutex<Result<String, any Error>>
+
+        init(_ token: String) {
+            self.token = Mutex(.success(token))
+        }
+
+        var bearerToken: String {
+            get async throws { try token.withLock { try $0.get() } }
+        }
+    }
+
+    private static let answer = #"{"access_token":"testAccessToken","token_type":"Bearer","expires_in":180}"#
+    private let time = ManualTime()
+    private let provider = Provider("testBearerToken")
+    private var exchangeRequest: URLRequest {
+        var request = URLRequest(url: URL(string: "http://as.example/sts/token?tenant=a")!)
+        request.setValue("kept", forHTTPHeaderField: "X-Attestation")
+        return request
+    }
+    private let request = URLRequest(url: URL(string: "http://api.example/resource")!)
+
+    private func client(_ transport: MockTransport, _ interceptors: [any RequestInterceptor] = []) -> NetworkClient {
+        NetworkClient(
+            transport: transport,
+            interceptors: interceptors,
+            authenticationProvider: provider,
+            options: .init(timeSource: time.timeSource)
+        )
+    }
+
+    private func call(_ client: NetworkClient, scope: String = "read") async throws -> Data {
+        try await client.makeAuthorizedRequest(exchangeRequest: exchangeRequest, scope: scope, request: request)
+    }
+
+    @Test("G-14: the exchange is a form of four fields in order, strictly encoded")
+    func wire() async throws {
+        provider.token.withLock { $0 = .success("a+b/c=d&e") }
+        let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)
+        _ = try await call(client(transport), scope: "one two+three")
+        let exchange = transport.requests[0]
+        #expect(exchange.method == .post)
+        #expect(exchange.url == exchangeRequest.url)
+        #expect(exchange.headers["Content-Type"] == "application/x-www-form-urlencoded")
+        #expect(exchange.headers["X-Attestation"] == "kept")
+        #expect(exchange.headers["Authorization"] == nil)
+        #expect(
+            String(decoding: exchange.body, as: UTF8.self).split(separator: "&") == [
+                "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange", "scope=one+two%2Bthree",
+                "subject_token=a%2Bb%2Fc%3Dd%26e",
+                "subject_token_type=urn%3Aietf%3Aparams%3Aoauth%3Atoken-type%3Aaccess_token",
+            ]
+        )
+    }
+
+    @Test("G-15, G-5: the request carries the exchanged token and its body comes back")
+    func exchanging() async throws {
+        let transport = MockTransport(.json(Self.answer), .text("resource"), time: time.timeSource)
+        #expect(try await call(client(transport)) == Data("resource".utf8))
+        #expect(transport.requests.count == 2)
+        #expect(transport.requests[1].url == request.url)
+        #expect(transport.requests[1].headers.values(for: "Authorization") == ["Bearer testAccessToken"])
+        #expect(transport.requests[1].headers["User-Agent"] == UserAgent().description)
+    }
+
+    @Test("G-10: an Authorization that the request has already is replaced, not added to")
+    func replacing() async throws {
+        let transport = MockTransport(.json(Self.answer), .text(""), time: time.timeSource)
+        var request = request
+        request.setValue("Basic abc", forHTTPHeaderField: "Authorization")
+        _ = try await client(transport).makeAuthorizedRequest(
+            exchangeRequest: exchangeRequest,
+            scope: "read",
+            request: request
+        )
+        #expect(transport.requests[1].headers.values(for: "Authorization") == ["Bearer testAccessToken"])
+    }
+
+    @Test("G-15: an exchange that fails is a ServerError naming its endpoint, and the request is not sent")
+    func exchangeFails() async throws {
+        let transport = MockTransport(.status(404), time: time.timeSource)
+        let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
+        #expect(error?.errorCode == 404)
+        #expect(error?.endpoint == "token")
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("G-15: a request that fails is a ServerError naming its endpoint", arguments: [401, 404, 500])
+    func requestFails(_ status: Int) async throws {
+        let transport = MockTransport(.json(Self.answer), .status(status), time: time.timeSource)
+        let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
+        #expect(error?.errorCode == status)
+        #expect(error?.endpoint == "resource")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(
+        "an answer that is no token response is its own error, and the request is not sent",
+        arguments: [
+            "", "{}", "[]", "<html>", #"{"access_token":"a","token_type":"Bearer"}"#,
+            #"{"access_token":"a","expires_in":1}"#, #"{"token_type":"Bearer","expires_in":1}"#,
+            #"{"access_token":1,"token_type":"Bearer","expires_in":1}"#,
+            #"{"access_token":"","token_type":"Bearer","expires_in":1}"#,
+            #"{"access_token":"a\r\nX: y","token_type":"Bearer","expires_in":1}"#,
+            #"{"access_token":"a","token_type":"Bearer","expires_in":"soon"}"#,
+            #"{"access_token":"a","token_type":"DPoP","expires_in":1}"#,
+            #"{"access_token":"a","token_type":"N_A","expires_in":1}"#,
+        ]
+    )
+    func undecodable(_ answer: String) async throws {
+        let transport = MockTransport(.text(answer), time: time.timeSource)
+        let error = await #expect(throws: NetworkError.self) { try await call(client(transport)) }
+        #expect(error?.code == .unableToDecodeServiceTokenResponse)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("lifetimes come as numbers, fractions and strings", arguments: ["180", "180.5", #""180""#, "1e300", "-1"])
+    func lifetimes(_ seconds: String) async throws {
+        let answer = #"{"access_token":"a","token_type":"bearer","expires_in":\#(seconds)}"#
+        let transport = MockTransport(.json(answer), .text("ok"), time: time.timeSource)
+        #expect(try await call(client(transport)) == Data("ok".utf8))
+    }
+
+    @Test("without a provider nothing is sent")
+    func noProvider() async throws {
+        let transport = MockTransport(.text(""), time: time.timeSource)
+        let error = await #expect(throws: NetworkError.self) { try await call(NetworkClient(transport: transport)) }
+        #expect(error?.code == .authenticationProviderNotPresent)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test("a provider's error is the cause, and nothing is sent")
+    func providerFails() async throws {
+        struct SignedOut: Error {}
+        provider.token.withLock { $0 = .failure(SignedOut()) }
+        let transport = MockTransport(.text(""), time: time.timeSource)
+        let error = await #expect(throws: NetworkError.self) { try await call(client(transport)) }
+        #expect(error?.code == .requestNotMade)
+        #expect(error?.cause is SignedOut)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test("a token is kept for its endpoint, scope and subject until it nears its expiry")
+    func keeping() async throws {
+        let transport = MockTransport(time: time.timeSource) { request in
+            request.url.host == "as.example"
+                ? HTTPTransportResponse(status: 200, body: Data(Self.answer.utf8)) : HTTPTransportResponse(status: 200)
+        }
+        let client = client(transport)
+        var exchanges: Int { transport.requests.count { $0.url.host == "as.example" } }
+        _ = try await call(client)
+        _ = try await call(client)
+        #expect(exchanges == 1)
+        _ = try await call(client, scope: "write")
+        #expect(exchanges == 2)
+        provider.token.withLock { $0 = .success("another subject") }
+        _ = try await call(client)
+        #expect(exchanges == 3)
+        // 180 s, less a tenth of it.
+        time.advance(by: .seconds(161))
+        _ = try await call(client)
+        #expect(exchanges == 3)
+        time.advance(by: .seconds(1))
+        _ = try await call(client)
+        #expect(exchanges == 4)
+    }
+
+    @Test("callers that need the same token at the same time share one exchange")
+    func sharing() async throws {
+        let gate = ResponseGate()
+        let transport = MockTransport(time: time.timeSource) { request in
+            guard request.url.host == "as.example" else { return HTTPTransportResponse(status: 200) }
+            try await gate.wait()
+            return HTTPTransportResponse(status: 200, body: Data(Self.answer.utf8))
+        }
+        let client = client(transport)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 { group.addTask { _ = try await call(client) } }
+            try await gate.waitForWaiters(count: 1)
+            gate.open()
+            try await group.waitForAll()
+        }
+        #expect(transport.requests.count == 51)
+    }
+
+    @Test("a failed exchange is not remembered")
+    func recovering() async throws {
+        let client = client(MockTransport(.status(503), .json(Self.answer), .text("ok"), time: time.timeSource))
+        await #expect(throws: ServerError.self) { try await call(client) }
+        #expect(try await call(client) == Data("ok".utf8))
+    }
+
+    @Test("a kept token that the server refuses is exchanged anew, once")
+    func refused() async throws {
+        let transport = MockTransport(
+            .json(Self.answer),
+            .text("first"),
+            .status(401),
+            .json(Self.answer.replacingOccurrences(of: "testAccessToken", with: "newer")),
+            .text("second"),
+            time: time.timeSource
+        )
+        let client = client(transport)
+        _ = try await call(client)
+        #expect(try await call(client) == Data("second".utf8))
+        #expect(transport.requests[4].headers["Authorization"] == "Bearer newer")
+        transport.append(.status(401), .json(Self.answer), .status(401))
+        let error = await #expect(throws: ServerError.self) { try await call(client) }
+        #expect(error?.errorCode == 401)
+        #expect(transport.remainingStepCount == 0)
+    }
+
+    @Test("the client's interceptors see the request with its token, and not the exchange")
+    func interceptors() async throws {
+        let log = EventLog()
+        let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)
+        let watching = RecordingInterceptor(
+            "a",
+            log: log,
+            makingRequest: { result in
+                log.append(try result.get().value(forHTTPHeaderField: "Authorization") ?? "none")
+                return try result.get()
+            }
+        )
+        _ = try await call(client(transport, [watching]))
+        #expect(log.all == ["a request", "Bearer testAccessToken", "a scheduled", "a response 200", "a success"])
+    }
+}

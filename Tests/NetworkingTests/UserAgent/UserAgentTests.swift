@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+@testable import Networking
+
+@Suite("UserAgent")
+struct UserAgentTests {
+    @Test("has the documented format")
+    func format() {
+        let agent = UserAgent(
+            applicationName: "ID Check",
+            applicationVersion: "1.18.0",
+            deviceModel: "iPhone12,8",
+            system: .init(name: "iOS", version: "16.5.1"),
+            network: .init(name: "CFNetwork", version: "1408.0.4"),
+            kernel: .init(name: "Darwin", version: "22.5.0")
+        )
+        #expect(agent.description == "ID_Check/1.18.0 iPhone12,8 iOS/16.5.1 CFNetwork/1408.0.4 Darwin/22.5.0")
+    }
+
+    @Test("falls back to 1.0.0 for what is not a version", arguments: ["", "1.2", "1.2.3-beta", "latest"])
+    func versionFallback(_ version: String) {
+        #expect(UserAgent(applicationName: "a", applicationVersion: version).application.description == "a/1.0.0")
+    }
+
+    @Test("names what is missing")
+    func missing() {
+        #expect(Machine.network(libraryVersion: nil).description == "libcurl/Unknown")
+        #expect(Machine.kernel(name: nil, release: nil).description == "Unknown/1.0.0")
+        #expect(Machine.system(osRelease: "").description == "Linux/Unknown")
+        #expect(UserAgent(applicationName: "", deviceModel: "").description.hasPrefix("Unknown/1.0.0 Unknown "))
+    }
+
+    @Test("reads the kernel's release and the system's os-release as they come")
+    func machine() {
+        #expect(Machine.kernel(name: "Linux", release: "6.18.44-fc-v669").description == "Linux/6.18.44")
+        #expect(Machine.kernel(name: "Linux", release: "6.1").description == "Linux/1.0.0")
+        let release =
+            "# comment\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\nVERSION_ID=\"12\"\n\nbroken\n"
+        #expect(Machine.system(osRelease: release).description == "Debian/12")
+        #expect(Machine.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20").description == "Alpine/3.20")
+    }
+
+    @Test("describes this process")
+    func process() {
+        let products = UserAgent().description.split(separator: " ")
+        #expect(products.count == 5)
+        #expect(products[3].hasPrefix("libcurl/") && !products[3].hasSuffix("Unknown"))
+        #expect(products[4].hasPrefix("Linux/"))
+    }
+
+    @Test("can't be made to break the header field")
+    func injection() {
+        let agent = UserAgent(
+            applicationName: "a\r\nX-Evil: 1/(é)",
+            deviceModel: "m\n1 (x)",
+            system: .init(name: "o s", version: "1\t2")
+        )
+        #expect(agent.description.hasPrefix("a__X-Evil__1___") || agent.description.hasPrefix("a_X-Evil__1____"))
+        #expect(agent.description.split(separator: " ").count == 5)
+        #expect(HTTPSyntax.isFieldValue(agent.description))
+        #expect(agent.system.description == "o_s/1_2")
+    }
+}

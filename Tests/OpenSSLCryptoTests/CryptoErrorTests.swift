@@ -1,0 +1,37 @@
+import OpenSSLCrypto
+import Testing
+
+@Suite("CryptoError") struct CryptoErrorTests {
+    @Test("errors are equal if their codes are") func equality() {
+        #expect(CryptoError(.malformedKey, "one") == CryptoError(.malformedKey, "another", reasons: ["x"]))
+        #expect(CryptoError(.malformedKey, "one") != CryptoError(.keyMismatch, "one"))
+    }
+
+    @Test("the description has the code, the message and OpenSSL's reasons") func description() {
+        #expect(CryptoError(.keyMismatch, "No.").description == "keyMismatch: No.")
+        #expect(CryptoError(.openSSL, "No.", reasons: ["a", "b"]).description == "openSSL: No. (a; b)")
+    }
+
+    @Test("a failed OpenSSL call is told with the function and the reason from its queue") func reasons() throws {
+        let wrong = [UInt8](repeating: 1, count: 32)
+        let error = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
+        #expect(error.code == .pointNotOnCurve)
+        #expect(error.message.contains("EC_POINT_oct2point"))
+        #expect(error.reasons == ["elliptic curve routines: point is not on curve"])
+    }
+
+    @Test("the reasons of one failure don't turn up in the next") func drained() throws {
+        let wrong = [UInt8](repeating: 1, count: 32)
+        let first = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
+        let second = try #require(error { _ = try ECPublicKey(curve: .p256, x: wrong, y: wrong) })
+        #expect(first.reasons == second.reasons)
+    }
+}
+
+@Suite("OpenSSLLibrary") struct OpenSSLLibraryTests {
+    @Test("tells its version and can be prepared more than once") func version() {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.prepare()
+        #expect(OpenSSLLibrary.version.hasPrefix("OpenSSL 3."))
+    }
+}

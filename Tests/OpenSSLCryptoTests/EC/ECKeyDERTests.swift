@@ -1,0 +1,163 @@
+import OpenSSLCrypto
+import Testing
+
+@Suite("EC keys in unusual DER") struct ECKeyDERTests {
+    private static let p256 = [UInt8].der(0x06, [UInt8](hex: "2a8648ce3d030107"))
+    private static let p384 = [UInt8].der(0x06, [UInt8](hex: "2b81040022"))
+    private static let ecPublicKey = [UInt8].der(0x06, [UInt8](hex: "2a8648ce3d0201"))
+    private static let base = [4] + ECKeyCoordinateTests.baseX + ECKeyCoordinateTests.baseY
+
+    private static func sec1(
+        version: UInt8 = 1,
+        scalar: [UInt8] = [1],
+        curve: [UInt8]? = p256,
+        point: [UInt8]? = base,
+        more: [UInt8] = []
+    ) -> [UInt8] {
+        .der(
+            0x30,
+            .der(0x02, [version]),
+            .der(0x04, scalar),
+            curve.map { .der(0xA0, $0) } ?? [],
+            point.map { .der(0xA1, .der(0x03, [0] + $0)) } ?? [],
+            more
+        )
+    }
+
+    private static func pkcs8(
+        version: UInt8 = 0,
+        curve: [UInt8] = p256,
+        key: [UInt8] = sec1(curve: nil),
+        more: [UInt8] = []
+    ) -> [UInt8] {
+        .der(0x30, .der(0x02, [version]), .der(0x30, ecPublicKey, curve), .der(0x04, key), more)
+    }
+
+    @Test("a scalar without its leading zeros is taken") func shortScalar() throws {
+        let key = try ECPrivateKey(der: Self.sec1())
+        #expect(key.publicKey.x == ECKeyCoordinateTests.baseX)
+        #expect(key.publicKey.y == ECKeyCoordinateTests.baseY)
+        #expect(try key.scalar().exposed == [UInt8](repeating: 0, count: 31) + [1])
+    }
+
+    @Test("PKCS#8 may have attributes, a second version and a public key outside") func extensions() throws {
+        let point = [UInt8].der(0x81, [0] + Self.base)
+        for der in [
+            Self.pkcs8(), Self.pkcs8(more: .der(0xA0)), Self.pkcs8(version: 1), Self.pkcs8(version: 1, more: point),
+            Self.pkcs8(version: 1, key: Self.sec1(curve: nil, point: nil), more: .der(0xA0) + point),
+            Self.pkcs8(key: Self.sec1()),
+        ] {
+            #expect(try ECPrivateKey(der: der).publicKey.x == ECKeyCoordinateTests.baseX)
+        }
+    }
+
+    @Test("contradictions inside a key are refused") func contradictions() throws {
+        let other = try ECPrivateKey.generate(.p256).publicKey
+        let otherPoint = [4] + other.x + other.y
+        #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: otherPoint)) } == .keyMismatch)
+        #expect(
+            code { _ = try ECPrivateKey(der: Self.pkcs8(version: 1, more: .der(0x81, [0] + otherPoint))) }
+                == .keyMismatch
+        )
+        #expect(
+            code {
+                let key = Self.sec1(curve: nil, point: nil)
+                _ = try ECPrivateKey(der: Self.pkcs8(version: 1, key: key, more: .der(0x81, [0] + otherPoint)))
+            } == .keyMismatch
+        )
+        #expect(code { _ = try ECPrivateKey(der: Self.pkcs8(key: Self.sec1(curve: Self.p384))) } == .malformedKey)
+        #expect(code { _ = try ECPrivateKey(der: Self.sec1(curve: Self.p384)) } == .malformedKey)
+    }
+
+    @Test("a scalar out of range is refused") func scalarRange() {
+        for scalar in [
+            [], [0], ECKeyCoordinateTests.order, [UInt8](repeating: 0xFF, count: 32), [0] + ECKeyCoordinateTests.order,
+        ] {
+            #expect(code { _ = try ECPrivateKey(der: Self.sec1(scalar: scalar)) } == .invalidScalar)
+        }
+    }
+
+    @Test("curves given in another way than by a known name are refused") func curves() {
+        let explicit = [UInt8].der(0x30, .der(0x02, [1]))
+        let null: [UInt8] = [0x05, 0x00]
+        let unknown = [UInt8].der(0x06, [0x2A, 0x03])
+        let endless = [UInt8].der(0x06, [UInt8](repeating: 0xFF, count: 200))
+        for curve in [explicit, null, unknown, endless, .der(0x06)] {
+            #expect(code { _ = try ECPrivateKey(der: Self.sec1(curve: curve)) } == .unsupportedCurve)
+            #expect(code { _ = try ECPrivateKey(der: Self.pkcs8(curve: curve)) } == .unsupportedCurve)
+            let spki = [UInt8].der(0x30, .der(0x30, Self.ecPublicKey, curve), .der(0x03, [0] + Self.base))
+            #expect(code { _ = try ECPublicKey(der: spki) } == .unsupportedCurve)
+        }
+        #expect(code { _ = try ECPrivateKey(der: Self.sec1(curve: nil)) } == .unsupportedCurve)
+    }
+
+    @Test("points of a wrong form are refused") func points() {
+        let infinity: [UInt8] = [0]
+        let short = Array(Self.base.dropLast())
+        for point in [[], infinity, short, Self.base + [0], [6] + Self.base.dropFirst(), [1] + Self.base.dropFirst()] {
+            #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: point)) } == .malformedKey)
+            let spki = [UInt8].der(0x30, .der(0x30, Self.ecPublicKey, Self.p256), .der(0x03, [0] + point))
+            #expect(code { _ = try ECPublicKey(der: spki) } == .malformedKey)
+        }
+        let offCurve = Self.base.dropLast() + [0]
+        #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: Array(offCurve))) } == .pointNotOnCurve)
+        let bits = [UInt8].der(0x30, .der(0x30, Self.ecPublicKey, Self.p256), .der(0x03, [1] + Self.base))
+        #expect(code { _ = try ECPublicKey(der: bits) } == .malformedKey)
+        // No point of P-256 has the x of 2^256 - 1, which is no field element.
+        let compressed = [2] + [UInt8](repeating: 0xFF, count: 32)
+        #expect(code { _ = try ECPrivateKey(der: Self.sec1(point: compressed)) } == .pointNotOnCurve)
+    }
+
+    @Test("unknown versions and octets after any element are refused") func leftovers() {
+        let null: [UInt8] = [0x05, 0x00]
+        for der in [
+            Self.sec1(version: 0), Self.sec1(version: 2), Self.pkcs8(version: 2), Self.sec1(more: null),
+            Self.pkcs8(more: null), Self.sec1() + null, Self.pkcs8() + [0], Self.pkcs8(key: Self.sec1() + null),
+            Self.pkcs8(curve: Self.p256 + null), Self.sec1(curve: Self.p256 + null),
+            Self.pkcs8(more: .der(0x81, [0] + Self.base)),
+        ] {
+            #expect(code { _ = try ECPrivateKey(der: der) } == .malformedKey)
+        }
+        #expect(code { _ = try ECPublicKey(der: [UInt8](pem: TestKey.p256.spki) + [0]) } == .malformedKey)
+    }
+
+    @Test("keys in the other formats are refused as such") func otherFormats() {
+        for pem in [TestPEM.rsaPKCS1, TestPEM.rsaPKCS8, TestPEM.ed25519PKCS8, TestKey.p256.spki] {
+            #expect(code { _ = try ECPrivateKey(der: [UInt8](pem: pem)) } == .wrongKeyType)
+        }
+        for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8, TestPEM.encryptedScrypt, TestPEM.rsaSPKI, TestPEM.rsaPKCS1] {
+            #expect(code { _ = try ECPublicKey(der: [UInt8](pem: pem)) } == .wrongKeyType)
+        }
+    }
+
+    @Test(
+        "octets that are no key are refused",
+        arguments: [
+            [], [0x30], [0x30, 0x00], [0x30, 0x80], [0x04, 0x01, 0x00], [UInt8](repeating: 0x30, count: 100),
+            [UInt8](repeating: 0xFF, count: 100), [UInt8](repeating: 0, count: 70_000),
+        ] as [[UInt8]]
+    )
+    func garbage(octets: [UInt8]) {
+        #expect(code { _ = try ECPrivateKey(der: octets) } == .malformedKey)
+        #expect(code { _ = try ECPublicKey(der: octets) } == .malformedKey)
+    }
+
+    @Test("a shortened key is refused, and no changed octet traps or changes the key unnoticed") func mutations() throws
+    {
+        for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8] {
+            let der = [UInt8](pem: pem)
+            let original = try ECPrivateKey(der: der)
+            for count in der.indices {
+                #expect(code { _ = try ECPrivateKey(der: Array(der.prefix(count))) } == .malformedKey)
+            }
+            for index in der.indices {
+                for mask: UInt8 in [0x01, 0x20, 0x80, 0xFF] {
+                    var changed = der
+                    changed[index] ^= mask
+                    guard let key = try? ECPrivateKey(der: changed) else { continue }
+                    #expect(key.publicKey == original.publicKey)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import OpenSSLCrypto
+import Testing
+
+@Suite("EC keys in PEM and DER") struct ECKeyPEMTests {
+    @Test("each format of OpenSSL's is read, and written back octet for octet", arguments: TestKey.all)
+    func roundTrip(key: TestKey) throws {
+        let publicKey = try ECPublicKey(pem: key.spki)
+        #expect(publicKey.curve == key.curve)
+        #expect(publicKey.spkiPEM() == key.spki)
+        #expect(publicKey.spkiDER() == [UInt8](pem: key.spki))
+        #expect(try ECPublicKey(der: publicKey.spkiDER()) == publicKey)
+
+        let keys = [
+            try ECPrivateKey(pem: key.sec1),
+            try ECPrivateKey(pem: key.pkcs8),
+            try ECPrivateKey(der: [UInt8](pem: key.sec1)),
+            try ECPrivateKey(der: [UInt8](pem: key.pkcs8)),
+        ]
+        for privateKey in keys {
+            #expect(privateKey.curve == key.curve)
+            #expect(privateKey.publicKey == publicKey)
+            #expect(try privateKey.sec1PEM() == key.sec1)
+            #expect(try privateKey.pkcs8PEM() == key.pkcs8)
+            #expect(try privateKey.pkcs8DER().exposed == [UInt8](pem: key.pkcs8))
+            let signature = try privateKey.signature(for: [1], hash: .sha256)
+            #expect(publicKey.isValidSignature(signature, for: [1], hash: .sha256))
+        }
+    }
+
+    @Test("the point may be missing, or come after the curve's parameters, or be compressed") func variants() throws {
+        let expected = try ECPublicKey(pem: TestKey.p256.spki)
+        for pem in [TestPEM.sec1WithParameters, TestPEM.sec1WithoutPoint, TestPEM.pkcs8WithoutPoint] {
+            #expect(try ECPrivateKey(pem: pem).publicKey == expected)
+        }
+        #expect(try ECPublicKey(pem: TestPEM.compressedPoint) == expected)
+    }
+
+    struct Change: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let words: String
+        let apply: @Sendable (String) -> String
+
+        init(_ name: String, _ words: String = "", _ apply: @escaping @Sendable (String) -> String) {
+            testDescription = name
+            self.words = words
+            self.apply = apply
+        }
+    }
+
+    static let tolerated = [
+        Change("CR LF") { $0.replacing("\n", with: "\r\n") },
+        Change("CR") { $0.replacing("\n", with: "\r") },
+        Change("no final line break") { String($0.dropLast()) },
+        Change("blank lines after") { $0 + "\n \n\t\n" },
+        Change("blanks around lines") { $0.replacing("\n", with: " \t\n  ") },
+        Change("byte order mark") { "\u{FEFF}" + $0 },
+        Change("text before") { "Bag Attributes\n    friendlyName: key\nKey Attributes: <No Attributes>\n" + $0 },
+        Change("one long line") { pem in
+            let lines = pem.split(separator: "\n")
+            return "\(lines[0])\n\(lines[1..<lines.count - 1].joined())\n\(lines[lines.count - 1])\n"
+        },
+    ]
+
+    @Test("line breaks, blanks, a byte order mark and text before the key do not matter", arguments: tolerated)
+    func tolerance(change: Change) throws {
+        let expected = try ECPublicKey(pem: TestKey.p256.spki)
+        #expect(try ECPrivateKey(pem: change.apply(TestKey.p256.pkcs8)).publicKey == expected)
+        #expect(try ECPrivateKey(pem: change.apply(TestKey.p256.sec1)).publicKey == expected)
+        #expect(try ECPublicKey(pem: change.apply(TestKey.p256.spki)) == expected)
+    }
+
+    static let refused = [
+        Change("empty", "no PEM block") { _ in "" },
+        Change("not PEM", "no PEM block") { _ in "not a key" },
+        Change("escaped line breaks", "line breaks") { $0.replacing("\n", with: "\\n") },
+        Change("too few dashes", "no PEM block") { $0.replacing("-----", with: "----") },
+        Change("text after", "goes on") { $0 + "garbage\n" },
+        Change("two keys", "exactly one key") { $0 + $0 },
+        Change("no end", "has no end") { $0.replacing("-----END", with: "END") },
+        Change("end only", "that never began") { $0.replacing("-----BEGIN", with: "BEGIN") },
+        Change("begin twice", "Line 2 is not the end") { "-----BEGIN PRIVATE KEY-----\n" + $0 },
+        Change("another label at the end", "but line 1 began") { $0.replacing("END P", with: "END NO P") },
+        Change("not base64", "Line 3 of the PEM text is not base64") { $0.onThirdLine("!") },
+        Change("padding in the middle", "is not base64") { $0.onThirdLine("=") },
+        Change("a digit too few", "cut off") { $0.droppingDigit() },
+        Change("no contents", "no contents") { _ in "-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n" },
+        Change("unreadable label", "label") { $0.replacing("KEY", with: "k\u{7}Y") },
+        Change("endless label", "label") { $0.replacing("KEY", with: String(repeating: "KEY", count: 30)) },
+        Change("header without a blank line", "blank line") { $0.replacing("KEY-----\nM", with: "KEY-----\nA: b\nM") },
+        Change("header without an end", "blank line") { _ in "-----BEGIN PRIVATE KEY-----\nA: b" },
+        Change("larger than 64 KiB", "65536") { $0 + String(repeating: "\n", count: 65_536) },
+    ]
+
+    @Test("malformed texts are refused with the line or the reason", arguments: refused)
+    func malformed(change: Change) throws {
+        let pem = change.apply(TestKey.p256.pkcs8)
+        let error = try #require(error { _ = try ECPrivateKey(pem: pem) })
+        #expect(error.code == .malformedKey)
+        #expect(error.message.contains(change.words), "\(error)")
+        #expect(!error.description.contains("MIGHAgEAMBMGByqGSM49"))
+        #expect(code { _ = try ECPublicKey(pem: change.apply(TestKey.p256.spki)) } == .malformedKey)
+    }
+
+    @Test("part of a key on the line of the label is not quoted") func labelWithKey() throws {
+        let pem = "-----BEGIN EC PRIVATE KEY-----MHcCAQEEICCgIv4j-----END EC PRIVATE KEY-----"
+        let error = try #require(error { _ = try ECPrivateKey(pem: pem) })
+        #expect(error.code == .malformedKey)
+        #expect(!error.description.contains("MHcCAQEE"))
+    }
+
+    @Test(
+        "keys of another kind are refused as such",
+        arguments: [
+            TestPEM.rsaPKCS8, TestPEM.rsaPKCS1, TestPEM.rsaSPKI, TestPEM.ed25519PKCS8, TestPEM.certificate,
+            TestKey.p256.spki,
+        ]
+    )
+    func wrongKind(pem: String) {
+        #expect(code { _ = try ECPrivateKey(pem: pem) } == .wrongKeyType)
+    }
+
+    @Test(
+        "a private key is no public key, nor is one of another kind",
+        arguments: [
+            TestKey.p256.pkcs8, TestKey.p256.sec1, TestPEM.encryptedPBKDF2, TestPEM.rsaSPKI, TestPEM.rsaPKCS8,
+            TestPEM.certificate,
+        ]
+    )
+    func wrongPublicKind(pem: String) {
+        #expect(code { _ = try ECPublicKey(pem: pem) } == .wrongKeyType)
+    }
+
+    @Test("the algorithm of a wrong key is named") func namedAlgorithm() throws {
+        #expect(try #require(error { _ = try ECPrivateKey(pem: TestPEM.rsaPKCS8) }).message.contains("RSA"))
+        #expect(try #require(error { _ = try ECPrivateKey(pem: TestPEM.ed25519PKCS8) }).message.contains("Ed25519"))
+        #expect(try #require(error { _ = try ECPrivateKey(pem: TestKey.p256.spki) }).message.contains("PUBLIC KEY"))
+    }
+
+    @Test(
+        "curves that are not supported or not named are refused",
+        arguments: [
+            TestPEM.explicitSEC1, TestPEM.explicitPKCS8, TestPEM.brainpoolSEC1,
+        ]
+    )
+    func wrongCurve(pem: String) {
+        #expect(code { _ = try ECPrivateKey(pem: pem) } == .unsupportedCurve)
+    }
+
+    @Test("a public key with explicit parameters or a hybrid point is refused") func wrongPublicCurve() {
+        #expect(code { _ = try ECPublicKey(pem: TestPEM.explicitSPKI) } == .unsupportedCurve)
+        #expect(code { _ = try ECPublicKey(pem: TestPEM.hybridPoint) } == .malformedKey)
+    }
+}
+
+extension String {
+    /// The PEM text with a character put in front of its third line.
+    func onThirdLine(_ character: String) -> String {
+        var lines = split(separator: "\n").map(String.init)
+        lines[2] = character + lines[2]
+        return lines.joined(separator: "\n")
+    }
+
+    /// The PEM text without the last base64 digit.
+    fileprivate func droppingDigit() -> String {
+        guard let end = firstRange(of: "\n-----END") else { return self }
+        return String(self[..<index(before: end.lowerBound)] + self[end.lowerBound...])
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import OpenSSLCrypto
+
+extension [UInt8] {
+    /// Reads hexadecimal digits, left-padded with zeros to `size` octets if one is given.
+    init(hex: String, size: Int? = nil) {
+        let digits = String(repeating: "0", count: Swift.max(0, (size ?? 0) * 2 - hex.count)) + hex
+        self = stride(from: 0, to: digits.count, by: 2).map { offset in
+            let start = digits.index(digits.startIndex, offsetBy: offset)
+            return UInt8(digits[start..<digits.index(start, offsetBy: 2)], radix: 16)!
+        }
+    }
+
+    init(base64URL: String) {
+        let standard = base64URL.replacing("-", with: "+").replacing("_", with: "/")
+        let padding = String(repeating: "=", count: (4 - standard.count % 4) % 4)
+        self = [UInt8](Data(base64Encoded: standard + padding)!)
+    }
+
+    /// Reads the contents of a PEM text with one block.
+    init(pem: String) {
+        let lines = pem.split(separator: "\n").filter { !$0.hasPrefix("-----") }
+        self = [UInt8](Data(base64Encoded: lines.joined())!)
+    }
+
+    var hex: String { map { String(format: "%02x", $0) }.joined() }
+
+    var secret: SecretBytes { withBytes { SecretBytes(copying: $0) } }
+
+    /// Puts the octets in a PEM block.
+    func pem(_ label: String) -> String {
+        let lines = Data(self).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
+        return "-----BEGIN \(label)-----\n\(lines)\n-----END \(label)-----\n"
+    }
+
+    /// Makes a DER element.
+    static func der(_ tag: UInt8, _ contents: [UInt8]...) -> [UInt8] {
+        let contents = contents.flatMap { $0 }
+        let length: [UInt8]
+        switch contents.count {
+        case ..<0x80: length = [UInt8(contents.count)]
+        case ..<0x100: length = [0x81, UInt8(contents.count)]
+        default: length = [0x82, UInt8(contents.count >> 8), UInt8(contents.count & 0xFF)]
+        }
+        return [tag] + length + contents
+    }
+}
+
+extension SecretBytes {
+    var exposed: [UInt8] {
+        withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe Array($0) } }
+    }
+}
+
+extension ECPrivateKey {
+    func signature(for message: [UInt8], hash: HashFunction) throws(CryptoError) -> [UInt8] {
+        try message.withBytes { message throws(CryptoError) in try signature(for: message, hash: hash) }
+    }
+}
+
+extension ECPublicKey {
+    func isValidSignature(_ signature: [UInt8], for message: [UInt8], hash: HashFunction) -> Bool {
+        signature.withBytes { signature in
+            message.withBytes { message in isValidSignature(signature, for: message, hash: hash) }
+        }
+    }
+}
+
+extension HashFunction {
+    func hash(_ bytes: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try bytes.withBytes { bytes throws(CryptoError) in try hash(bytes) }
+    }
+}
+
+extension HMAC {
+    func authenticationCode(for message: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try message.withBytes { message throws(CryptoError) in try authenticationCode(for: message) }
+    }
+
+    func isValid(_ code: [UInt8], for message: [UInt8]) -> Bool {
+        code.withBytes { code in message.withBytes { message in isValid(code, for: message) } }
+    }
+}
+
+/// The error a call throws, if it throws one.
+func error(of body: () throws -> Void) -> CryptoError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? CryptoError
+    }
+}
+
+func code(of body: () throws -> Void) -> CryptoError.Code? {
+    error(of: body)?.code
+}

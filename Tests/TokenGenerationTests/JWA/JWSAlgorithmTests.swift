@@ -1,0 +1,41 @@
+import Testing
+import TokenGeneration
+
+@Suite("JWS algorithms")
+struct JWSAlgorithmTests {
+    @Test(
+        "Any registered or private name is held as it is",
+        arguments: ["ES256", "RS256", "identity", "urn:x:y/1", "A"]
+    )
+    func names(name: String) throws {
+        let algorithm = try #require(JWSAlgorithm(name))
+        #expect(algorithm.rawValue == name)
+        #expect(algorithm.description == name)
+    }
+
+    @Test(
+        "None in any case, and what is no name, make no algorithm",
+        arguments: [
+            "none", "None", "NONE", "nOnE", "", " none", "none ", "a b", "a\"b", "a\\b", "a\nb", "ES256\u{0}",
+            "ES256\u{212A}", "é",
+            String(repeating: "a", count: 65),
+        ]
+    )
+    func refused(name: String) {
+        #expect(JWSAlgorithm(name) == nil)
+    }
+
+    @Test("Names are case-sensitive")
+    func caseSensitive() {
+        #expect(JWSAlgorithm("es256") != .es256)
+        #expect(JWSAlgorithm("ES256") == .es256)
+    }
+
+    @Test("A key for an algorithm that is not implemented can't be made", arguments: ["RS256", "es256", "dir"])
+    func unsupported(name: String) throws {
+        let algorithm = try #require(JWSAlgorithm(name))
+        let refusal = try #require(error { try SigningKey.generate(algorithm) })
+        #expect(refusal.code == .unsupportedAlgorithm)
+        #expect(refusal.message.contains("ES256"))
+    }
+}

@@ -1,0 +1,190 @@
+import Foundation
+import TestVectors
+import Testing
+import TokenGeneration
+
+@Suite("JWK")
+struct JWKTests {
+    private static let secret = "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"
+
+    @Test("Members are read with their types, and unknown ones are kept")
+    func members() throws {
+        let jwk = try JWK(
+            parsing: """
+                {"kty":"EC","crv":"P-256","x":"a","y":"b","kid":"k","use":"sig","alg":"ES256",\
+                "key_ops":["verify"],"x5c":["MII"],"ext":true,"vendor":{"a":[1.50]}}
+                """
+        )
+        #expect(jwk.keyType == "EC")
+        #expect(jwk.curve == "P-256")
+        #expect(jwk.keyID == "k")
+        #expect(jwk.use == "sig")
+        #expect(jwk.algorithm == "ES256")
+        #expect(jwk.keyOperations == ["verify"])
+        #expect(!jwk.isPrivate)
+        #expect(jwk.members["vendor"]?.object?["a"] == [.number(JSONNumber(literal: "1.50") ?? 0)])
+        #expect(jwk.publicPart == jwk)
+    }
+
+    @Test("The key ID can be set and removed")
+    func keyID() throws {
+        var jwk = try Fixture.jwk()
+        jwk.keyID = "new"
+        #expect(jwk.members["kid"] == "new")
+        jwk.keyID = nil
+        #expect(jwk.members["kid"] == nil)
+    }
+
+    @Test(
+        "What is no JWK is refused",
+        arguments: [
+            ("{}", .malformedKey), (#"{"kty":5}"#, .malformedKey), (#"{"kty":null}"#, .malformedKey),
+            (#"{"kty":""}"#, .malformedKey), (#"{"kty":"EC","crv":1}"#, .malformedKey),
+            (#"{"kty":"EC","kid":1}"#, .malformedKey),
+            (#"{"kty":"EC","alg":["ES256"]}"#, .malformedKey), (#"{"kty":"EC","use":true}"#, .malformedKey),
+            (#"{"kty":"EC","key_ops":"sign"}"#, .malformedKey), (#"{"kty":"EC","key_ops":["sign",1]}"#, .malformedKey),
+            (#"{"kty":"EC","key_ops":["sign","sign"]}"#, .malformedKey), (#"{"kty":"EC","x5c":"MII"}"#, .malformedKey),
+            (#"{"kty":"EC","kty":"oct"}"#, .malformedJSON), (#"["EC"]"#, .malformedJSON), ("", .malformedJSON),
+        ] as [(String, TokenError.Code)]
+    )
+    func refused(json: String, expected: TokenError.Code) {
+        #expect(code { try JWK(parsing: json) } == expected)
+        #expect(code { try JWK(parsing: Data(json.utf8)) } == expected)
+    }
+
+    @Test("The public part has no private member of any kind of key, and the public operations")
+    func publicPart() throws {
+        let jwk = try JWK([
+            "kty": "RSA", "n": "n", "e": "AQAB", "d": "1", "p": "2", "q": "3", "dp": "4", "dq": "5", "qi": "6",
+            "oth": [["r": "7"]], "k": "8", "priv": "9", "kid": "x",
+            "key_ops": ["sign", "verify", "decrypt", "unwrapKey", "other"],
+        ])
+        #expect(jwk.isPrivate)
+        #expect(
+            jwk.publicPart.members == [
+                "kty": "RSA", "n": "n", "e": "AQAB", "kid": "x", "key_ops": ["verify", "encrypt", "wrapKey", "other"],
+            ]
+        )
+        #expect(!jwk.publicPart.isPrivate)
+    }
+
+    @Test("No description, dump or mirror shows a private member")
+    func redaction() throws {
+        let jwk = try Fixture.jwk(isPrivate: true)
+        let key = try SigningKey(jwk: jwk)
+        let service = try ES256SigningService(key: key)
+        let set = JWKSet(keys: [jwk])
+        let scalar = try #require(jwk.members["d"]?.string)
+        #expect(scalar == Self.secret)
+        for value: Any in [jwk, key, service, set, key.verificationKey, Optional(jwk) as Any, [key], ["a": key]] {
+            var dumped = ""
+            dump(value, to: &dumped)
+            for text in [dumped, "\(value)", String(describing: value), String(reflecting: value)] {
+                #expect(!text.contains(scalar))
+                #expect(!text.isEmpty)
+            }
+        }
+        #expect(jwk.description.contains("not shown"))
+        #expect(set.serialized().contains("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"))
+        #expect(!set.serialized().contains(scalar))
+        #expect(!String(decoding: set.serializedData(), as: UTF8.self).contains(scalar))
+    }
+}
+
+@Suite("Thumbprints")
+struct ThumbprintTests {
+    @Test("RFC 7638 §3.1 and RFC 9278 §6, from the members of an RSA key")
+    func vectors() throws {
+        for name in ["rfc7638-3.1-thumbprint", "rfc9278-thumbprint-uri"] {
+            let vector = try Vector.object(name)
+            let jwk = try JWK(parsing: JSONSerialization.data(withJSONObject: #require(vector["jwk"])))
+            #expect(try jwk.thumbprint == #require(vector["thumbprint_b64u"] as? String))
+            if let uri = vector["uri"] as? String { #expect(try jwk.thumbprintURI == uri) }
+        }
+    }
+
+    @Test("RFC 8037 A.3, from an OKP key")
+    func okp() throws {
+        let jwk = try JWK([
+            "kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "d": "x",
+        ])
+        #expect(try jwk.thumbprint == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
+    }
+
+    @Test("A private key, its public part and the imported keys have the same one, whatever their metadata")
+    func invariance() throws {
+        let jwk = try Fixture.jwk(["kid": "x", "alg": "ES256", "vendor": 1], isPrivate: true)
+        let thumbprint = try jwk.thumbprint
+        #expect(try jwk.publicPart.thumbprint == thumbprint)
+        #expect(try Fixture.jwk().thumbprint == thumbprint)
+        let key = try SigningKey(jwk: jwk)
+        #expect(key.verificationKey.thumbprint == thumbprint)
+        #expect(try VerificationKey(pem: key.verificationKey.pem()).thumbprint == thumbprint)
+        #expect(key.verificationKey.thumbprintURI == "urn:ietf:params:oauth:jwk-thumbprint:sha-256:\(thumbprint)")
+    }
+
+    @Test("A missing member and an unknown kind of key are errors")
+    func refused() throws {
+        #expect(code { try JWK(["kty": "EC", "crv": "P-256", "x": "a"]).thumbprint } == .malformedKey)
+        #expect(code { try JWK(["kty": "RSA", "n": 1, "e": "AQAB"]).thumbprint } == .malformedKey)
+        #expect(code { try JWK(["kty": "XYZ", "x": "a"]).thumbprintURI } == .unsupportedKey)
+    }
+}
+
+@Suite("JWK sets")
+struct JWKSetTests {
+    @Test("One bad entry does not spoil the set, and its reason is kept")
+    func tolerance() throws {
+        let good = try Fixture.jwk(["kid": "good"]).members.serialized()
+        let set = try JWKSet(parsing: #"{"keys":[{"kid":"x"},\#(good),7,{"kty":"NEW","kid":"new"}],"other":1}"#)
+        #expect(set.keys.map(\.keyID) == ["good", "new"])
+        #expect(set.rejections.map(\.index) == [0, 2])
+        #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
+        #expect(set.rejections[1].reason.message.contains("a number"))
+        #expect(set["good"]?.keyType == "EC")
+        #expect(set["GOOD"] == nil)
+    }
+
+    @Test("An ID that several keys have gives all of them, or no single one")
+    func repeatedIDs() throws {
+        let set = JWKSet(keys: [try Fixture.jwk(["kid": "a"]), try Fixture.jwk(["kid": "a", "alg": "ES256"])])
+        #expect(set.keys(withID: "a").count == 2)
+        #expect(set["a"] == nil)
+        #expect(set.keys(withID: "b").isEmpty)
+    }
+
+    @Test(
+        "What is no set is refused",
+        arguments: [
+            ("{}", .malformedKey), (#"{"keys":{}}"#, .malformedKey), (#"{"keys":null}"#, .malformedKey),
+            ("[]", .malformedJSON),
+            (#"{"keys":[],"keys":[]}"#, .malformedJSON),
+        ] as [(String, TokenError.Code)]
+    )
+    func refused(json: String, expected: TokenError.Code) {
+        #expect(code { try JWKSet(parsing: json) } == expected)
+        #expect(code { try JWKSet(parsing: Data(json.utf8)) } == expected)
+    }
+
+    @Test("The number of keys is limited")
+    func limit() throws {
+        func json(_ count: Int) -> String {
+            "{\"keys\":[" + repeatElement(#"{"kty":"X"}"#, count: count).joined(separator: ",") + "]}"
+        }
+        #expect(try JWKSet(parsing: json(JWKSet.maximumCount)).keys.count == 1_000)
+        #expect(code { try JWKSet(parsing: json(JWKSet.maximumCount + 1)) } == .tooLarge)
+    }
+
+    @Test("The RFC 7517 sets are read whole, and published without what is secret")
+    func rfc7517() throws {
+        let vector = try Vector.object("rfc7517-a-jwk-sets")
+        let sets = vector.values.compactMap { $0 as? [String: Any] }.filter { $0["keys"] != nil }
+        for json in sets {
+            let set = try JWKSet(parsing: JSONSerialization.data(withJSONObject: json))
+            #expect(set.rejections.isEmpty)
+            let published = try JWKSet(parsing: set.serializedData())
+            #expect(published.keys.allSatisfy { !$0.isPrivate && $0.keyType != "oct" })
+        }
+        #expect(!sets.isEmpty)
+    }
+}

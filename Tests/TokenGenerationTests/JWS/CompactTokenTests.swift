@@ -1,0 +1,179 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Compact tokens")
+struct CompactTokenTests {
+    private let verifier: JWTVerifier
+
+    init() throws {
+        verifier = try Fixture.verifier()
+    }
+
+    @Test("Every single-bit change of a valid token is refused")
+    func everyBit() throws {
+        let token = Array(try Fixture.token(payload: #"{"exp":1700000100,"sub":"a"}"#).utf8)
+        #expect(throws: Never.self) { try verifier.verify(String(decoding: token, as: UTF8.self)) }
+        for index in token.indices {
+            for bit in 0..<8 {
+                var changed = token
+                changed[index] ^= 1 << bit
+                // A changed byte that is not UTF-8 becomes U+FFFD, which is a change, too.
+                let text = String(decoding: changed, as: UTF8.self)
+                #expect(code { try verifier.verify(text) } != nil, "bit \(bit) of byte \(index)")
+            }
+        }
+    }
+
+    @Test("Every character of another value, and every truncation, is refused")
+    func otherCharacters() throws {
+        let token = Array(try Fixture.token().utf8)
+        for index in token.indices {
+            var changed = token
+            changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            #expect(code { try verifier.verify(String(decoding: changed, as: UTF8.self)) } != nil)
+            #expect(code { try verifier.verify(String(decoding: token[..<index], as: UTF8.self)) } != nil)
+        }
+    }
+
+    @Test(
+        "A token has three segments, no more, no less, no surroundings",
+        arguments: [
+            "", ".", "..", "...", "a", "a.b", ".a.b", "a..b", "a.b.", "a.b.c.d", "a.b.c.d.e", " a.b.c",
+        ]
+    )
+    func segments(token: String) {
+        #expect(code { try verifier.verify(token) } == .malformedToken)
+        #expect(code { try UnverifiedToken(token) } == .malformedToken)
+    }
+
+    @Test("A token with anything around or inside it is refused")
+    func surroundings() throws {
+        let token = try Fixture.token()
+        let parts = token.split(separator: ".").map(String.init)
+        for changed in [
+            " " + token, token + " ", token + "\n", token + "=", token + ".", "." + token, token + "\u{0}",
+            "Bearer " + token,
+            "\"" + token + "\"", parts[0] + "=." + parts[1] + "." + parts[2], parts.joined(separator: ". "),
+            parts.joined(separator: ".\n"), token + "!!!!", token + "A", token + "AAAA",
+        ] {
+            let found = code { try verifier.verify(changed) }
+            #expect(
+                found == .malformedToken || (changed.hasPrefix(token) && found == .signatureInvalid),
+                "\(changed.count)"
+            )
+        }
+        #expect(code { try verifier.verify(token + "AAAA") } == .signatureInvalid)
+    }
+
+    @Test("Five segments are named as what they are")
+    func encryptedToken() throws {
+        let refusal = try #require(error { try verifier.verify("a.b.c.d.e") })
+        #expect(refusal.message.contains("JWE"))
+        #expect(
+            try #require(error { try verifier.verify(String(repeating: ".", count: 1_000)) }).message.contains("1001")
+        )
+    }
+
+    @Test(
+        "Base64url that is not canonical is refused though the signature is over it",
+        arguments: [
+            ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDB9", nil),
+            ("eyJhbGciOiJFUzI1NiJ9=", "eyJleHAiOjE3MDAwMDAxMDB9", .malformedToken),
+            ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDB9====", .malformedToken),
+            ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDAgfR", .malformedToken),
+            ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDAgfQ", nil),
+            ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDAgfQ==", .malformedToken),
+            ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAi OjE3MDAwMDAxMDB9", .malformedToken),
+            ("eyJhbGciOiJFUzI1NiJ9", "+yJleHAiOjE3MDAwMDAxMDB9", .malformedToken),
+        ] as [(String, String, TokenError.Code?)]
+    )
+    func canonical(header: String, payload: String, expected: TokenError.Code?) throws {
+        let token = try Fixture.signed(header + "." + payload)
+        #expect(code { try verifier.verify(token) } == expected)
+    }
+
+    @Test("A signature has exactly 64 octets in range, as r and s")
+    func signatures() throws {
+        let token = try Fixture.token()
+        let end = try #require(token.lastIndex(of: "."))
+        let input = String(token[...end])
+        let signature = try Base64URL.decode(String(token[token.index(after: end)...]))
+        let zeros = [UInt8](repeating: 0, count: 32)
+        let order: [UInt8] = [
+            0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xBC, 0xE6, 0xFA, 0xAD,
+            0xA7, 0x17, 0x9E,
+            0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
+        ]
+        let r = Array(signature[..<32])
+        let s = Array(signature[32...])
+        for forged in [
+            [], [0], zeros, zeros + zeros, zeros + s, r + zeros, order + s, r + order, order + order, [0] + signature,
+            signature + [0],
+            Array(signature.dropLast()), Array(signature.dropFirst()),
+            [0x30, 0x44, 0x02, 0x20] + r + [0x02, 0x20] + s, s + r,
+            [UInt8](repeating: 255, count: 64), r, signature + signature,
+        ] as [[UInt8]] {
+            #expect(
+                code { try verifier.verify(input + Base64URL.encode(forged)) } == .signatureInvalid,
+                "\(forged.count)"
+            )
+        }
+        #expect(throws: Never.self) { try verifier.verify(input + Base64URL.encode(signature)) }
+    }
+
+    @Test("A signature by another key is refused")
+    func otherKey() throws {
+        #expect(code { try verifier.verify(Fixture.token(key: .generate(.es256))) } == .signatureInvalid)
+    }
+
+    @Test("The limits on token and header hold to the last byte")
+    func sizes() throws {
+        func token(payloadSize: Int) throws -> String {
+            try Fixture.token(
+                payload: #"{"exp":1700000100,"x":""# + String(repeating: "x", count: payloadSize - 24) + "\"}"
+            )
+        }
+        var policy = ValidationPolicy()
+        let token = try token(payloadSize: 49_000)
+        #expect(throws: Never.self) { try verifier.verify(token) }
+        policy.maximumTokenSize = token.utf8.count
+        #expect(throws: Never.self) { try Fixture.verifier(policy).verify(token) }
+        policy.maximumTokenSize = token.utf8.count - 1
+        #expect(code { try Fixture.verifier(policy).verify(token) } == .tooLarge)
+        #expect(code { try UnverifiedToken(token, maximumSize: token.utf8.count - 1) } == .tooLarge)
+        #expect(code { try verifier.verify(String(repeating: "a", count: 65_537)) } == .tooLarge)
+        #expect(code { try verifier.verify(String(repeating: "a", count: 65_536)) } == .malformedToken)
+
+        func header(_ size: Int) -> String {
+            #"{"alg":"ES256","x":""# + String(repeating: "x", count: size - 22) + "\"}"
+        }
+        #expect(header(8_192).utf8.count == 8_192)
+        #expect(throws: Never.self) { try verifier.verify(Fixture.token(header: header(8_192))) }
+        for size in [8_193, 8_194, 20_000] {
+            #expect(code { try verifier.verify(Fixture.token(header: header(size))) } == .tooLarge)
+        }
+    }
+
+    @Test("Depth is limited in header and claims")
+    func depth() throws {
+        let deep = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
+        #expect(code { try verifier.verify(Fixture.token(header: #"{"alg":"ES256","x":\#(deep)}"#)) } == .tooLarge)
+        #expect(code { try verifier.verify(Fixture.token(payload: #"{"exp":1700000100,"x":\#(deep)}"#)) } == .tooLarge)
+        let bottomless = #"{"exp":1700000100,"x":"# + String(repeating: "[", count: 40_000)
+        #expect(code { try verifier.verify(Fixture.token(payload: bottomless)) } == .tooLarge)
+    }
+
+    @Test("Random text of a token's characters never traps", arguments: 0..<4)
+    func randomText(seed: Int) throws {
+        var numbers = Fixture.SeededNumbers(state: UInt64(seed))
+        let characters = Array("eyJhbGciOiJFUzI1NiJ9.-_=+/ \u{0}é{}\"".utf8)
+        for _ in 0..<500 {
+            let bytes = (0..<Int.random(in: 0...60, using: &numbers)).map { _ in
+                characters[Int.random(in: characters.indices, using: &numbers)]
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            #expect(code { try verifier.verify(text) } != nil)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+/// Tokens with a good header and signature whose claims must be refused, or do no harm.
+@Suite("Claims that attack")
+struct ClaimsAttackTests {
+    @Test(
+        "A payload that is no strict JSON object is refused",
+        arguments: [
+            "", "null", "[]", "1", #""text""#, "{", #"{"exp":1700000100}{"#, #"{"exp":1700000100,"exp":1}"#,
+            #"{"exp":1,"exp":1700000100}"#,
+            #"{"exp":1700000100,"sub":"a","sub":"b"}"#, #"{"exp":1700000100,"a":{"b":1,"b":2}}"#,
+            #"{"exp":1700000100,"a":"\uD800"}"#,
+            #"{"exp":1700000100,"a":"\uDC00\uD800"}"#, "{\"exp\":1700000100,\"a\":\"\n\"}", #"{"exp":1700000100,}"#,
+            #"{"exp":01700000100}"#, "\u{FEFF}{\"exp\":1700000100}",
+        ]
+    )
+    func malformed(payload: String) throws {
+        let token = try Fixture.token(payload: payload)
+        let refusal = try #require(error { try Fixture.verifier().verify(token) })
+        #expect(refusal.code == .malformedToken)
+        #expect((refusal.cause as? TokenError)?.code == .malformedJSON)
+        #expect(code { try UnverifiedToken(token) } == .malformedToken)
+    }
+
+    @Test("Claims in malformed UTF-8 are refused")
+    func malformedUTF8() throws {
+        for bytes: [UInt8] in [[0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80]] {
+            let payload = Array(#"{"exp":1700000100,"a":""#.utf8) + bytes + Array("\"}".utf8)
+            let token = try Fixture.token(headerBytes: Array(#"{"alg":"ES256"}"#.utf8), payloadBytes: payload)
+            #expect(code { try Fixture.verifier().verify(token) } == .malformedToken)
+        }
+    }
+
+    @Test(
+        "A time that is no finite number is refused",
+        arguments: ["exp", "nbf", "iat"],
+        [
+            #""1700000100""#, #""never""#, "null", "true", "false", "[]", "[1700000100]", "{}", #"{"a":1}"#, "1e999",
+            "-1e999",
+            "9e99999999999999999999",
+        ]
+    )
+    func malformedTimes(claim: String, value: String) throws {
+        var members = ["exp": "1700000100"]
+        members[claim] = value
+        let payload = "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
+        #expect(code { try Fixture.verifier().verify(Fixture.token(payload: payload)) } == .malformedClaim)
+    }
+
+    @Test(
+        "Times of any size are compared, never trapped on",
+        arguments: [
+            ("exp", "1e300", nil), ("exp", "99999999999999999999999999", nil), ("exp", "9223372036854775807", nil),
+            ("exp", "-9223372036854775809", .expired), ("exp", "-1e300", .expired), ("exp", "0", .expired),
+            ("exp", "-0", .expired),
+            ("exp", "1e-300", .expired), ("exp", "1700000100.999999999999999999", nil), ("exp", "1.7000001e9", nil),
+            ("nbf", "1e300", .notYetValid), ("nbf", "-1e300", nil), ("iat", "1e300", .issuedInFuture),
+            ("iat", "-1e300", nil),
+        ] as [(String, String, TokenError.Code?)]
+    )
+    func hugeTimes(claim: String, value: String, expected: TokenError.Code?) throws {
+        var members = ["exp": "1700000100"]
+        members[claim] = value
+        let payload = "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
+        let token = try Fixture.token(payload: payload)
+        #expect(code { try Fixture.verifier().verify(token) } == expected)
+        struct Times: Decodable {
+            let exp: Date
+            let nbf: Date?
+            let iat: Date?
+        }
+        let whole = ValidationPolicy(leeway: .seconds(Int64.max))
+        _ = code { try Fixture.verifier(whole).verify(token, as: Times.self) }
+    }
+
+    @Test(
+        "An audience that is no string or array of strings is refused, expected or not",
+        arguments: ["[]", "[1]", #"["a",1]"#, #"["a",null]"#, #"[["a"]]"#, "null", "1", "true", "{}", #"{"a":"a"}"#]
+    )
+    func malformedAudience(value: String) throws {
+        let token = try Fixture.token(payload: #"{"exp":1700000100,"aud":\#(value)}"#)
+        #expect(code { try Fixture.verifier().verify(token) } == .malformedClaim)
+        #expect(code { try Fixture.verifier(ValidationPolicy(audience: "a")).verify(token) } == .malformedClaim)
+    }
+
+    @Test(
+        "An issuer, subject or ID that is no string is refused, expected or not",
+        arguments: ["iss", "sub", "jti"],
+        ["1", "null", "[]", #"["a"]"#, #"{"a":1}"#, "true"]
+    )
+    func malformedStrings(claim: String, value: String) throws {
+        let token = try Fixture.token(payload: #"{"exp":1700000100,"\#(claim)":\#(value)}"#)
+        #expect(code { try Fixture.verifier().verify(token) } == .malformedClaim)
+    }
+
+    @Test("Members whose names differ in case are not the registered ones")
+    func caseOfNames() throws {
+        let token = try Fixture.token(payload: #"{"Exp":1700000100,"EXP":1700000100}"#)
+        #expect(code { try Fixture.verifier().verify(token) } == .missingClaim)
+    }
+
+    @Test("The user's type sees nothing before the policy has accepted the claims")
+    func policyFirst() throws {
+        struct Claims: Decodable {
+            struct WasDecoded: Error {}
+            init(from decoder: any Decoder) throws { throw WasDecoded() }
+        }
+        let expired = try Fixture.token(payload: #"{"exp":1}"#)
+        #expect(code { try Fixture.verifier().verify(expired, as: Claims.self) } == .expired)
+        let refusal = try #require(error { try Fixture.verifier().verify(Fixture.token(), as: Claims.self) })
+        #expect(refusal.code == .malformedClaim)
+        #expect(refusal.cause is Claims.WasDecoded)
+    }
+
+    @Test("Claims that don't fit the user's type are an error with their place, without their value")
+    func decoding() throws {
+        struct Claims: Decodable, Equatable {
+            struct Inner: Decodable, Equatable { let level: Int }
+            let exp: Date
+            let inner: [Inner]
+        }
+        let good = try Fixture.token(payload: #"{"exp":1700000100,"inner":[{"level":3}]}"#)
+        let expected = Claims(exp: Date(timeIntervalSince1970: 1_700_000_100), inner: [.init(level: 3)])
+        #expect(try Fixture.verifier().verify(good, as: Claims.self) == expected)
+        #expect(try Fixture.verifier().verify(good).decode() == expected)
+        for (inner, word) in [
+            (#"[{"level":"s3cr3t"}]"#, "another type"), ("[{}]", "missing"), (#"[{"level":null}]"#, "null"),
+
+        ] {
+            let token = try Fixture.token(payload: #"{"exp":1700000100,"inner":\#(inner)}"#)
+            let refusal = try #require(error { try Fixture.verifier().verify(token, as: Claims.self) })
+            #expect(refusal.code == .malformedClaim)
+            #expect(refusal.message.contains("inner") && refusal.message.contains("level"), "\(refusal.message)")
+            #expect(refusal.message.contains(word), "\(refusal.message)")
+            #expect(!refusal.description.contains("s3cr3t"))
+        }
+        // Foundation does not say where a number was too large.
+        let huge = try Fixture.token(payload: #"{"exp":1700000100,"inner":[{"level":1e300}]}"#)
+        #expect(code { try Fixture.verifier().verify(huge, as: Claims.self) } == .malformedClaim)
+    }
+
+    @Test("No message has the token or a claim's value in it")
+    func messages() throws {
+        let secret = "s3cr3t-value"
+        let policy = ValidationPolicy(issuer: "i", audience: "a", subject: "s")
+        for payload in [
+            #"{"exp":1,"sub":"\#(secret)"}"#, #"{"exp":"\#(secret)"}"#, #"{"exp":1700000100,"iss":"\#(secret)"}"#,
+            #"{"exp":1700000100,"iss":"i","sub":"\#(secret)"}"#,
+            #"{"exp":1700000100,"iss":"i","sub":"s","aud":["\#(secret)"]}"#,
+            #"{"exp":1700000100,"x":"\#(secret)""#, #"{"exp":1700000100,"x":"\#(secret)","x":"\#(secret)"}"#,
+        ] {
+            let token = try Fixture.token(payload: payload)
+            let refusal = try #require(error { try Fixture.verifier(policy).verify(token) })
+            for text in [refusal.message, refusal.description, refusal.localizedDescription, "\(refusal.cause as Any)"]
+            {
+                #expect(!text.contains(secret))
+                for part in token.split(separator: ".") { #expect(!text.contains(part)) }
+            }
+        }
+    }
+}

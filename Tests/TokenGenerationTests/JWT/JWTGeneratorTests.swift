@@ -1,0 +1,213 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+/// Returns what it is given to sign.
+struct IdentitySigningService: SigningService {
+    var algorithm = JWSAlgorithm.es256
+    var keyID: String?
+
+    func sign(data: Data) -> Data { data }
+}
+
+/// Returns a fixed signature.
+private struct FixedSigningService: SigningService {
+    var algorithm = JWSAlgorithm.es256
+    let signature: [UInt8]
+
+    func sign(data: Data) -> Data { Data(signature) }
+}
+
+private struct FailingSigningService: SigningService {
+    struct Unplugged: Error, Equatable {
+        let slot: Int
+    }
+
+    let algorithm = JWSAlgorithm.es256
+
+    func sign(data: Data) throws -> Data { throw Unplugged(slot: 3) }
+}
+
+private func parts(of token: String) -> [String] {
+    token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+}
+
+private func json(_ part: String) throws -> String {
+    String(decoding: try Base64URL.decode(part), as: UTF8.self)
+}
+
+@Suite("JWTGenerator")
+struct JWTGeneratorTests {
+    @Test("G-13: three parts, the third over the first two")
+    func shape() throws {
+        struct CustomContent: JWTContent {
+            let header: [String: Any] = ["alg": "ES256", "x": 1]
+            let payload: [String: Any] = ["iss": "a", "count": 5, "isAdmin": true]
+        }
+        let contents: [any JWTContent] = [
+            JWTRepresentation(header: ["typ": "JWT"], payload: ["iss": "a"]),
+            JWTRepresentation(header: ["typ": "JWT", "n": 3], payload: ["iss": "a", "count": 5, "isAdmin": true]),
+            CustomContent(),
+        ]
+        for content in contents {
+            let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token
+            let parts = parts(of: token)
+            #expect(parts.count == 3)
+            #expect(try json(parts[2]) == parts[0] + "." + parts[1])
+            #expect(try JSONObject(parsing: json(parts[1]))["iss"] == "a")
+            #expect(try JSONObject(parsing: json(parts[0]))["alg"] == "ES256")
+        }
+    }
+
+    @Test("The published shape with an identity signer, byte for byte")
+    func shapeVector() throws {
+        let content = JWTRepresentation(header: ["typ": "JWT", "alg": "ES256"], payload: ["sub": "b", "iss": "a"])
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token
+        #expect(
+            parts(of: token) == [
+                "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9", "eyJpc3MiOiJhIiwic3ViIjoiYiJ9",
+                "ZXlKaGJHY2lPaUpGVXpJMU5pSXNJblI1Y0NJNklrcFhWQ0o5LmV5SnBjM01pT2lKaElpd2ljM1ZpSWpvaVlpSjk",
+            ]
+        )
+    }
+
+    @Test("Equal contents make equal signing inputs, members sorted and slashes plain")
+    func deterministic() throws {
+        let payload: [String: Any] = ["url": "https://x/y", "b": 1, "a": ["z": 1, "é": 2, "A": 3]]
+        let content = JWTRepresentation(header: [:], payload: payload)
+        let generator = JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService())
+        let token = try generator.token
+        #expect(try json(parts(of: token)[1]) == #"{"a":{"A":3,"z":1,"é":2},"b":1,"url":"https://x/y"}"#)
+        #expect(try json(parts(of: token)[0]) == #"{"alg":"ES256"}"#)
+        for _ in 0..<20 {
+            let again = JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService())
+            #expect(try again.token == token)
+        }
+    }
+
+    @Test("Each access signs again")
+    func signsAgain() throws {
+        let service = try ES256SigningService.generate()
+        let generator = JWTGenerator(payload: ["exp": 4_000_000_000], signingService: service)
+        let tokens = Set(try (0..<5).map { _ in try generator.token })
+        #expect(tokens.count == 5)
+        for token in tokens { _ = try JWTVerifier(key: service.verificationKey).verify(token) }
+    }
+
+    @Test("The service's alg and kid are written, and typ by the typed ways only")
+    func header() throws {
+        let service = IdentitySigningService(keyID: "k/1")
+        let representation = JWTRepresentation(header: [:], payload: [:])
+        let ways: [(JWTGenerator, String)] = [
+            (JWTGenerator(jwtRepresentation: representation, signingService: service), #"{"alg":"ES256","kid":"k/1"}"#),
+            (JWTGenerator(payload: [:], signingService: service), #"{"alg":"ES256","kid":"k/1","typ":"JWT"}"#),
+            (
+                JWTGenerator(header: ["typ": "at+jwt"], payload: [:], signingService: service),
+                #"{"alg":"ES256","kid":"k/1","typ":"at+jwt"}"#
+            ),
+            (
+                JWTGenerator(header: ["cty": "x"], claims: RegisteredClaims(), signingService: service),
+                #"{"alg":"ES256","cty":"x","kid":"k/1","typ":"JWT"}"#
+            ),
+        ]
+        for (generator, expected) in ways { #expect(try json(parts(of: generator.token)[0]) == expected) }
+    }
+
+    @Test(
+        "A header that contradicts the service is refused",
+        arguments: [
+            ["alg": "RS256"], ["alg": "none"], ["alg": "es256"], ["alg": 1], ["alg": nil], ["alg": ["ES256"]],
+            ["kid": "other"],
+            ["kid": nil], ["kid": "\u{212A}1"],
+        ] as [JSONObject]
+    )
+    func contradiction(header: JSONObject) {
+        let service = IdentitySigningService(keyID: "K1")
+        #expect(
+            code { try JWTGenerator(header: header, payload: [:], signingService: service).token } == .algorithmMismatch
+        )
+    }
+
+    @Test("A header that agrees with the service is accepted, and a kid of the caller's without one of the service's")
+    func agreement() throws {
+        let service = IdentitySigningService(keyID: "K1")
+        #expect(
+            try !JWTGenerator(header: ["alg": "ES256", "kid": "K1"], payload: [:], signingService: service).token
+                .isEmpty
+        )
+        let token = try JWTGenerator(header: ["kid": "mine"], payload: [:], signingService: IdentitySigningService())
+            .token
+        #expect(try JSONObject(parsing: json(parts(of: token)[0]))["kid"] == "mine")
+    }
+
+    @Test(
+        "A header with an extension or of wrong types is refused",
+        arguments: [
+            (["crit": ["exp"], "exp": 1], .criticalHeaderUnsupported), (["crit": []], .criticalHeaderUnsupported),
+            (["b64": false], .criticalHeaderUnsupported), (["typ": 1], .unencodableContent),
+            (["kid": 1], .unencodableContent),
+        ] as [(JSONObject, TokenError.Code)]
+    )
+    func unusableHeader(header: JSONObject, expected: TokenError.Code) {
+        let generator = JWTGenerator(header: header, payload: [:], signingService: IdentitySigningService())
+        #expect(code { try generator.token } == expected)
+    }
+
+    @Test("A service's own algorithm name is written as it is")
+    func customAlgorithm() throws {
+        let algorithm = try #require(JWSAlgorithm("X-CUSTOM"))
+        let service = FixedSigningService(algorithm: algorithm, signature: [1, 2, 3])
+        let parts = try parts(of: JWTGenerator(payload: [:], signingService: service).token)
+        #expect(try json(parts[0]) == #"{"alg":"X-CUSTOM","typ":"JWT"}"#)
+        #expect(parts[2] == "AQID")
+    }
+
+    @Test("A service's error reaches the caller unchanged")
+    func serviceError() {
+        #expect(throws: FailingSigningService.Unplugged(slot: 3)) {
+            try JWTGenerator(payload: [:], signingService: FailingSigningService()).token
+        }
+    }
+
+    @Test("A service that returns no signature of its algorithm is refused", arguments: [0, 1, 32, 63, 65, 72, 128])
+    func wrongLength(count: Int) throws {
+        let service = FixedSigningService(signature: [UInt8](repeating: 7, count: count))
+        #expect(code { try JWTGenerator(payload: [:], signingService: service).token } == .signingFailed)
+    }
+
+    @Test("A service that returns DER is told to convert it")
+    func derSignature() throws {
+        let service = FixedSigningService(signature: [0x30, 0x45, 0x02, 0x20] + [UInt8](repeating: 1, count: 67))
+        let refusal = try #require(error { try JWTGenerator(payload: [:], signingService: service).token })
+        #expect(refusal.code == .signingFailed)
+        #expect(refusal.message.contains("DER") && refusal.message.contains("r ‖ s") && refusal.message.contains("32"))
+        let raw = FixedSigningService(signature: [UInt8](repeating: 1, count: 64))
+        #expect(try parts(of: JWTGenerator(payload: [:], signingService: raw).token)[2].utf8.count == 86)
+    }
+
+    @Test("The service's own sign(data:) makes what the generator makes: 64 bytes that verify")
+    func serviceAlone() throws {
+        let service = try ES256SigningService.generate()
+        let input = Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8)) + "." + Base64URL.encode(Array(#"{"a":1}"#.utf8))
+        let signature = try service.sign(data: Data(input.utf8))
+        #expect(signature.count == 64)
+        let verifier = JWTVerifier(key: service.verificationKey, policy: ValidationPolicy(requiresExpiration: false))
+        #expect(try verifier.verify(input + "." + Base64URL.encode(Array(signature))).claims == ["a": 1])
+    }
+
+    @Test("Many tasks may use one generator and one verifier at once")
+    func concurrency() async throws {
+        let service = try ES256SigningService.generate()
+        let generator = JWTGenerator(payload: ["exp": 4_000_000_000, "a": "b"], signingService: service)
+        let verifier = JWTVerifier(key: service.verificationKey)
+        let verified = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<16 {
+                group.addTask {
+                    try (0..<10).allSatisfy { _ in try verifier.verify(generator.token).claims["a"] == "b" }
+                }
+            }
+            return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(verified == 16)
+    }
+}

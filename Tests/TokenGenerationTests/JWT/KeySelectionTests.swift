@@ -1,0 +1,109 @@
+import Testing
+import TokenGeneration
+
+@Suite("Selecting a key of a set")
+struct KeySelectionTests {
+    private let first: SigningKey
+    private let second: SigningKey
+
+    init() throws {
+        first = try SigningKey.generate(.es256)
+        second = try SigningKey.generate(.es256)
+    }
+
+    private func jwk(_ key: SigningKey, _ changes: [String: JSONValue?]) throws -> JWK {
+        var members = key.verificationKey.jwk.members
+        for (name, value) in changes { members[name] = value }
+        return try JWK(members)
+    }
+
+    private func result(_ keys: [JWK], header: String, key: SigningKey) throws -> TokenError.Code? {
+        let token = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
+        return code { try JWTVerifier(keys: JWKSet(keys: keys)).verify(token) }
+    }
+
+    @Test("The kid selects, and only it")
+    func byKeyID() throws {
+        let keys = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": "2"])]
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":"1"}"#, key: first) == nil)
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":"2"}"#, key: second) == nil)
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":"2"}"#, key: first) == .signatureInvalid)
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":"3"}"#, key: first) == .unknownKey)
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":""}"#, key: first) == .unknownKey)
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":"../1"}"#, key: first) == .unknownKey)
+        #expect(try result(keys, header: #"{"alg":"ES256","kid":1}"#, key: first) == .malformedToken)
+        #expect(try result(keys, header: #"{"alg":"HS256","kid":"1"}"#, key: first) == .algorithmMismatch)
+        #expect(try result(keys, header: #"{"alg":"none","kid":"1"}"#, key: first) == .algorithmMismatch)
+    }
+
+    @Test("An unknown kid does not fall back to the only key, a kid that is merely equivalent neither")
+    func noFallback() throws {
+        let named = [try jwk(first, ["kid": "K"])]
+        #expect(try result(named, header: #"{"alg":"ES256","kid":"other"}"#, key: first) == .unknownKey)
+        #expect(try result(named, header: "{\"alg\":\"ES256\",\"kid\":\"\u{212A}\"}", key: first) == .unknownKey)
+        #expect(try result([jwk(first, [:])], header: #"{"alg":"ES256","kid":"x"}"#, key: first) == .unknownKey)
+        #expect(try result([], header: #"{"alg":"ES256","kid":"x"}"#, key: first) == .unknownKey)
+    }
+
+    @Test("Without a kid the only key for the algorithm is taken, others don't count")
+    func withoutKeyID() throws {
+        let header = #"{"alg":"ES256"}"#
+        let others: [JWK] = [
+            try JWK(["kty": "oct", "k": "AAAA"]), try JWK(["kty": "RSA", "n": "AQAB", "e": "AQAB"]),
+            try JWK(["kty": "NEW"]), try jwk(second, ["use": "enc"]), try jwk(second, ["key_ops": ["sign"]]),
+            try jwk(second, ["alg": "ECDH-ES"]), try jwk(second, ["x": "AAAA"]),
+        ]
+        #expect(try result([jwk(first, ["kid": "1"])], header: header, key: first) == nil)
+        #expect(try result(others + [jwk(first, [:])], header: header, key: first) == nil)
+        #expect(try result(others, header: header, key: second) == .algorithmMismatch)
+        #expect(
+            try result([jwk(first, ["kid": "1"]), jwk(second, ["kid": "2"])], header: header, key: first)
+                == .ambiguousKey
+        )
+        #expect(try result([], header: header, key: first) == .algorithmMismatch)
+    }
+
+    @Test("A kid that two keys have is ambiguous, unless only one of them can be meant")
+    func repeatedKeyID() throws {
+        let header = #"{"alg":"ES256","kid":"1"}"#
+        let key = try jwk(first, ["kid": "1"])
+        #expect(try result([key, jwk(second, ["kid": "1"])], header: header, key: first) == .ambiguousKey)
+        #expect(try result([key, key], header: header, key: first) == .ambiguousKey)
+        #expect(try result([jwk(second, ["kid": "1", "use": "enc"]), key], header: header, key: first) == nil)
+    }
+
+    @Test("A key that can't be used says why to a token that names it")
+    func unusableKey() throws {
+        let header = #"{"alg":"ES256","kid":"1"}"#
+        #expect(try result([jwk(first, ["kid": "1", "use": "enc"])], header: header, key: first) == .keyMismatch)
+        #expect(
+            try result([jwk(first, ["kid": "1", "key_ops": ["sign"]])], header: header, key: first) == .keyMismatch
+        )
+        #expect(try result([jwk(first, ["kid": "1", "y": "AAAA"])], header: header, key: first) == .malformedKey)
+        #expect(
+            try result([JWK(["kty": "oct", "k": "AA", "kid": "1"])], header: header, key: first) == .unsupportedKey
+        )
+        #expect(
+            try result([jwk(first, ["kid": "1", "alg": "ES512"])], header: header, key: first) == .unsupportedAlgorithm
+        )
+    }
+
+    @Test("A verifier for one key does not look at the kid")
+    func oneKey() throws {
+        let token = try Fixture.token(
+            header: #"{"alg":"ES256","kid":"any"}"#,
+            payload: #"{"exp":4000000000}"#,
+            key: first
+        )
+        #expect(try JWTVerifier(key: first.verificationKey).verify(token).header["kid"] == "any")
+    }
+
+    @Test("A token of one algorithm can't change how later ones are verified")
+    func noPinning() throws {
+        let verifier = JWTVerifier(keys: JWKSet(keys: [try jwk(first, ["kid": "1", "alg": nil])]))
+        let good = try Fixture.token(header: #"{"alg":"ES256","kid":"1"}"#, payload: #"{"exp":4000000000}"#, key: first)
+        let bad = try Fixture.token(header: #"{"alg":"ES512","kid":"1"}"#, payload: "{}", key: second)
+        #expect(code { try verifier.verify(bad) } == .algorithmMismatch)
+        #expect(code { try verifier.verify(good) } == nil)
+    }
+}

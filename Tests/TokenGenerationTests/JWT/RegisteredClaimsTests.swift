@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Registered claims")
+struct RegisteredClaimsTests {
+    @Test("All of them come back, whatever the coder's date strategy")
+    func roundTrip() throws {
+        let claims = RegisteredClaims(
+            issuer: "i",
+            subject: "s",
+            audience: ["a", "b"],
+            expiration: Date(timeIntervalSince1970: 1_700_000_000),
+            notBefore: Date(timeIntervalSince1970: 1_600_000_000.5),
+            issuedAt: Date(timeIntervalSince1970: 0),
+            jwtID: "j"
+        )
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        encoder.dateEncodingStrategy = .iso8601
+        let data = try encoder.encode(claims)
+        #expect(
+            String(decoding: data, as: UTF8.self)
+                == #"{"aud":["a","b"],"exp":1700000000,"iat":0,"iss":"i","jti":"j","nbf":1600000000.5,"sub":"s"}"#
+        )
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .iso8601
+        #expect(try decoder.decode(RegisteredClaims.self, from: data) == claims)
+    }
+
+    @Test("Absent claims are neither written nor required; one audience is a string")
+    func optional() throws {
+        #expect(String(decoding: try JSONEncoder().encode(RegisteredClaims()), as: UTF8.self) == "{}")
+        let one = try JSONEncoder().encode(RegisteredClaims(audience: ["a"]))
+        #expect(String(decoding: one, as: UTF8.self) == #"{"aud":"a"}"#)
+        #expect(try JSONDecoder().decode(RegisteredClaims.self, from: one).audience == ["a"])
+        #expect(try JSONDecoder().decode(RegisteredClaims.self, from: Data("{}".utf8)) == RegisteredClaims())
+    }
+
+    @Test(
+        "A claim of the wrong type is refused, null too",
+        arguments: [
+            #"{"exp":"1"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":1e999}"#, #"{"nbf":[]}"#, #"{"iat":{}}"#,
+            #"{"iss":1}"#,
+            #"{"sub":null}"#, #"{"aud":[]}"#, #"{"aud":[1]}"#, #"{"aud":null}"#, #"{"aud":{"a":1}}"#, #"{"jti":false}"#,
+        ]
+    )
+    func refused(json: String) throws {
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(RegisteredClaims.self, from: Data(json.utf8)) }
+        let token = try Fixture.token(payload: json)
+        let verifier = try Fixture.verifier(ValidationPolicy(requiresExpiration: false))
+        #expect(code { try verifier.verify(token) } == .malformedClaim)
+    }
+
+    @Test("A verified token has them with types")
+    func verified() throws {
+        let payload =
+            #"{"iss":"i","sub":"s","aud":"a","exp":1700000100.5,"nbf":1600000000,"iat":1.6e9,"jti":"j","x":1}"#
+        let token = try Fixture.verifier().verify(Fixture.token(payload: payload))
+        #expect(
+            token.registered
+                == RegisteredClaims(
+                    issuer: "i",
+                    subject: "s",
+                    audience: ["a"],
+                    expiration: Date(timeIntervalSince1970: 1_700_000_100.5),
+                    notBefore: Date(timeIntervalSince1970: 1_600_000_000),
+                    issuedAt: Date(timeIntervalSince1970: 1_600_000_000),
+                    jwtID: "j"
+                )
+        )
+    }
+}
