@@ -84,8 +84,11 @@ final class Realm: Sendable {
         )
     }
 
-    /// Waits until nothing sleeps: every flight has ended and been judged.
-    func settle() async {
+    /// Opens the gate at which the one flight's request waits, and waits until the flight has ended and been judged.
+    func land(_ gate: ResponseGate) async throws {
+        // The flight's deadline and the request's.
+        try await time.waitForSleepers(count: 2)
+        gate.open()
         while time.sleeperCount > 0 { await Task.yield() }
     }
 

@@ -42,7 +42,7 @@ final class StoredGrant: Sendable {
     private struct State {
         /// What the store has not taken yet; it must not be lost with the store's failure.
         var unsaved: Pending?
-        /// Whether the grant's own refresh token has been used or has had a successor.
+        /// Whether the grant's own refresh token has been used, or a record has been there that came of it.
         var isFirstTokenSpent = false
         /// The refresh token that was refused last: it is not used again, even if the store could not remove it.
         var refusedToken: Secret?
@@ -112,9 +112,7 @@ final class StoredGrant: Sendable {
 
     private func refreshToken(in current: Current) -> Secret? {
         state.withLock { state in
-            let kept = current.record?.refreshToken
-            if kept != nil { state.isFirstTokenSpent = true }
-            let candidate = kept ?? (state.isFirstTokenSpent ? nil : grant.refreshToken)
+            let candidate = current.record?.refreshToken ?? (state.isFirstTokenSpent ? nil : grant.refreshToken)
             return candidate == state.refusedToken ? nil : candidate
         }
     }
@@ -167,6 +165,7 @@ final class StoredGrant: Sendable {
             if let unsaved { return Current(record: unsaved.record, version: unsaved.version) }
             throw OAuth2Error(.storeFailed, "the token store could not be read", cause: error)
         }
+        if stored?.record.refreshToken != nil { state.withLock { $0.isFirstTokenSpent = true } }
         guard let unsaved, unsaved.replaces(stored) else {
             state.withLock { $0.unsaved = nil }
             return Current(record: stored?.record, version: stored?.version)
@@ -213,10 +212,9 @@ final class StoredGrant: Sendable {
         for _ in 1...Self.attempts {
             do {
                 if !(try await store.compareAndSwap(key, expectedVersion: version, record: pending.record)) {
+                    // Another has written, or an earlier call has and failed afterwards.
                     let stored = try await store.load(key)
-                    // An earlier call may have written the record and failed afterwards.
-                    let isThere = stored?.record.accessToken == pending.record.accessToken
-                    if !isThere, pending.replaces(stored) {
+                    if pending.replaces(stored) {
                         version = stored?.version
                         continue
                     }

@@ -121,8 +121,13 @@ struct LoopbackTests {
     func neverAnswers() async throws {
         try await withAuthorization { authorization in
             authorization.answerNextTokenRequests(with: .never)
-            let authenticator = authenticator(authorization, options: .init(flightTimeout: .milliseconds(200)))
-            #expect(await failureCode { _ = try await authenticator.accessToken() } == .serverUnreachable)
+            let time = ManualTime()
+            let authenticator = authenticator(authorization, options: .init(timeSource: time.timeSource))
+            let call = Task { try await authenticator.accessToken() }
+            try await authorization.server.waitForRequests(count: 1)
+            try await time.waitForSleepers(count: 1)
+            time.advance(by: .seconds(30))
+            #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
             let text = try await authenticator.text()
             #expect(authorization.isActive(text))
         }

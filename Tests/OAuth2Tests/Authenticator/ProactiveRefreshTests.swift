@@ -23,9 +23,7 @@ struct ProactiveRefreshTests {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(texts == Array(repeating: "a1", count: 100))
-        try await realm.endpoint.waitForRequests(count: 2)
-        gate.open()
-        await realm.settle()
+        try await realm.land(gate)
         #expect(try await authenticator.text() == "a2")
         #expect(realm.endpoint.requests.count == 2)
     }
@@ -37,7 +35,6 @@ struct ProactiveRefreshTests {
         _ = try await authenticator.text()
         realm.time.advance(by: .seconds(3449))
         _ = try await authenticator.text()
-        await realm.settle()
         #expect(realm.endpoint.requests.count == 1)
         realm.time.advance(by: .seconds(1))
         _ = try await authenticator.text()
@@ -46,42 +43,46 @@ struct ProactiveRefreshTests {
 
     @Test("A refresh that fails harms nobody, and is not tried again for half a minute")
     func failingRefresh() async throws {
-        let realm = Realm(steps: [.tokens("a1"), .status(503), .status(503), .tokens("a2")])
+        let gates = (1...3).map { _ in ResponseGate() }
+        let realm = Realm(steps: [
+            .tokens("a1"), .status(503).gated(by: gates[0]), .status(503).gated(by: gates[1]),
+            .tokens("a2").gated(by: gates[2]),
+        ])
         let authenticator = realm.authenticator()
         _ = try await authenticator.text()
         realm.time.advance(by: .seconds(3300))
-        for requests in [2, 3] {
+        for (gate, requests) in [(gates[0], 2), (gates[1], 3)] {
             #expect(try await authenticator.text() == "a1")
-            try await realm.endpoint.waitForRequests(count: requests)
-            await realm.settle()
+            try await realm.land(gate)
             for _ in 1...10 { #expect(try await authenticator.text() == "a1") }
-            await realm.settle()
+            #expect(realm.time.sleeperCount == 0)
             #expect(realm.endpoint.requests.count == requests)
             realm.time.advance(by: .seconds(30))
         }
         #expect(try await authenticator.text() == "a1")
-        try await realm.endpoint.waitForRequests(count: 4)
-        await realm.settle()
+        try await realm.land(gates[2])
         #expect(try await authenticator.text() == "a2")
+        #expect(realm.endpoint.requests.count == 4)
     }
 
     @Test("A refresh that hangs is given up after its time, and not tried again for half a minute")
     func hangingRefresh() async throws {
-        let realm = Realm(steps: [.tokens("a1"), .never])
+        let gate = ResponseGate()
+        let realm = Realm(steps: [.tokens("a1"), .never, .tokens("a2").gated(by: gate)])
         let authenticator = realm.authenticator()
         _ = try await authenticator.text()
         realm.time.advance(by: .seconds(3300))
         #expect(try await authenticator.text() == "a1")
         try await realm.time.waitForSleepers(count: 2)
         realm.time.advance(by: .seconds(30))
-        await realm.settle()
+        // The request is cancelled after the flight has ended.
+        while realm.time.sleeperCount > 0 { await Task.yield() }
         for _ in 1...10 { #expect(try await authenticator.text() == "a1") }
         #expect(realm.endpoint.requests.count == 2)
         realm.time.advance(by: .seconds(30))
         _ = try await authenticator.text()
-        try await realm.endpoint.waitForRequests(count: 3)
-        await realm.settle()
-        #expect(try await authenticator.text() == "access-1")
+        try await realm.land(gate)
+        #expect(try await authenticator.text() == "a2")
     }
 
     @Test("Past the hard expiry callers wait, also for a refresh that began beside them")
@@ -113,13 +114,15 @@ struct ProactiveRefreshTests {
 
     @Test("A grant that ended in a refresh beside lets the last token be used up")
     func deadInBackground() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")])
+        let gate = ResponseGate()
+        let realm = Realm(steps: [
+            .tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant").gated(by: gate),
+        ])
         let authenticator = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
         _ = try await authenticator.text()
         realm.time.advance(by: .seconds(80))
         #expect(try await authenticator.text() == "a1")
-        try await realm.endpoint.waitForRequests(count: 2)
-        await realm.settle()
+        try await realm.land(gate)
         #expect(try await authenticator.text() == "a1")
         realm.time.advance(by: .seconds(10))
         #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)

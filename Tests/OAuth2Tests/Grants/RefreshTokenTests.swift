@@ -140,6 +140,20 @@ struct RefreshTokenTests {
         #expect(realm.endpoint.requests.count == 2)
     }
 
+    @Test("Nor is it by who only found a record and never refreshed")
+    func removedRecordAfterFinding() async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let store = InMemoryTokenStore()
+        let first = realm.authenticator(grant: grant, store: store)
+        let second = realm.authenticator(grant: grant, store: store)
+        #expect(try await first.text() == "a1")
+        #expect(try await second.text() == "a1")
+        realm.time.advance(by: .seconds(3600))
+        #expect(await failureCode { _ = try await first.text() } == .reauthenticationRequired)
+        #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
+        #expect(realm.endpoint.requests.count == 2)
+    }
+
     @Test("Client credentials that are called an invalid grant may be right later, when the clock is")
     func clientCredentials() async throws {
         let realm = Realm(steps: [.error("invalid_grant")])
