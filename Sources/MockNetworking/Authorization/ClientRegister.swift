@@ -34,19 +34,24 @@ final class ClientRegister: Sendable {
     /// Finds out which client sent a request ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
     func authenticate(_ request: LoopbackRequest, _ form: Form) throws(TokenEndpointError) -> Client {
         let field = request.headers["Authorization"]
-        switch (field, form["client_assertion"]) {
-        case (let field?, nil):
-            return try authenticate(basic: field)
-        case (nil, let assertion?):
+        guard [field, form["client_assertion"], form["client_secret"]].count(where: { $0 != nil }) <= 1 else {
+            throw TokenEndpointError(code: "invalid_request", description: "the client authenticates in two ways")
+        }
+        let client: Client
+        if let field {
+            client = try authenticate(basic: field)
+        } else if let assertion = form["client_assertion"] {
             guard form["client_assertion_type"] == Self.assertionType else {
                 throw Self.invalidClient("the assertion's type is not known here")
             }
-            return try authenticate(assertion: assertion, clientID: form["client_id"])
-        case (nil, nil):
-            throw Self.invalidClient("the client does not authenticate")
-        case (.some, .some):
-            throw TokenEndpointError(code: "invalid_request", description: "the client authenticates in two ways")
+            client = try authenticate(assertion: assertion)
+        } else {
+            throw Self.invalidClient("the client does not authenticate in a way that is known here")
         }
+        guard form["client_id"] == nil || form["client_id"] == client.id else {
+            throw Self.invalidClient("the client authenticates as another than it says it is")
+        }
+        return client
     }
 
     private func authenticate(basic field: String) throws(TokenEndpointError) -> Client {
@@ -67,7 +72,7 @@ final class ClientRegister: Sendable {
     }
 
     /// Verifies an assertion ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
-    private func authenticate(assertion: String, clientID: String?) throws(TokenEndpointError) -> Client {
+    private func authenticate(assertion: String) throws(TokenEndpointError) -> Client {
         let claimed: String
         do {
             claimed = try UnverifiedToken(assertion).unverifiedClaims["iss"]?.string ?? ""
@@ -76,9 +81,6 @@ final class ClientRegister: Sendable {
         }
         guard let client = state.withLock({ $0.clients[claimed] }), case .key(let key) = client.credential else {
             throw Self.invalidClient("the assertion's issuer is not a client with a key")
-        }
-        guard clientID == nil || clientID == client.id else {
-            throw Self.invalidClient("the assertion is that of another client")
         }
         let token = try verify(assertion, of: client, key: key)
         guard let identifier = token.registered.jwtID else {

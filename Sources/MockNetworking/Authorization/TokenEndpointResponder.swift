@@ -45,7 +45,8 @@ struct TokenEndpointResponder: Sendable {
                 let client = try clients.authenticate(request, form)
                 let (authorization, successor) = try tokens.useRefreshToken(
                     try form.required("refresh_token"),
-                    clientID: client.id
+                    clientID: client.id,
+                    scope: form["scope"]
                 )
                 return tokenResponse(to: authorization, refreshToken: successor)
             case .tokenExchange:

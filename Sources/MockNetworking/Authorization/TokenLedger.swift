@@ -7,7 +7,7 @@ import TokenGeneration
 struct Authorization: Sendable {
     let clientID: String
     let subject: String
-    let scope: String
+    var scope: String
     /// The chain of refresh tokens it comes of; `nil` if of none.
     var family: Int?
 }
@@ -110,10 +110,12 @@ final class TokenLedger: Sendable {
     /// The use of one that was replaced means that somebody else has it: everything that came of it is revoked
     /// ([RFC 9700 §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
     ///
-    /// - Returns: What it entitles to, and the token that replaces it.
+    /// - Returns: What the access token is to entitle to: what was granted, or the part of it that the request asks for;
+    ///   and the token that replaces the used one.
     func useRefreshToken(
         _ token: String,
-        clientID: String
+        clientID: String,
+        scope: String? = nil
     ) throws(TokenEndpointError) -> (authorization: Authorization, successor: String?) {
         let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
@@ -123,10 +125,17 @@ final class TokenLedger: Sendable {
                 Self.revokeFamily(refresh.authorization.family, in: &state)
                 return .failure(Self.invalidGrant("the refresh token was used before; all that came of it is revoked"))
             }
-            guard configuration.rotatesRefreshTokens else { return .success((refresh.authorization, nil)) }
+            var authorization = refresh.authorization
+            if let scope {
+                guard Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) else {
+                    let description = "the scope is wider than what was granted"
+                    return .failure(TokenEndpointError(code: "invalid_scope", description: description))
+                }
+                authorization.scope = scope
+            }
+            guard configuration.rotatesRefreshTokens else { return .success((authorization, nil)) }
             state.refreshTokens[token]?.isUsed = true
-            let successor = Self.addRefreshToken(refresh.authorization, to: &state)
-            return .success((refresh.authorization, successor))
+            return .success((authorization, Self.addRefreshToken(refresh.authorization, to: &state)))
         }
         return try result.get()
     }

@@ -10,8 +10,8 @@ package final class Flight<Value: Sendable>: Sendable {
     private struct State {
         var result: Result<Value, any Error>?
         var waiters: [Int: CheckedContinuation<Value, any Error>] = [:]
-        /// Waiters that were cancelled before they had a continuation.
-        var cancelled: Set<Int> = []
+        /// Why waiters stopped waiting before they had a continuation.
+        var abandoned: [Int: any Error] = [:]
         var nextWaiter = 0
     }
 
@@ -30,15 +30,16 @@ package final class Flight<Value: Sendable>: Sendable {
         _ work: @escaping @Sendable () async throws -> Value
     ) {
         self.timeSource = timeSource
-        let working = Task {
+        // Detached: a task-local value or the priority of whoever came first is not the others' business.
+        let working = Task.detached { [self] in
             do { finish(.success(try await work())) } catch { finish(.failure(error)) }
         }
-        let timer = Task {
+        let timer = Task.detached { [self] in
             do { try await timeSource.sleep(timeout) } catch { return }
             finish(.failure(NetworkError(.timedOut, "the shared work did not end within \(timeout)")))
             working.cancel()
         }
-        Task {
+        Task.detached {
             await working.value
             timer.cancel()
         }
@@ -68,7 +69,7 @@ package final class Flight<Value: Sendable>: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let result: Result<Value, any Error>? = state.withLock { state in
-                    if state.cancelled.remove(waiter) != nil { return .failure(CancellationError()) }
+                    if let error = state.abandoned.removeValue(forKey: waiter) { return .failure(error) }
                     if state.result == nil { state.waiters[waiter] = continuation }
                     return state.result
                 }
@@ -82,7 +83,7 @@ package final class Flight<Value: Sendable>: Sendable {
     private func release(_ waiter: Int, with error: any Error) {
         let continuation = state.withLock { state in
             let continuation = state.waiters.removeValue(forKey: waiter)
-            if continuation == nil, state.result == nil { state.cancelled.insert(waiter) }
+            if continuation == nil, state.result == nil { state.abandoned[waiter] = error }
             return continuation
         }
         continuation?.resume(throwing: error)
@@ -92,7 +93,10 @@ package final class Flight<Value: Sendable>: Sendable {
         let waiters = state.withLock { state in
             guard state.result == nil else { return [CheckedContinuation<Value, any Error>]() }
             state.result = result
-            defer { state.waiters = [:] }
+            defer {
+                state.waiters = [:]
+                state.abandoned = [:]
+            }
             return Array(state.waiters.values)
         }
         for waiter in waiters { waiter.resume(with: result) }

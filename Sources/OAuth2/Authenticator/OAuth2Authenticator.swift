@@ -29,7 +29,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     public struct Options: Sendable {
         /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
         public var flightTimeout: Duration
-        /// Where time comes from.
+        /// Where time comes from; the clients that the authenticator works with should have the same.
         public var timeSource: TimeSource
         /// Where the random numbers of 0…1 come from that spread the refreshes of many clients.
         public var random: @Sendable () -> Double
@@ -52,7 +52,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     }
 
     private let source: CachedTokenSource
-    private let origins: Set<Origin>
+    /// `nil` if every request is meant.
+    private let origins: Set<Origin>?
 
     /// Makes an authenticator.
     ///
@@ -60,8 +61,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - server: Who issues the tokens.
     ///   - clientAuthentication: How the client proves who it is.
     ///   - grant: What entitles the client to a token.
-    ///   - resources: URLs of the origins that the token is meant for; requests to others are left as they are. If there
-    ///     are none, every request is meant.
+    ///   - resources: URLs of the origins that the token is meant for; requests to others are left as they are. With an
+    ///     empty list every request is meant; a URL without a host is the origin of none.
     ///   - store: Where tokens are kept.
     ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
     ///   - options: What the authenticator does by default.
@@ -75,14 +76,22 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         options: Options = Options()
     ) {
         source = CachedTokenSource(
-            endpoint: TokenEndpoint(server: server, clientAuthentication: clientAuthentication, client: client),
-            grant: grant,
-            store: store,
+            grant: StoredGrant(
+                grant,
+                endpoint: TokenEndpoint(
+                    server: server,
+                    clientAuthentication: clientAuthentication,
+                    client: client,
+                    timeSource: options.timeSource
+                ),
+                store: store,
+                timeout: options.flightTimeout
+            ),
             flightTimeout: options.flightTimeout,
             timeSource: options.timeSource,
             random: options.random
         )
-        origins = Set(resources.compactMap(Origin.init))
+        origins = resources.isEmpty ? nil : Set(resources.compactMap(Origin.init))
     }
 
     /// A token that is good now, for whoever sends it by other means.
@@ -103,7 +112,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Throws: ``OAuth2Error`` if there is no token, or the request would carry it unencrypted.
     public func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
         guard let url = request.url, request.value(forHTTPHeaderField: "Authorization") == nil else { return request }
-        guard origins.isEmpty || Origin(url).map(origins.contains) == true else { return request }
+        if let origins {
+            guard let origin = Origin(url), origins.contains(origin) else { return request }
+        }
         try url.requireConfidentiality("an access token")
         let token = try await source.token(until: context.deadline)
         var request = request

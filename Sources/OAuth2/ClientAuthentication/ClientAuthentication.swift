@@ -11,6 +11,7 @@ public protocol ClientAuthentication: Sendable {
     /// - Parameters:
     ///   - request: The request to complete.
     ///   - date: The present time, for proofs that have one in them.
-    /// - Throws: Any error; the request is then not sent.
+    /// - Throws: Any error; the request is then not sent, and whoever needs the token gets an ``OAuth2Error`` with the
+    ///   code `assertionFailed`, unless the error is an ``OAuth2Error`` itself.
     func authenticate(_ request: inout TokenRequest, at date: Date) async throws
 }

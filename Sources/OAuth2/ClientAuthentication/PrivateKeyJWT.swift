@@ -25,7 +25,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
     public let clientID: String
     private let signingService: any SigningService
     private let audience: Audience
-    private let lifetime: Duration
+    private let lifetime: Int
 
     /// Makes the authentication.
     ///
@@ -33,7 +33,8 @@ public struct PrivateKeyJWT: ClientAuthentication {
     ///   - clientID: The client's identifier; issuer and subject of the assertion.
     ///   - signingService: What signs the assertion.
     ///   - audience: Whom the assertion is addressed to.
-    ///   - lifetime: How long an assertion is valid; a minute by default, and rounded down to whole seconds.
+    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and
+    ///     at most a day of them.
     public init(
         clientID: String,
         signingService: any SigningService,
@@ -43,7 +44,7 @@ public struct PrivateKeyJWT: ClientAuthentication {
         self.clientID = clientID
         self.signingService = signingService
         self.audience = audience
-        self.lifetime = lifetime
+        self.lifetime = Int(min(max(lifetime, .seconds(1)), .seconds(86_400)).components.seconds)
     }
 
     /// Sets `client_id`, `client_assertion_type` and `client_assertion`, a new assertion with a `jti` of its own.
@@ -57,16 +58,13 @@ public struct PrivateKeyJWT: ClientAuthentication {
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws {
         let issued = Int(date.timeIntervalSince1970)
         do {
-            let identifier = Data(try SecureRandom.bytes(count: 16)).map { byte in
-                String(byte >> 4, radix: 16) + String(byte & 0x0F, radix: 16)
-            }
             let claims: JSONObject = [
                 "iss": .string(clientID),
                 "sub": .string(clientID),
                 "aud": .string(audience.value(request.server)),
-                "jti": .string(identifier.joined()),
+                "jti": .string(try SecureRandom.bytes(count: 16).hexadecimal),
                 "iat": .number(JSONNumber(issued)),
-                "exp": .number(JSONNumber(issued + Int(lifetime.components.seconds))),
+                "exp": .number(JSONNumber(issued + lifetime)),
             ]
             let assertion = try JWTGenerator(payload: claims, signingService: signingService).token
             request.set("client_id", clientID)
@@ -85,12 +83,14 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     ///   - clientID: The client's identifier.
     ///   - signingService: What signs the assertion.
     ///   - audience: Whom the assertion is addressed to.
+    ///   - lifetime: How long an assertion is valid.
     /// - Returns: The authentication.
     public static func privateKeyJWT(
         clientID: String,
         signingService: any SigningService,
-        audience: PrivateKeyJWT.Audience = .issuer
+        audience: PrivateKeyJWT.Audience = .issuer,
+        lifetime: Duration = .seconds(60)
     ) -> Self {
-        Self(clientID: clientID, signingService: signingService, audience: audience)
+        Self(clientID: clientID, signingService: signingService, audience: audience, lifetime: lifetime)
     }
 }

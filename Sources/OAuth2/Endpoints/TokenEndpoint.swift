@@ -8,46 +8,62 @@ struct TokenEndpoint: Sendable {
     let server: AuthorizationServer
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
+    let timeSource: TimeSource
 
     /// Sends one request and reads the answer.
     ///
     /// - Parameter form: What the grant asks for.
     /// - Returns: The tokens.
     /// - Throws: ``OAuth2Error``.
-    func requestToken(form: [(name: String, value: String)]) async throws -> TokenResponse {
+    func requestToken(form: [(name: String, value: String)]) async throws(OAuth2Error) -> TokenResponse {
         try server.tokenEndpoint.requireConfidentiality("the client's credential")
         var request = TokenRequest(server: server, form: form)
-        try await clientAuthentication.authenticate(&request, at: client.options.timeSource.date())
-        let requested = client.options.timeSource.now()
-        let body: Data
         do {
-            body = try await client.makeRequest(request.urlRequest)
+            try await clientAuthentication.authenticate(&request, at: timeSource.date())
+        } catch let error as OAuth2Error {
+            throw error
+        } catch {
+            throw OAuth2Error(.assertionFailed, "the client could not make the proof of who it is", cause: error)
+        }
+        let requested = timeSource.now()
+        do {
+            let body = try await client.makeRequest(request.urlRequest)
+            return try TokenResponse(parsing: body, requested: requested, hiding: request.secrets)
+        } catch let error as OAuth2Error {
+            throw error
         } catch let error as ServerError {
-            throw Self.error(from: error)
-        } catch let error as NetworkError where error.code != .cancelled {
+            throw Self.error(from: error, hiding: request.secrets)
+        } catch {
             throw OAuth2Error(.serverUnreachable, "the token endpoint could not be asked", cause: error)
         }
-        return try TokenResponse(parsing: body, requested: requested)
     }
 
-    private static func error(from error: ServerError) -> OAuth2Error {
+    private static func error(from error: ServerError, hiding secrets: [String]) -> OAuth2Error {
+        // A server's answer may have in it what was sent; the cause goes without.
+        let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
         let body = error.response.flatMap { try? JSONObject(parsing: $0) }
-        if let serverCode = body?["error"]?.string {
-            return OAuth2Error(serverCode: serverCode, description: body?["error_description"], status: error.errorCode)
+        if let serverCode = body?["error"]?.string, !serverCode.isEmpty {
+            return OAuth2Error(
+                serverCode: serverCode,
+                description: body?["error_description"],
+                status: error.errorCode,
+                hiding: secrets,
+                cause: cause
+            )
         }
-        if error.errorCode >= 500 || error.errorCode == 429 {
+        if OAuth2Error.isTransient(error.errorCode) {
             return OAuth2Error(
                 .serverTransient,
                 "the token endpoint has failed for the moment",
                 status: error.errorCode,
-                cause: error
+                cause: cause
             )
         }
         return OAuth2Error(
             .protocolViolation,
             "the token endpoint answered \(error.errorCode) without an OAuth 2 error; check the endpoint's URL",
             status: error.errorCode,
-            cause: error
+            cause: cause
         )
     }
 }
@@ -66,6 +82,9 @@ extension URL {
         guard let host = host?.lowercased() else { return false }
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "[::1]" { return true }
         let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy { UInt8($0) != nil }
+        return octets.count == 4 && octets[0] == "127"
+            && octets.allSatisfy { octet in
+                octet.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8(octet) != nil
+            }
     }
 }

@@ -34,6 +34,22 @@ public struct TokenRequest: Sendable {
         form.append((name, value))
     }
 
+    /// The values in the request that must not be shown, whoever put them there.
+    var secrets: [String] {
+        let fields = form.filter { !Self.openFields.contains($0.name) }.map(\.value)
+        let credentials = (headers["Authorization"] ?? "").split(separator: " ").dropFirst().map(String.init)
+        let pairs = credentials.compactMap { Data(base64Encoded: $0) }.map { String(decoding: $0, as: UTF8.self) }
+        let passwords = pairs.compactMap { pair in
+            pair.firstIndex(of: ":").map { String(pair[pair.index(after: $0)...]) }
+        }
+        return fields + credentials + passwords + passwords.compactMap(FormURLEncoded.decodeComponent)
+    }
+
+    private static let openFields: Set = [
+        "grant_type", "client_id", "client_assertion_type", "scope", "resource", "audience", "subject_token_type",
+        "actor_token_type", "requested_token_type", "redirect_uri",
+    ]
+
     var urlRequest: URLRequest {
         var request = URLRequest(url: server.tokenEndpoint)
         request.httpMethod = "POST"
@@ -42,5 +58,18 @@ public struct TokenRequest: Sendable {
         request.setValue("application/json", forHTTPHeaderField: "Accept")
         request.httpBody = Data(FormURLEncoded.encode(form).utf8)
         return request
+    }
+}
+
+extension TokenRequest: CustomStringConvertible, CustomReflectable {
+    /// Where the request goes and what fields it has, without their values.
+    public var description: String {
+        let names = form.map(\.name) + headers.map(\.name)
+        return "token request to \(server.tokenEndpoint.host ?? "nowhere") with \(names.joined(separator: ", "))"
+    }
+
+    /// A mirror without the fields' values.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["server": server, "form": form.map(\.name), "headers": headers.map(\.name)])
     }
 }

@@ -14,8 +14,13 @@ struct TokenResponse: Sendable {
     /// - Parameters:
     ///   - body: The body.
     ///   - requested: When the request was sent; the lifetime counts from then.
+    ///   - secrets: What an error's text must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
-    init(parsing body: Data, requested: ContinuousClock.Instant) throws(OAuth2Error) {
+    init(
+        parsing body: Data,
+        requested: ContinuousClock.Instant,
+        hiding secrets: [String] = []
+    ) throws(OAuth2Error) {
         let object: JSONObject
         do { object = try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
@@ -25,8 +30,13 @@ struct TokenResponse: Sendable {
             )
         }
         // Some servers report errors with status 200.
-        if case .string(let error)? = object["error"] {
-            throw OAuth2Error(serverCode: error, description: object["error_description"], status: 200)
+        if case .string(let error)? = object["error"], !error.isEmpty {
+            throw OAuth2Error(
+                serverCode: error,
+                description: object["error_description"],
+                status: 200,
+                hiding: secrets
+            )
         }
         guard case .string(let value)? = object["access_token"], !value.isEmpty, HTTPSyntax.isFieldValue(value) else {
             throw OAuth2Error(.protocolViolation, "the token endpoint's answer has no access_token that can be sent")
@@ -40,7 +50,7 @@ struct TokenResponse: Sendable {
                 "the token endpoint issued a token of a type other than Bearer; the token was dropped"
             )
         }
-        lifetime = try Self.lifetime(object["expires_in"])
+        lifetime = Self.lifetime(object["expires_in"])
         accessToken = AccessToken(
             value: Secret(value),
             type: type,
@@ -52,42 +62,55 @@ struct TokenResponse: Sendable {
     }
 
     /// Servers send the number as an integer, with a fraction, or as a string.
-    private static func lifetime(_ value: JSONValue?) throws(OAuth2Error) -> Duration? {
+    ///
+    /// What can't be read counts as missing: to refuse the answer for it would lose the refresh token in it.
+    private static func lifetime(_ value: JSONValue?) -> Duration? {
         let seconds: Double?
         switch value {
-        case nil, .null?: return nil
         case .number(let number)?: seconds = number.double
         case .string(let text)?: seconds = Double(text)
         default: seconds = nil
         }
-        guard let seconds, seconds.isFinite else {
-            throw OAuth2Error(.protocolViolation, "the token endpoint's expires_in is not a number of seconds")
-        }
+        guard let seconds, seconds.isFinite else { return nil }
         return .seconds(min(max(seconds, 0), Double(Int32.max)))
     }
 }
 
 extension OAuth2Error {
     /// An error that the token endpoint answered ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
-    init(serverCode: String, description: JSONValue?, status: Int) {
-        let serverCode = Self.printable(serverCode, limit: 64)
-        let words = description?.string.map { ": " + Self.printable($0, limit: 256) } ?? ""
+    init(
+        serverCode: String,
+        description: JSONValue?,
+        status: Int,
+        hiding secrets: [String],
+        cause: (any Error)? = nil
+    ) {
+        let serverCode = Self.printable(serverCode, limit: 64, hiding: secrets)
+        let words = description?.string.map { ": " + Self.printable($0, limit: 256, hiding: secrets) } ?? ""
         let (code, text) =
             switch serverCode {
+            // Whatever an overloaded or failing server says, it is not about the grant.
+            case _ where Self.isTransient(status), "temporarily_unavailable", "server_error":
+                (Code.serverTransient, "the token endpoint has failed for the moment")
             case "invalid_client":
                 (Code.invalidClient, "the token endpoint does not accept the client's authentication; check id and key")
             case "invalid_grant":
                 (Code.reauthenticationRequired, "the token endpoint does not accept the grant (any more)")
-            case "temporarily_unavailable", "server_error":
-                (Code.serverTransient, "the token endpoint has failed for the moment")
             default:
                 (Code.requestRejected, "the token endpoint rejected the request")
             }
-        self.init(status >= 500 ? .serverTransient : code, text + words, serverCode: serverCode, status: status)
+        self.init(code, text + words, serverCode: serverCode, status: status, cause: cause)
     }
 
-    /// What a server says of its error, without what could break a log line.
-    private static func printable(_ text: String, limit: Int) -> String {
-        String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
+    /// Whether a status says that the same request may succeed later.
+    static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
+
+    /// What a server says of its error, without what could break a log line, and without the secrets that it was sent.
+    private static func printable(_ text: String, limit: Int, hiding secrets: [String]) -> String {
+        var text = text
+        for secret in secrets where !secret.isEmpty {
+            text = text.replacingOccurrences(of: secret, with: "<redacted>")
+        }
+        return String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
     }
 }

@@ -50,7 +50,7 @@ extension OAuth2Error {
         private enum Wrapped: String {
             case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
             case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
-            case assertionFailed, storeFailed
+            case assertionFailed, grantFailed, storeFailed
         }
 
         private let wrapped: Wrapped
@@ -82,8 +82,10 @@ extension OAuth2Error {
         public static var freshTokenRejected: Self { Self(.freshTokenRejected) }
         /// Tokens are refused as fast as they are refreshed.
         public static var excessiveRefresh: Self { Self(.excessiveRefresh) }
-        /// The client's assertion could not be signed.
+        /// The client's assertion, or other proof of who it is, could not be made.
         public static var assertionFailed: Self { Self(.assertionFailed) }
+        /// The grant could not say what to ask the token endpoint for.
+        public static var grantFailed: Self { Self(.grantFailed) }
         /// The token store failed.
         public static var storeFailed: Self { Self(.storeFailed) }
     }

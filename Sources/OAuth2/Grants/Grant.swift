@@ -50,24 +50,21 @@ public struct ClientCredentialsGrant: Grant {
 /// The client continues what somebody once granted ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
 ///
 /// The token given here is the first one. Servers may replace it at each use; the authenticator keeps the newest in its
-/// store, and uses what it finds there in preference to this one.
+/// store, and uses what it finds there in preference to this one. Make the grant with the same first token after a
+/// restart, and with the new one after somebody has authenticated again.
 public struct RefreshTokenGrant: Grant {
     /// The first refresh token.
     public let refreshToken: Secret?
-    private let name: String
+    /// The grant's type and a digest of the first token, so that two users' tokens never share a record.
+    public let identifier: String
 
     /// Makes the grant.
     ///
-    /// - Parameters:
-    ///   - refreshToken: The first refresh token.
-    ///   - name: What tells this grant from others in the same store, such as the user's identifier.
-    public init(refreshToken: Secret, name: String = "") {
+    /// - Parameter refreshToken: The first refresh token.
+    public init(refreshToken: Secret) {
         self.refreshToken = refreshToken
-        self.name = name
+        identifier = "refresh_token \(refreshToken.fingerprint.hexadecimal)"
     }
-
-    /// The grant's type and name.
-    public var identifier: String { "refresh_token \(name)" }
 
     /// Never: when its token is refused, somebody must grant anew.
     public var isRepeatable: Bool { false }

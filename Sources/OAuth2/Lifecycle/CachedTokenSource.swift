@@ -1,6 +1,4 @@
-import Foundation
 import Networking
-internal import OpenSSLCrypto
 import Synchronization
 
 /// Keeps one grant's token, and asks for a new one when that is needed: one request at a time, whoever needs it.
@@ -10,62 +8,72 @@ final class CachedTokenSource: Sendable {
         /// The request under way; the number tells it from an earlier one that comes to its end late.
         var flight: (number: Int, flight: Flight<AccessToken>)?
         var flightCount = 0
-        /// Tokens that could not be written to the store; they must not be lost with it.
-        var unsaved: TokenRecord?
     }
 
-    private let endpoint: TokenEndpoint
-    private let grant: any Grant
-    private let store: any TokenStore
+    /// What a caller does after a look at the state.
+    private enum Step {
+        case use(AccessToken)
+        case join(Flight<AccessToken>)
+        case fail(OAuth2Error)
+    }
+
+    private let grant: StoredGrant
     private let flightTimeout: Duration
     private let timeSource: TimeSource
     private let random: @Sendable () -> Double
-    private let key: String
     private let state = Mutex(State())
 
     init(
-        endpoint: TokenEndpoint,
-        grant: any Grant,
-        store: any TokenStore,
+        grant: StoredGrant,
         flightTimeout: Duration,
         timeSource: TimeSource,
         random: @escaping @Sendable () -> Double
     ) {
-        self.endpoint = endpoint
         self.grant = grant
-        self.store = store
         self.flightTimeout = flightTimeout
         self.timeSource = timeSource
         self.random = random
-        // A line per part, so that no two different combinations give the same key.
-        key = [endpoint.server.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
-            .map { $0.replacingOccurrences(of: "\n", with: " ") }
-            .joined(separator: "\n")
     }
 
     /// A token that is good now.
     ///
     /// - Parameter deadline: When to stop waiting for one.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if there is none; ``NetworkError`` with the code `timedOut` at the deadline.
+    /// - Throws: ``OAuth2Error`` if there is none; ``NetworkError`` with the code `timedOut` at the deadline;
+    ///   `CancellationError` if the caller is cancelled while it waits.
     func token(until deadline: ContinuousClock.Instant?) async throws -> AccessToken {
         let now = timeSource.now()
-        let (acquisition, flight) = state.withLock { state in
-            let acquisition = state.lifecycle.acquire(at: now)
-            switch acquisition {
-            case .use, .fail: return (acquisition, Flight<AccessToken>?.none)
-            case .useAndRefresh, .wait:
-                if let flight = state.flight?.flight, !flight.isOver { return (acquisition, flight) }
-                return (acquisition, startFlight(&state))
+        let step = state.withLock { state -> Step in
+            endOverdueFlight(&state, at: now)
+            switch state.lifecycle.acquire(at: now) {
+            case .use(let token):
+                return .use(token)
+            case .useAndRefresh(let token):
+                if state.flight == nil { startFlight(&state) }
+                return .use(token)
+            case .wait:
+                return .join(state.flight?.flight ?? startFlight(&state))
+            case .fail(let error):
+                return .fail(error)
             }
         }
-        switch acquisition {
-        case .use(let token), .useAndRefresh(let token): return token
+        switch step {
+        case .use(let token): return token
         case .fail(let error): throw error
-        case .wait: break
+        case .join(let flight): return try await result(of: flight, until: deadline)
         }
-        guard let flight else { throw CancellationError() }
-        return try await flight.value(until: deadline)
+    }
+
+    private func result(
+        of flight: Flight<AccessToken>,
+        until deadline: ContinuousClock.Instant?
+    ) async throws -> AccessToken {
+        do {
+            return try await flight.value(until: deadline)
+        } catch let error as NetworkError where error.code == .timedOut {
+            if let deadline, timeSource.now() >= deadline { throw error }
+            throw Self.lateAnswer
+        }
     }
 
     /// Decides what a 401 means for the request that got it.
@@ -77,17 +85,18 @@ final class CachedTokenSource: Sendable {
 
     // MARK: The flight
 
+    @discardableResult
     private func startFlight(_ state: inout State) -> Flight<AccessToken> {
-        let replaced = state.lifecycle.current
         state.flightCount += 1
         let number = state.flightCount
         let flight = Flight(timeout: flightTimeout, timeSource: timeSource) { [self] in
-            do {
-                let token = try await store.withExclusiveAccess(to: key, timeout: flightTimeout) {
-                    try await newToken(replacing: replaced)
+            do throws(OAuth2Error) {
+                let obtained = try await grant.newToken { [self] token in
+                    let fingerprint = token.fingerprint
+                    return self.state.withLock { $0.lifecycle.isKnown(fingerprint) }
                 }
-                publish(token, of: number)
-                return token
+                publish(obtained, of: number)
+                return obtained.token
             } catch {
                 fail(error, of: number)
                 throw error
@@ -97,97 +106,36 @@ final class CachedTokenSource: Sendable {
         return flight
     }
 
-    private func publish(_ token: AccessToken, of number: Int) {
+    /// Counts a flight that ended at its deadline as failed; its work may go on, and store what it gets.
+    private func endOverdueFlight(_ state: inout State, at now: ContinuousClock.Instant) {
+        guard let flight = state.flight?.flight, flight.isOver else { return }
+        state.flight = nil
+        state.lifecycle.failed(with: Self.lateAnswer, at: now)
+    }
+
+    private func publish(_ obtained: StoredGrant.Obtained, of number: Int) {
         let now = timeSource.now()
+        let jitter = random()
         state.withLock { state in
             guard state.flight?.number == number else { return }
             state.flight = nil
-            state.lifecycle.received(token, at: now, jitter: random())
-        }
-    }
-
-    private func fail(_ error: any Error, of number: Int) {
-        let now = timeSource.now()
-        let reason = error as? OAuth2Error ?? OAuth2Error(.serverUnreachable, "no token could be had", cause: error)
-        state.withLock { state in
-            guard state.flight?.number == number else { return }
-            state.flight = nil
-            state.lifecycle.failed(with: reason, at: now)
-        }
-    }
-
-    /// Gets a token: one that another has put into the store, or a refreshed one, or one for the grant itself.
-    private func newToken(replacing replaced: AccessToken?) async throws -> AccessToken {
-        let stored = try await load()
-        if let record = stored?.record, record.accessToken != replaced?.value, let token = adopt(record) {
-            return token
-        }
-        let unsaved = state.withLock { $0.unsaved }
-        if let refreshToken = unsaved?.refreshToken ?? stored?.record.refreshToken ?? grant.refreshToken {
-            do {
-                let response = try await endpoint.requestToken(form: [
-                    ("grant_type", "refresh_token"),
-                    ("refresh_token", refreshToken.expose { $0 }),
-                ])
-                // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
-                await save(response, refreshToken: response.refreshToken ?? refreshToken, over: stored)
-                return response.accessToken
-            } catch let error as OAuth2Error where error.serverCode == "invalid_grant" {
-                if let stored { _ = try await store.remove(key, ifVersion: stored.version) }
-                state.withLock { $0.unsaved = nil }
-                guard grant.isRepeatable else {
-                    throw OAuth2Error(
-                        .reauthenticationRequired,
-                        "the refresh token is not accepted any more; authenticate again and make a new authenticator",
-                        serverCode: error.serverCode,
-                        status: error.status,
-                        cause: error
-                    )
-                }
+            switch obtained {
+            case .issued(let token): state.lifecycle.received(token, at: now, jitter: jitter)
+            case .found(let token): state.lifecycle.received(token, at: now, jitter: jitter, isFound: true)
             }
         }
-        guard let form = try await grant.parameters() else {
-            throw OAuth2Error(.reauthenticationRequired, "there is no refresh token; authenticate again")
-        }
-        let response = try await endpoint.requestToken(form: form)
-        await save(response, refreshToken: response.refreshToken, over: try await load())
-        return response.accessToken
     }
 
-    private func load() async throws -> VersionedTokenRecord? {
-        do { return try await store.load(key) } catch {
-            throw OAuth2Error(.storeFailed, "the token store could not be read", cause: error)
-        }
-    }
-
-    /// A stored token, if it is not about to expire.
-    private func adopt(_ record: TokenRecord) -> AccessToken? {
+    private func fail(_ error: OAuth2Error, of number: Int) {
         let now = timeSource.now()
-        let left = record.expiration.map { $0.timeIntervalSince(timeSource.date()) }
-        if let left, left <= 30 { return nil }
-        return AccessToken(
-            value: record.accessToken,
-            type: record.tokenType,
-            scope: record.scope,
-            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
-            requested: now
-        )
+        state.withLock { state in
+            guard state.flight?.number == number else { return }
+            state.flight = nil
+            state.lifecycle.failed(with: error, at: now)
+        }
     }
 
-    /// Writes the tokens before anyone uses them: a rotated refresh token that is lost with the process is lost for good.
-    private func save(_ response: TokenResponse, refreshToken: Secret?, over stored: VersionedTokenRecord?) async {
-        let token = response.accessToken
-        let record = TokenRecord(
-            accessToken: token.value,
-            tokenType: token.type,
-            scope: token.scope,
-            expiration: response.lifetime.map { timeSource.date().addingTimeInterval($0 / .seconds(1)) },
-            refreshToken: refreshToken
-        )
-        var isSaved = false
-        for _ in 1...2 where !isSaved {
-            isSaved = (try? await store.compareAndSwap(key, expectedVersion: stored?.version, record: record)) ?? false
-        }
-        state.withLock { $0.unsaved = isSaved ? nil : record }
+    private static var lateAnswer: OAuth2Error {
+        OAuth2Error(.serverUnreachable, "no token came in the time that getting one may take")
     }
 }

@@ -17,13 +17,21 @@ struct TokenLifecycle: Sendable {
         case fail(OAuth2Error)
     }
 
-    private struct Held {
+    fileprivate struct Held {
         let token: AccessToken
         /// When to replace it ahead of its expiry.
         let soft: ContinuousClock.Instant
         /// When to stop using it; `nil` to use it until it is refused.
         let hard: ContinuousClock.Instant?
         var isRejected = false
+    }
+
+    fileprivate struct Issued {
+        let fingerprint: [UInt8]
+        let generation: Int
+        /// When it was asked for; `nil` if somebody else did that.
+        let requested: ContinuousClock.Instant?
+        let expiry: ContinuousClock.Instant?
     }
 
     /// How many refreshes within ``stormWindow`` mean that tokens are refused as fast as they are issued.
@@ -41,7 +49,7 @@ struct TokenLifecycle: Sendable {
     private var dead: OAuth2Error?
     private var backgroundGate: ContinuousClock.Instant?
     /// The latest tokens, oldest first, by which a refused request's token is recognized.
-    private var issued: [(fingerprint: [UInt8], generation: Int, requested: ContinuousClock.Instant)] = []
+    private var issued: [Issued] = []
     private var refreshes: [ContinuousClock.Instant] = []
 
     /// The current token, good or not.
@@ -51,6 +59,11 @@ struct TokenLifecycle: Sendable {
     func isUsable(at now: ContinuousClock.Instant) -> Bool {
         guard let held, !held.isRejected else { return false }
         return held.hard.map { now < $0 } ?? true
+    }
+
+    /// Whether a token is one of the latest that came here.
+    func isKnown(_ fingerprint: [UInt8]) -> Bool {
+        issued.contains { $0.fingerprint == fingerprint }
     }
 
     // MARK: Events
@@ -71,19 +84,28 @@ struct TokenLifecycle: Sendable {
     ///   - token: The token.
     ///   - now: The time.
     ///   - jitter: A random number of 0…1, by which refreshes of many clients are spread.
-    mutating func received(_ token: AccessToken, at now: ContinuousClock.Instant, jitter: Double) {
+    ///   - isFound: Whether it was found in the store, where another had put it.
+    mutating func received(
+        _ token: AccessToken,
+        at now: ContinuousClock.Instant,
+        jitter: Double,
+        isFound: Bool = false
+    ) {
         generation += 1
         dead = nil
         backgroundGate = nil
-        held = Held(
-            token: token,
-            soft: Self.softExpiry(of: token, jitter: jitter),
-            hard: Self.hardExpiry(of: token, at: now)
+        held = Held(token: token, at: now, jitter: jitter)
+        issued.append(
+            Issued(
+                fingerprint: token.value.fingerprint,
+                generation: generation,
+                requested: isFound ? nil : token.requested,
+                expiry: token.expiry
+            )
         )
-        issued.append((token.value.fingerprint, generation, token.requested))
         if issued.count > Self.rememberedTokens { issued.removeFirst() }
         refreshes.removeAll { now - $0 > Self.stormWindow }
-        refreshes.append(now)
+        if !isFound { refreshes.append(now) }
     }
 
     /// No new token could be had.
@@ -107,8 +129,7 @@ struct TokenLifecycle: Sendable {
         guard let sent = issued.last(where: { $0.fingerprint == fingerprint }) else { return .none }
         let earlier = retryState.authenticationErrors.count
         if sent.generation < generation, isUsable(at: now), earlier < Self.supersededLimit { return .retry }
-        let isFresh = retryState.started.map { sent.requested >= $0 } ?? false
-        if earlier >= 2 || (earlier >= 1 && isFresh) {
+        if earlier >= 2 || (earlier >= 1 && sent.isFresh(at: now, since: retryState.started)) {
             return .noRetry(
                 .custom(
                     OAuth2Error(
@@ -132,30 +153,37 @@ struct TokenLifecycle: Sendable {
         if sent.generation == generation { held?.isRejected = true }
         return .retry
     }
+}
 
-    // MARK: Timing
+// MARK: Timing
 
-    /// Early enough for a refresh to be done in time, earlier by chance for some than for others, and never more than a
-    /// quarter of a short life.
-    private static func softExpiry(of token: AccessToken, jitter: Double) -> ContinuousClock.Instant {
-        guard let lifetime = token.lifetime else { return token.requested + .seconds(600) }
+extension TokenLifecycle.Held {
+    fileprivate init(token: AccessToken, at now: ContinuousClock.Instant, jitter: Double) {
+        self.token = token
+        guard let lifetime = token.expiry.map({ $0 - token.requested }) else {
+            soft = token.requested + .seconds(600)
+            hard = nil
+            return
+        }
+        guard lifetime >= .seconds(1) else {
+            // A server that says 0 would otherwise be asked for every single request.
+            soft = now + .seconds(1)
+            hard = soft
+            return
+        }
+        // Early enough for a refresh to be done in time, earlier by chance for some than for others, and never more than
+        // a quarter of a short life.
         let share = 0.5 + 0.5 * min(max(jitter, 0), 1)
-        return token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
-    }
-
-    /// Early enough for a request to arrive before the token expires.
-    private static func hardExpiry(
-        of token: AccessToken,
-        at now: ContinuousClock.Instant
-    ) -> ContinuousClock.Instant? {
-        guard let lifetime = token.lifetime else { return nil }
-        // A server that says 0 would otherwise be asked for every single request.
-        guard lifetime > .zero else { return now + .seconds(1) }
-        return token.requested + lifetime - min(.seconds(30), lifetime / 10)
+        soft = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
+        // Early enough for a request to arrive before the token expires.
+        hard = token.requested + lifetime - min(.seconds(30), lifetime / 10)
     }
 }
 
-extension AccessToken {
-    /// How long the token lives from its request on, if the server said so.
-    fileprivate var lifetime: Duration? { expiry.map { $0 - requested } }
+extension TokenLifecycle.Issued {
+    /// Whether the token was issued for an operation that began then, and is still valid: nothing newer can be had.
+    fileprivate func isFresh(at now: ContinuousClock.Instant, since started: ContinuousClock.Instant?) -> Bool {
+        guard let started, let requested, requested >= started else { return false }
+        return expiry.map { now < $0 } ?? true
+    }
 }

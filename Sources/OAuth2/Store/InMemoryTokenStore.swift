@@ -1,12 +1,17 @@
+public import Networking
 import Synchronization
 
 /// A store that lasts as long as the process; several authenticators may share one.
 public final class InMemoryTokenStore: TokenStore {
     private let records = Mutex<(byKey: [String: VersionedTokenRecord], lastVersion: Int)>(([:], 0))
-    private let sections = ExclusiveSections()
+    private let sections: ExclusiveSections
 
     /// Makes an empty store.
-    public init() {}
+    ///
+    /// - Parameter timeSource: Where time comes from.
+    public init(timeSource: TimeSource = .system) {
+        sections = ExclusiveSections(timeSource: timeSource)
+    }
 
     /// Reads a record.
     ///
@@ -48,6 +53,9 @@ public final class InMemoryTokenStore: TokenStore {
 
     /// Runs a body while nobody else is in a body for the same key of this store.
     ///
+    /// Those who wait get in one after the other, in the order in which they came. A body must not ask for access to its
+    /// own key: it would wait for itself.
+    ///
     /// - Parameters:
     ///   - key: What the section is about.
     ///   - timeout: How long to wait for others to leave it.
@@ -64,76 +72,7 @@ public final class InMemoryTokenStore: TokenStore {
         defer { sections.leave(key) }
         return try await body()
     }
-}
 
-/// Sections that one task at a time is in, per key; the others wait in the order in which they came.
-private final class ExclusiveSections: Sendable {
-    private struct Waiter {
-        let id: Int
-        let continuation: CheckedContinuation<Void, any Error>
-    }
-
-    private struct State {
-        /// A key is here while somebody is in its section.
-        var waiters: [String: [Waiter]] = [:]
-        var abandoned: Set<Int> = []
-        var nextID = 0
-    }
-
-    private let state = Mutex(State())
-
-    func enter(_ key: String, timeout: Duration) async throws {
-        let (id, isFree) = state.withLock { state in
-            state.nextID += 1
-            let isFree = state.waiters[key] == nil
-            if isFree { state.waiters[key] = [] }
-            return (state.nextID, isFree)
-        }
-        guard !isFree else { return }
-        let timer = Task {
-            do { try await Task.sleep(for: timeout) } catch { return }
-            abandon(id, key, OAuth2Error(.storeFailed, "the token store was in use by others for \(timeout)"))
-        }
-        defer { timer.cancel() }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                let outcome: Swift.Result<Void, any Error>? = state.withLock { state in
-                    if state.abandoned.remove(id) != nil { return .failure(CancellationError()) }
-                    guard state.waiters[key] != nil else {
-                        state.waiters[key] = []
-                        return .success(())
-                    }
-                    state.waiters[key]?.append(Waiter(id: id, continuation: continuation))
-                    return nil
-                }
-                if let outcome { continuation.resume(with: outcome) }
-            }
-        } onCancel: {
-            abandon(id, key, CancellationError())
-        }
-    }
-
-    func leave(_ key: String) {
-        let next = state.withLock { state -> Waiter? in
-            guard let waiters = state.waiters[key], let next = waiters.first else {
-                state.waiters[key] = nil
-                return nil
-            }
-            state.waiters[key] = Array(waiters.dropFirst())
-            return next
-        }
-        next?.continuation.resume()
-    }
-
-    private func abandon(_ id: Int, _ key: String, _ error: any Error) {
-        let waiter = state.withLock { state -> Waiter? in
-            guard let index = state.waiters[key]?.firstIndex(where: { $0.id == id }) else {
-                // Cancelled before it had a continuation, or already let in; a stale mark is harmless.
-                state.abandoned.insert(id)
-                return nil
-            }
-            return state.waiters[key]?.remove(at: index)
-        }
-        waiter?.continuation.resume(throwing: error)
-    }
+    /// How many wait for exclusive access.
+    func waiterCount(for key: String) -> Int { sections.waiterCount(for: key) }
 }

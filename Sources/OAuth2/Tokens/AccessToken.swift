@@ -8,7 +8,7 @@ public struct AccessToken: Sendable, Hashable {
     public let scope: String?
     /// When the token expires on the monotonic clock, if the server said so.
     public let expiry: ContinuousClock.Instant?
-    /// When the request that brought the token was sent.
+    /// When the request that brought the token was sent, or the token was found in a store.
     public let requested: ContinuousClock.Instant
 
     /// Makes a token.

@@ -58,3 +58,13 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
     /// A mirror without children.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+extension [UInt8] {
+    /// The octets as lower-case hexadecimal digits.
+    var hexadecimal: String {
+        reduce(into: "") { text, octet in
+            text += String(octet >> 4, radix: 16)
+            text += String(octet & 0x0F, radix: 16)
+        }
+    }
+}

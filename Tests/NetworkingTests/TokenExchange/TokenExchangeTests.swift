@@ -46,7 +46,7 @@ struct TokenExchangeTests {
     @Test("G-14: the exchange is a form of four fields in order, strictly encoded")
     func wire() async throws {
         provider.token.withLock { $0 = .success("a+b/c=d&e") }
-        let transport = MockTransport(.json(Self.answer), .text("ok"))
+        let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)
         _ = try await call(client(transport), scope: "one two+three")
         let exchange = transport.requests[0]
         #expect(exchange.method == .post)
@@ -65,7 +65,7 @@ struct TokenExchangeTests {
 
     @Test("G-15, G-5: the request carries the exchanged token and its body comes back")
     func exchanging() async throws {
-        let transport = MockTransport(.json(Self.answer), .text("resource"))
+        let transport = MockTransport(.json(Self.answer), .text("resource"), time: time.timeSource)
         #expect(try await call(client(transport)) == Data("resource".utf8))
         #expect(transport.requests.count == 2)
         #expect(transport.requests[1].url == request.url)
@@ -75,7 +75,7 @@ struct TokenExchangeTests {
 
     @Test("G-10: an Authorization that the request has already is replaced, not added to")
     func replacing() async throws {
-        let transport = MockTransport(.json(Self.answer), .text(""))
+        let transport = MockTransport(.json(Self.answer), .text(""), time: time.timeSource)
         var request = request
         request.setValue("Basic abc", forHTTPHeaderField: "Authorization")
         _ = try await client(transport).makeAuthorizedRequest(
@@ -88,7 +88,7 @@ struct TokenExchangeTests {
 
     @Test("G-15: an exchange that fails is a ServerError naming its endpoint, and the request is not sent")
     func exchangeFails() async throws {
-        let transport = MockTransport(.status(404))
+        let transport = MockTransport(.status(404), time: time.timeSource)
         let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
         #expect(error?.errorCode == 404)
         #expect(error?.endpoint == "token")
@@ -97,7 +97,7 @@ struct TokenExchangeTests {
 
     @Test("G-15: a request that fails is a ServerError naming its endpoint", arguments: [401, 404, 500])
     func requestFails(_ status: Int) async throws {
-        let transport = MockTransport(.json(Self.answer), .status(status))
+        let transport = MockTransport(.json(Self.answer), .status(status), time: time.timeSource)
         let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
         #expect(error?.errorCode == status)
         #expect(error?.endpoint == "resource")
@@ -118,7 +118,7 @@ struct TokenExchangeTests {
         ]
     )
     func undecodable(_ answer: String) async throws {
-        let transport = MockTransport(.text(answer))
+        let transport = MockTransport(.text(answer), time: time.timeSource)
         let error = await #expect(throws: NetworkError.self) { try await call(client(transport)) }
         #expect(error?.code == .unableToDecodeServiceTokenResponse)
         #expect(transport.requests.count == 1)
@@ -127,12 +127,13 @@ struct TokenExchangeTests {
     @Test("lifetimes come as numbers, fractions and strings", arguments: ["180", "180.5", #""180""#, "1e300", "-1"])
     func lifetimes(_ seconds: String) async throws {
         let answer = #"{"access_token":"a","token_type":"bearer","expires_in":\#(seconds)}"#
-        #expect(try await call(client(MockTransport(.json(answer), .text("ok")))) == Data("ok".utf8))
+        let transport = MockTransport(.json(answer), .text("ok"), time: time.timeSource)
+        #expect(try await call(client(transport)) == Data("ok".utf8))
     }
 
     @Test("without a provider nothing is sent")
     func noProvider() async throws {
-        let transport = MockTransport(.text(""))
+        let transport = MockTransport(.text(""), time: time.timeSource)
         let error = await #expect(throws: NetworkError.self) { try await call(NetworkClient(transport: transport)) }
         #expect(error?.code == .authenticationProviderNotPresent)
         #expect(transport.requests.isEmpty)
@@ -142,7 +143,7 @@ struct TokenExchangeTests {
     func providerFails() async throws {
         struct SignedOut: Error {}
         provider.token.withLock { $0 = .failure(SignedOut()) }
-        let transport = MockTransport(.text(""))
+        let transport = MockTransport(.text(""), time: time.timeSource)
         let error = await #expect(throws: NetworkError.self) { try await call(client(transport)) }
         #expect(error?.code == .requestNotMade)
         #expect(error?.cause is SignedOut)
@@ -151,7 +152,7 @@ struct TokenExchangeTests {
 
     @Test("a token is kept for its endpoint, scope and subject until it nears its expiry")
     func keeping() async throws {
-        let transport = MockTransport { request in
+        let transport = MockTransport(time: time.timeSource) { request in
             request.url.host == "as.example"
                 ? HTTPTransportResponse(status: 200, body: Data(Self.answer.utf8)) : HTTPTransportResponse(status: 200)
         }
@@ -177,7 +178,7 @@ struct TokenExchangeTests {
     @Test("callers that need the same token at the same time share one exchange")
     func sharing() async throws {
         let gate = ResponseGate()
-        let transport = MockTransport { request in
+        let transport = MockTransport(time: time.timeSource) { request in
             guard request.url.host == "as.example" else { return HTTPTransportResponse(status: 200) }
             try await gate.wait()
             return HTTPTransportResponse(status: 200, body: Data(Self.answer.utf8))
@@ -194,7 +195,7 @@ struct TokenExchangeTests {
 
     @Test("a failed exchange is not remembered")
     func recovering() async throws {
-        let client = client(MockTransport(.status(503), .json(Self.answer), .text("ok")))
+        let client = client(MockTransport(.status(503), .json(Self.answer), .text("ok"), time: time.timeSource))
         await #expect(throws: ServerError.self) { try await call(client) }
         #expect(try await call(client) == Data("ok".utf8))
     }
@@ -206,7 +207,8 @@ struct TokenExchangeTests {
             .text("first"),
             .status(401),
             .json(Self.answer.replacingOccurrences(of: "testAccessToken", with: "newer")),
-            .text("second")
+            .text("second"),
+            time: time.timeSource
         )
         let client = client(transport)
         _ = try await call(client)
@@ -221,7 +223,7 @@ struct TokenExchangeTests {
     @Test("the client's interceptors see the request with its token, and not the exchange")
     func interceptors() async throws {
         let log = EventLog()
-        let transport = MockTransport(.json(Self.answer), .text("ok"))
+        let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)
         let watching = RecordingInterceptor(
             "a",
             log: log,

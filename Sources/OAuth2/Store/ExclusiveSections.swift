@@ -1,0 +1,84 @@
+import Networking
+import Synchronization
+
+/// Sections that one task at a time is in, per key; the others wait in the order in which they came.
+final class ExclusiveSections: Sendable {
+    private struct Waiter {
+        let id: Int
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    private struct State {
+        /// A key is here while somebody is in its section.
+        var waiters: [String: [Waiter]] = [:]
+        /// Those who have come and are not in yet; the error if they gave up before they had a continuation.
+        var arrivals: [Int: (any Error)?] = [:]
+        var nextID = 0
+    }
+
+    private let state = Mutex(State())
+    private let timeSource: TimeSource
+
+    init(timeSource: TimeSource) {
+        self.timeSource = timeSource
+    }
+
+    func waiterCount(for key: String) -> Int {
+        state.withLock { $0.waiters[key]?.count ?? 0 }
+    }
+
+    func enter(_ key: String, timeout: Duration) async throws {
+        let id = state.withLock { state -> Int? in
+            guard state.waiters[key] != nil else {
+                state.waiters[key] = []
+                return nil
+            }
+            state.nextID += 1
+            state.arrivals[state.nextID] = .some(nil)
+            return state.nextID
+        }
+        guard let id else { return }
+        let timer = Task {
+            do { try await timeSource.sleep(timeout) } catch { return }
+            abandon(id, key, OAuth2Error(.storeFailed, "the token store was in use by others for \(timeout)"))
+        }
+        defer { timer.cancel() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                let outcome: Result<Void, any Error>? = state.withLock { state in
+                    if let error = state.arrivals.removeValue(forKey: id) ?? nil { return .failure(error) }
+                    guard state.waiters[key] != nil else {
+                        state.waiters[key] = []
+                        return .success(())
+                    }
+                    state.waiters[key]?.append(Waiter(id: id, continuation: continuation))
+                    return nil
+                }
+                if let outcome { continuation.resume(with: outcome) }
+            }
+        } onCancel: {
+            abandon(id, key, CancellationError())
+        }
+    }
+
+    func leave(_ key: String) {
+        let next = state.withLock { state -> Waiter? in
+            guard let next = state.waiters[key]?.first else {
+                state.waiters[key] = nil
+                return nil
+            }
+            state.waiters[key]?.removeFirst()
+            return next
+        }
+        next?.continuation.resume()
+    }
+
+    private func abandon(_ id: Int, _ key: String, _ error: any Error) {
+        let waiter = state.withLock { state -> Waiter? in
+            if state.arrivals[id] != nil { state.arrivals[id] = .some(error) }
+            guard let index = state.waiters[key]?.firstIndex(where: { $0.id == id }) else { return nil }
+            return state.waiters[key]?.remove(at: index)
+        }
+        waiter?.continuation.resume(throwing: error)
+    }
+}

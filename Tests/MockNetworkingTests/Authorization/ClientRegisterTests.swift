@@ -1,0 +1,189 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(1)))
+struct ClientRegisterTests {
+    @Test("An assertion to the issuer or the token endpoint is accepted, one after the other")
+    func assertions() async throws {
+        try await AuthorizationPeer.with { peer in
+            for audience in [peer.server.metadata.issuer, peer.server.metadata.tokenEndpoint.absoluteString] {
+                let answer = try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": .string(audience)])))
+                #expect(answer.status == 200)
+                #expect(peer.server.isActive(answer.accessToken))
+            }
+            let both: JSONValue = ["https://another.example", .string(peer.server.metadata.issuer)]
+            #expect(try await peer.tokens(assertion: peer.assertion(peer.claims(["aud": both]))).status == 200)
+        }
+    }
+
+    @Test("An assertion that is wrong in any part is refused")
+    func wrongAssertions() async throws {
+        try await AuthorizationPeer.with { peer in
+            let now = Int(peer.time.date.timeIntervalSince1970)
+            let claims: [(String, JSONObject)] = [
+                ("another audience", peer.claims(["aud": "https://another.example"])),
+                ("no audience", peer.claims(without: "aud")),
+                ("an issuer that is not registered", peer.claims(["iss": "stranger"])),
+                ("an issuer with a secret", peer.claims(["iss": "secretive", "sub": "secretive"])),
+                ("no issuer", peer.claims(without: "iss")),
+                ("another subject", peer.claims(["sub": "somebody"])),
+                ("no subject", peer.claims(without: "sub")),
+                ("no jti", peer.claims(without: "jti")),
+                ("no expiry", peer.claims(without: "exp")),
+                ("an expiry that has passed", peer.claims(["exp": .number(JSONNumber(now - 11))])),
+                ("a beginning that has not come", peer.claims(["nbf": .number(JSONNumber(now + 11))])),
+                ("an issue that has not come", peer.claims(["iat": .number(JSONNumber(now + 11))])),
+            ]
+            for (what, claims) in claims {
+                let answer = try await peer.tokens(assertion: peer.assertion(claims))
+                #expect(answer.status == 401, "\(what)")
+                #expect(answer.error == "invalid_client", "\(what)")
+            }
+            #expect(peer.server.issuedTokenCount == 0)
+        }
+    }
+
+    @Test("Clocks may differ by ten seconds")
+    func leeway() async throws {
+        try await AuthorizationPeer.with { peer in
+            let now = Int(peer.time.date.timeIntervalSince1970)
+            for claims in [
+                peer.claims(["exp": .number(JSONNumber(now - 9))]), peer.claims(["iat": .number(JSONNumber(now + 9))]),
+            ] {
+                let answer = try await peer.tokens(assertion: peer.assertion(claims))
+                #expect(answer.status == 200)
+            }
+        }
+    }
+
+    @Test("An assertion whose signature is not the client's is refused")
+    func wrongSignature() async throws {
+        try await AuthorizationPeer.with { peer in
+            let strange = try peer.assertion(peer.claims(), key: SigningKey.generate(.es256))
+            var parts = try peer.assertion(peer.claims()).split(separator: ".").map(String.init)
+            let others = try peer.assertion(peer.claims(["scope": "admin"])).split(separator: ".").map(String.init)
+            parts[1] = others[1]
+            for assertion in [strange, parts.joined(separator: "."), "not.a.token", "x", "."] {
+                let answer = try await peer.tokens(assertion: assertion)
+                #expect(answer.status == 401)
+                #expect(answer.error == "invalid_client")
+            }
+        }
+    }
+
+    @Test("An assertion is good for one request")
+    func replay() async throws {
+        try await AuthorizationPeer.with { peer in
+            let assertion = try peer.assertion(peer.claims())
+            #expect(try await peer.tokens(assertion: assertion).status == 200)
+            let answer = try await peer.tokens(assertion: assertion)
+            #expect(answer.error == "invalid_client")
+            #expect(answer.description == "the assertion was used before")
+            // The jti is what counts, not the text.
+            let claims = peer.claims()
+            #expect(try await peer.tokens(assertion: peer.assertion(claims)).status == 200)
+            #expect(try await peer.tokens(assertion: peer.assertion(claims)).error == "invalid_client")
+        }
+    }
+
+    @Test("Another type of assertion, or none, is refused")
+    func assertionType() async throws {
+        try await AuthorizationPeer.with { peer in
+            let assertion = try peer.assertion(peer.claims())
+            for type in ["urn:ietf:params:oauth:client-assertion-type:saml2-bearer", ""] {
+                let answer = try await peer.post([
+                    ("grant_type", "client_credentials"), ("client_assertion", assertion),
+                    ("client_assertion_type", type),
+                ])
+                #expect(answer.error == "invalid_client")
+            }
+        }
+    }
+
+    @Test("A secret is form-encoded in the header")
+    func secret() async throws {
+        try await AuthorizationPeer.with { peer in
+            #expect(try await peer.tokens(("grant_type", "client_credentials")).status == 200)
+            let raw = Data("secretive:\(AuthorizationPeer.secret)".utf8).base64EncodedString()
+            let answer = try await peer.post(
+                [("grant_type", "client_credentials")],
+                headers: ["Authorization": "Basic \(raw)"]
+            )
+            #expect(answer.error == "invalid_client")
+        }
+    }
+
+    @Test("A wrong secret, an unknown client and a malformed header are refused with a challenge")
+    func wrongSecrets() async throws {
+        try await AuthorizationPeer.with { peer in
+            for headers in [
+                peer.basic(secret: "wrong"), peer.basic(secret: ""), peer.basic("stranger"), peer.basic("keyed"),
+                ["Authorization": "Basic !"], ["Authorization": "Basic"], ["Authorization": "Bearer x"],
+                ["Authorization": "Basic \(Data("no colon".utf8).base64EncodedString())"],
+            ] as [HTTPHeaders] {
+                let answer = try await peer.post([("grant_type", "client_credentials")], headers: headers)
+                #expect(answer.status == 401)
+                #expect(answer.error == "invalid_client")
+                #expect(answer.headers["WWW-Authenticate"]?.hasPrefix("Basic ") == true)
+            }
+            #expect(peer.server.issuedTokenCount == 0)
+        }
+    }
+
+    @Test("A client that does not authenticate is refused")
+    func noAuthentication() async throws {
+        try await AuthorizationPeer.with { peer in
+            for form in [[("client_id", "secretive")], [("client_id", "free"), ("client_secret", "free")], []] {
+                let answer = try await peer.post([("grant_type", "client_credentials")] + form)
+                #expect(answer.status == 401)
+                #expect(answer.error == "invalid_client")
+            }
+        }
+    }
+
+    @Test("A client that authenticates in two ways is refused")
+    func twoAuthentications() async throws {
+        try await AuthorizationPeer.with { peer in
+            let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+            let assertion = try peer.assertion(peer.claims())
+            for form in [
+                [("client_assertion_type", type), ("client_assertion", assertion)], [("client_secret", "x")],
+            ] {
+                let answer = try await peer.post([("grant_type", "client_credentials")] + form, headers: peer.basic())
+                #expect(answer.status == 400)
+                #expect(answer.error == "invalid_request")
+            }
+            // The assertion was not used up by it.
+            #expect(try await peer.tokens(assertion: assertion).status == 200)
+        }
+    }
+
+    @Test("A client_id that is not that of the authentication is refused")
+    func contradictingClientID() async throws {
+        try await AuthorizationPeer.with { peer in
+            let assertion = try peer.assertion(peer.claims())
+            #expect(try await peer.tokens(assertion: assertion, ("client_id", "free")).error == "invalid_client")
+            let answer = try await peer.tokens(("grant_type", "client_credentials"), ("client_id", "free"))
+            #expect(answer.error == "invalid_client")
+        }
+    }
+
+    @Test("A client can be added, and replaced")
+    func register() async throws {
+        try await AuthorizationPeer.with { peer in
+            let form = [("grant_type", "client_credentials")]
+            let stranger = try await peer.post(form, headers: peer.basic("new"))
+            #expect(stranger.status == 401)
+            peer.server.register(.init(id: "new", secret: AuthorizationPeer.secret))
+            let client = try await peer.post(form, headers: peer.basic("new"))
+            #expect(client.status == 200)
+            peer.server.register(.init(id: "new", secret: "another"))
+            let replaced = try await peer.post(form, headers: peer.basic("new"))
+            #expect(replaced.status == 401)
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(1)))
+struct MockAuthorizationServerTests {
+    // MARK: Requests
+
+    @Test("A request without a grant, or with one that is not known, is refused")
+    func grants() async throws {
+        try await AuthorizationPeer.with { peer in
+            let unknown = try await peer.tokens(("grant_type", "password"))
+            #expect((unknown.status, unknown.error) == (400, "unsupported_grant_type"))
+            for answer in [try await peer.tokens(), try await peer.tokens(("grant_type", ""))] {
+                #expect((answer.status, answer.error) == (400, "invalid_request"))
+                #expect(answer.description == "the parameter grant_type is missing")
+            }
+            let noToken = try await peer.tokens(("grant_type", "refresh_token"))
+            #expect(noToken.error == "invalid_request")
+        }
+    }
+
+    @Test("A parameter that is there twice is refused, whichever it is")
+    func repeatedParameters() async throws {
+        try await AuthorizationPeer.with { peer in
+            for name in ["grant_type", "scope", "anything"] {
+                let answer = try await peer.tokens(
+                    ("grant_type", "client_credentials"),
+                    (name, "client_credentials"),
+                    (name, "client_credentials")
+                )
+                #expect((answer.status, answer.error) == (400, "invalid_request"))
+                #expect(answer.description == "a parameter is there twice")
+            }
+        }
+    }
+
+    @Test("What is not a form is refused; a form may say its character set")
+    func notAForm() async throws {
+        try await AuthorizationPeer.with { peer in
+            for type in ["application/json", "text/plain", "multipart/form-data; boundary=x"] {
+                let answer = try await peer.post(
+                    body: "grant_type=client_credentials",
+                    headers: peer.basic(),
+                    contentType: type
+                )
+                #expect((answer.status, answer.error) == (400, "invalid_request"))
+            }
+            let answer = try await peer.post(
+                body: "grant_type=client_credentials",
+                headers: peer.basic(),
+                contentType: "application/X-WWW-form-urlencoded; charset=UTF-8"
+            )
+            #expect(answer.status == 200)
+        }
+    }
+
+    @Test("A scope is granted as asked if the client may have it")
+    func scopes() async throws {
+        try await AuthorizationPeer.with { peer in
+            let granted = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read write"))
+            #expect(granted.body["scope"] == "read write")
+            let refused = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read admin"))
+            #expect((refused.status, refused.error) == (400, "invalid_scope"))
+            let any = try await peer.post(
+                [("grant_type", "client_credentials"), ("scope", "admin")],
+                headers: peer.basic("free", secret: "free")
+            )
+            #expect(any.body["scope"] == "admin")
+        }
+    }
+
+    // MARK: Access tokens
+
+    @Test("An answer is a token response that must not be stored")
+    func response() async throws {
+        try await AuthorizationPeer.with { peer in
+            let answer = try await peer.tokens(("grant_type", "client_credentials"))
+            #expect(answer.status == 200)
+            #expect(answer.headers["Cache-Control"] == "no-store")
+            #expect(answer.body["token_type"] == "Bearer")
+            #expect(answer.body["expires_in"] == 300)
+            #expect(answer.refreshToken == nil)
+            #expect(answer.body["scope"] == nil)
+        }
+    }
+
+    @Test("An access token verifies by the published keys and says whom it is for")
+    func keySet() async throws {
+        try await AuthorizationPeer.with { peer in
+            let answer = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read"))
+            let published = try await peer.get(peer.server.server.url(for: "/jwks"))
+            let keys = try JWKSet(parsing: published.body)
+            #expect(keys.serialized() == peer.server.keys.serialized())
+            #expect(!keys.serialized().contains("\"d\""))
+            let date = peer.time.date
+            let policy = ValidationPolicy(
+                issuer: peer.server.metadata.issuer,
+                audience: peer.server.metadata.issuer,
+                subject: "secretive",
+                type: "at+jwt",
+                currentDate: { date }
+            )
+            let token = try JWTVerifier(keys: keys, policy: policy).verify(answer.accessToken)
+            #expect(token.claims["client_id"] == "secretive")
+            #expect(token.claims["scope"] == "read")
+            #expect(token.claims["exp"] == 1_000_000_300)
+        }
+    }
+
+    @Test("An access token is active until it expires or is revoked")
+    func activity() async throws {
+        try await AuthorizationPeer.with { peer in
+            let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+            #expect(peer.server.isActive(token))
+            #expect(!peer.server.isActive(token + "x"))
+            peer.time.advance(by: .seconds(299))
+            #expect(peer.server.isActive(token))
+            peer.time.advance(by: .seconds(1))
+            #expect(!peer.server.isActive(token))
+            let other = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+            peer.server.revokeAccessTokens()
+            #expect(!peer.server.isActive(other))
+            #expect(peer.server.issuedTokenCount == 2)
+            #expect(peer.server.tokenRequestCount == 2)
+        }
+    }
+
+    @Test("A protected route answers requests with an active token, and challenges others")
+    func protecting() async throws {
+        try await AuthorizationPeer.with { peer in
+            let url = peer.server.server.url(for: "/reports")
+            peer.server.server.on(.get, "/reports", peer.server.protecting { _ in .text("ok") })
+            let none = try await peer.get(url)
+            #expect((none.status, none.headers["WWW-Authenticate"]) == (401, #"Bearer realm="mock""#))
+            let basic = try await peer.get(url, headers: peer.basic())
+            #expect((basic.status, basic.headers["WWW-Authenticate"]) == (401, #"Bearer realm="mock""#))
+            let wrong = try await peer.get(url, headers: ["Authorization": "Bearer x"])
+            let challenge = try #require(wrong.headers["WWW-Authenticate"].map(AuthenticationChallenge.parse)?.first)
+            #expect(wrong.status == 401)
+            #expect(challenge.parameters["error"] == "invalid_token")
+            let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+            for scheme in ["Bearer", "bearer"] {
+                let right = try await peer.get(url, headers: ["Authorization": "\(scheme) \(token)"])
+                #expect((right.status, right.body) == (200, Data("ok".utf8)))
+            }
+        }
+    }
+
+    // MARK: The other endpoints
+
+    @Test("Revoking what is not known succeeds; revoking another's token does nothing; a stranger can't revoke")
+    func revocationOfOthers() async throws {
+        try await AuthorizationPeer.with { peer in
+            let token = try await peer.tokens(("grant_type", "client_credentials")).accessToken
+            let free = peer.basic("free", secret: "free")
+            #expect(try await peer.post([("token", "unknown")], to: "/revoke", headers: free).status == 200)
+            #expect(try await peer.post([("token", token)], to: "/revoke", headers: free).status == 200)
+            #expect(peer.server.isActive(token))
+            #expect(try await peer.post([("token", token)], to: "/revoke").error == "invalid_client")
+            #expect(try await peer.post([], to: "/revoke", headers: free).error == "invalid_request")
+            #expect(peer.server.isActive(token))
+        }
+    }
+
+    @Test("The metadata document names the endpoints that there are")
+    func metadata() async throws {
+        try await AuthorizationPeer.with { peer in
+            let url = peer.server.server.url(for: "/.well-known/oauth-authorization-server")
+            let response = try await peer.get(url)
+            let document = try JSONObject(parsing: response.body)
+            #expect(response.headers["Content-Type"] == "application/json")
+            #expect(document["issuer"]?.string == peer.server.metadata.issuer)
+            #expect(document["token_endpoint"]?.string == peer.server.metadata.tokenEndpoint.absoluteString)
+            let jwks = try #require(document["jwks_uri"]?.string.flatMap { URL(string: $0) })
+            #expect(try await peer.get(jwks).status == 200)
+            #expect(document["revocation_endpoint"]?.string == peer.server.server.url(for: "/revoke").absoluteString)
+            #expect(document["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "private_key_jwt"])
+        }
+    }
+
+    @Test("Prepared answers take the place of the next ones, in order, and are counted")
+    func preparedAnswers() async throws {
+        try await AuthorizationPeer.with { peer in
+            peer.server.answerNextTokenRequests(with: .json("{}", status: 503), .json(#"{"error":"slow_down"}"#))
+            let first = try await peer.tokens(("grant_type", "client_credentials"))
+            #expect(first.status == 503)
+            let second = try await peer.tokens(("grant_type", "client_credentials"))
+            #expect(second.error == "slow_down")
+            let third = try await peer.tokens(("grant_type", "client_credentials"))
+            #expect(third.status == 200)
+            #expect(peer.server.tokenRequestCount == 3)
+            #expect(peer.server.issuedTokenCount == 1)
+        }
+    }
+
+    @Test("A token is exchanged for one of the scope asked for, as long as it is active")
+    func tokenExchange() async throws {
+        try await AuthorizationPeer.with { peer in
+            let subject = try await peer.tokens(("grant_type", "client_credentials"), ("scope", "read")).accessToken
+            let exchange = [
+                ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"), ("scope", "reports"),
+                ("subject_token", subject),
+            ]
+            let type = ("subject_token_type", "urn:ietf:params:oauth:token-type:access_token")
+            let answer = try await peer.post(exchange + [type])
+            #expect(answer.status == 200)
+            #expect(answer.body["issued_token_type"] == "urn:ietf:params:oauth:token-type:access_token")
+            #expect(answer.body["scope"] == "reports")
+            #expect(peer.server.isActive(answer.accessToken))
+            #expect(answer.accessToken != subject)
+            let otherType = ("subject_token_type", "urn:ietf:params:oauth:token-type:jwt")
+            #expect(try await peer.post(exchange + [otherType]).error == "invalid_request")
+            #expect(try await peer.post(exchange).error == "invalid_request")
+            peer.server.revokeAccessTokens()
+            #expect(try await peer.post(exchange + [type]).error == "invalid_request")
+        }
+    }
+}

@@ -1,0 +1,12 @@
+import Glibc
+
+/// How many files and sockets this process may have open.
+enum DescriptorLimit {
+    /// Raises the limit as far as the system lets it: five hundred connections have a thousand ends in this process.
+    static func raise() {
+        var limit = rlimit()
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = min(limit.rlim_max, 8192)
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}

@@ -1,0 +1,217 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The same promises over real sockets, counted on the servers' side.
+@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(1)))
+struct LoopbackTests {
+    @Test("Five hundred calls that are refused at the same moment make one token request, and all succeed")
+    func fiveHundredRefusals() async throws {
+        DescriptorLimit.raise()
+        let key = try SigningKey.generate(.es256)
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", key: key.verificationKey)])
+        let refusals = ResponseGate()
+        let reports = authorization.protecting { _ in .text("ok") }
+        let api = try LoopbackServer.start { routes in
+            routes.on(.get, "/reports") { request in
+                let response = try await reports(request)
+                return response.status == 401 ? response.gated(by: refusals) : response
+            }
+        }
+        let authenticator = OAuth2Authenticator(
+            server: authorization.metadata,
+            clientAuthentication: .privateKeyJWT(
+                clientID: "reports",
+                signingService: try ES256SigningService(key: key)
+            ),
+            grant: ClientCredentialsGrant(),
+            resources: [api.baseURL]
+        )
+        let calls = 500
+        let transport = try CurlTransport(
+            configuration: .init(maximumConnectionsPerHost: calls, maximumConnections: calls, proxy: .none)
+        )
+        let client = NetworkClient(transport: transport, interceptors: [authenticator])
+        let request = URLRequest(url: api.url(for: "/reports"))
+        _ = try await client.makeRequest(request)
+        authorization.revokeAccessTokens()
+
+        let answers = try await withThrowingTaskGroup(of: Data?.self) { group in
+            for _ in 1...calls { group.addTask { try await client.makeRequest(request) } }
+            group.addTask {
+                try await refusals.waitForWaiters(count: calls)
+                refusals.open()
+                return nil
+            }
+            return try await group.reduce(into: [Data]()) { answers, next in
+                if let next { answers.append(next) }
+            }
+        }
+        #expect(answers == Array(repeating: Data("ok".utf8), count: calls))
+        #expect(authorization.tokenRequestCount == 2)
+        #expect(authorization.issuedTokenCount == 2)
+        #expect(api.requests(for: "/reports").count == 1 + 2 * calls)
+        await transport.close()
+        await api.stop()
+        await authorization.stop()
+    }
+
+    @Test("A thousand callers without a token make one token request")
+    func thousandCallers() async throws {
+        try await withAuthorization { authorization in
+            let authenticator = authenticator(authorization)
+            let texts = try await withThrowingTaskGroup(of: String.self) { group in
+                for _ in 1...1000 { group.addTask { try await authenticator.text() } }
+                return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+            }
+            #expect(texts.count == 1)
+            #expect(authorization.tokenRequestCount == 1)
+        }
+    }
+
+    @Test("A wrong secret fails as such, although the server challenges with Basic")
+    func wrongSecret() async throws {
+        try await withAuthorization { authorization in
+            for client in [NetworkClient(), NetworkClient(configuration: .ephemeral)] {
+                let authenticator = authenticator(authorization, secret: "wrong", client: client)
+                let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+                #expect(error?.code == .invalidClient)
+                #expect(error?.status == 401)
+            }
+        }
+    }
+
+    @Test("A redirect of the token endpoint is not followed")
+    func redirect() async throws {
+        try await withAuthorization { authorization in
+            let elsewhere = try LoopbackServer.start { $0.fallback { _ in .text("caught") } }
+            let location = elsewhere.url(for: "/token").absoluteString
+            authorization.answerNextTokenRequests(with: .status(307, headers: ["Location": location]))
+            let code = await failureCode { _ = try await authenticator(authorization).accessToken() }
+            #expect(code == .protocolViolation)
+            #expect(elsewhere.requestCount == 0)
+            await elsewhere.stop()
+        }
+    }
+
+    @Test(
+        "A bad day of the token endpoint has its error, and the next request succeeds",
+        arguments: [
+            (LoopbackResponse.text("<html>", status: 200), OAuth2Error.Code.protocolViolation),
+            (.status(503), .serverTransient), (.text("cut", status: 200).cut(.beforeHead), .serverUnreachable),
+            (.json(#"{"access_token":"half"#).cut(.afterBody(octets: 10)), .serverUnreachable),
+            (.raw("garbage\r\n\r\n"), .serverUnreachable),
+        ]
+    )
+    func badDays(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
+        try await withAuthorization { authorization in
+            let authenticator = authenticator(authorization)
+            authorization.answerNextTokenRequests(with: response)
+            #expect(await failureCode { _ = try await authenticator.accessToken() } == code)
+            let text = try await authenticator.text()
+            #expect(authorization.isActive(text))
+        }
+    }
+
+    @Test("A token endpoint that never answers costs the time of one flight")
+    func neverAnswers() async throws {
+        try await withAuthorization { authorization in
+            authorization.answerNextTokenRequests(with: .never)
+            let time = ManualTime()
+            let authenticator = authenticator(authorization, options: .init(timeSource: time.timeSource))
+            let call = Task { try await authenticator.accessToken() }
+            try await authorization.server.waitForRequests(count: 1)
+            try await time.waitForSleepers(count: 1)
+            time.advance(by: .seconds(30))
+            #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
+            let text = try await authenticator.text()
+            #expect(authorization.isActive(text))
+        }
+    }
+
+    @Test("A token endpoint where nobody listens is unreachable")
+    func nobodyListens() async throws {
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
+        let authenticator = authenticator(authorization)
+        await authorization.stop()
+        let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+        #expect(error?.code == .serverUnreachable)
+        #expect((error?.cause as? NetworkError)?.code == .cannotConnect)
+    }
+
+    @Test("A chain of refresh tokens survives refusals and expiries without a reuse")
+    func rotation() async throws {
+        try await withAuthorization { authorization in
+            let first = authorization.issueRefreshToken(clientID: "reports", subject: "ada", scope: "read")
+            let api = try LoopbackServer.start {
+                $0.on(.get, "/reports", authorization.protecting { _ in .text("ok") })
+            }
+            let client = NetworkClient(
+                interceptors: [authenticator(authorization, grant: RefreshTokenGrant(refreshToken: first))]
+            )
+            for _ in 1...4 {
+                _ = try await client.makeRequest(URLRequest(url: api.url(for: "/reports")))
+                authorization.revokeAccessTokens()
+            }
+            let used = authorization.server.requests(for: "/token").compactMap { $0.formValue("refresh_token") }
+            #expect(used.count == 4)
+            #expect(Set(used).count == 4)
+            await api.stop()
+        }
+    }
+
+    @Test("A refresh token that two keep apart is noticed as reused, and both have to authenticate again")
+    func reuse() async throws {
+        try await withAuthorization { authorization in
+            let token = authorization.issueRefreshToken(clientID: "reports", subject: "ada")
+            let grant = RefreshTokenGrant(refreshToken: token)
+            let first = authenticator(authorization, grant: grant)
+            let second = authenticator(authorization, grant: grant)
+            let text = try await first.text()
+            #expect(authorization.isActive(text))
+            #expect(await failureCode { _ = try await second.accessToken() } == .reauthenticationRequired)
+            #expect(!authorization.isActive(text))
+            let api = try LoopbackServer.start {
+                $0.on(.get, "/reports", authorization.protecting { _ in .text("ok") })
+            }
+            let client = NetworkClient(interceptors: [first])
+            let code = await failureCode {
+                _ = try await client.makeRequest(URLRequest(url: api.url(for: "/reports")))
+            }
+            #expect(code == .reauthenticationRequired)
+            #expect(authorization.tokenRequestCount == 3)
+            await api.stop()
+        }
+    }
+
+    // MARK: Making
+
+    private func withAuthorization(_ body: (MockAuthorizationServer) async throws -> Void) async throws {
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
+        do { try await body(authorization) } catch {
+            await authorization.stop()
+            throw error
+        }
+        await authorization.stop()
+    }
+
+    private func authenticator(
+        _ authorization: MockAuthorizationServer,
+        secret: String = "s3cret",
+        grant: any Grant = ClientCredentialsGrant(),
+        client: NetworkClient = NetworkClient(),
+        options: OAuth2Authenticator.Options = .init()
+    ) -> OAuth2Authenticator {
+        OAuth2Authenticator(
+            server: authorization.metadata,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+            grant: grant,
+            client: client,
+            options: options
+        )
+    }
+}

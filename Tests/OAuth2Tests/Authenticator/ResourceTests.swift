@@ -1,0 +1,115 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+/// Which requests get the token, and which must not.
+@Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(1)))
+struct ResourceTests {
+    @Test("An Authorization that the caller set is left as it is, also when it is refused")
+    func callersAuthorization() async throws {
+        let realm = Realm(answers: [.refusal])
+        let client = realm.client(realm.authenticator())
+        var request = URLRequest(url: Realm.api)
+        request.setValue("Bearer the caller's", forHTTPHeaderField: "Authorization")
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(error?.errorCode == 401)
+        #expect(realm.credentials == ["Bearer the caller's"])
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test("Tokens go to the given origins, whatever the path and however the origin is written")
+    func givenOrigins() async throws {
+        let realm = Realm()
+        let resources = ["https://api.example/v1", "https://other.example:8443"].compactMap { URL(string: $0) }
+        let client = realm.client(realm.authenticator(resources: resources))
+        let urls = [
+            "https://api.example/reports", "HTTPS://API.example:443/", "https://other.example:8443/x?y#z",
+            "https://api.example./", "https://api.example:8443/", "https://sub.api.example/", "https://example/",
+            "https://other.example/", "http://api.example/", "https://evil.example/?https://api.example",
+        ]
+        for url in urls {
+            _ = try? await client.makeRequest(URLRequest(url: try #require(URL(string: url))))
+        }
+        #expect(realm.resource.requests.map(\.url.absoluteString) == urls)
+        #expect(realm.credentials == Array(repeating: "Bearer access-1", count: 3) + Array(repeating: nil, count: 7))
+    }
+
+    @Test("A list of resources without a single origin in it is not the same as no list")
+    func resourcesWithoutOrigin() async throws {
+        let realm = Realm()
+        let client = realm.client(realm.authenticator(resources: [try #require(URL(string: "/reports"))]))
+        _ = try? await client.makeRequest(URLRequest(url: Realm.api))
+        #expect(realm.credentials == [nil])
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test(
+        "A token never goes without TLS to another machine",
+        arguments: ["http://api.example/", "http://127.0.0.1.example/", "http://192.168.0.1/"]
+    )
+    func insecure(url: String) async throws {
+        let realm = Realm()
+        let target = try #require(URL(string: url))
+        for resources in [[], [target]] {
+            let client = realm.client(realm.authenticator(resources: resources))
+            let error = await #expect(throws: NetworkError.self) {
+                try await client.makeRequest(URLRequest(url: target))
+            }
+            #expect(error?.code == .requestNotMade)
+            #expect((error?.cause as? OAuth2Error)?.code == .insecureTransport)
+        }
+        #expect(realm.resource.requests.isEmpty)
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test("On loopback tokens go without TLS", arguments: ["http://127.0.0.1:8080/", "http://localhost/"])
+    func loopback(url: String) async throws {
+        let realm = Realm()
+        let client = realm.client(realm.authenticator())
+        _ = try await client.makeRequest(URLRequest(url: try #require(URL(string: url))))
+        #expect(realm.credentials == ["Bearer access-1"])
+    }
+
+    @Test("A failed token request ends the call before anything is sent, with the reason as the cause")
+    func noToken() async throws {
+        let realm = Realm(steps: [.error("invalid_client", status: 401)])
+        let client = realm.client(realm.authenticator(), Retry.Policy.maxRetries(3, when: .always))
+        let error = await #expect(throws: NetworkError.self) {
+            try await client.makeRequest(URLRequest(url: Realm.api))
+        }
+        #expect(error?.code == .requestNotMade)
+        #expect((error?.cause as? OAuth2Error)?.code == .invalidClient)
+        #expect(realm.resource.requests.isEmpty)
+        #expect(realm.endpoint.requests.count == 1)
+    }
+
+    @Test("The scheme is written as Bearer, whatever the server calls it")
+    func canonicalScheme() async throws {
+        let realm = Realm(steps: [.json(#"{"access_token":"a1","token_type":"bEARER"}"#)])
+        realm.issue("a1")
+        let client = realm.client(realm.authenticator())
+        _ = try await client.makeRequest(URLRequest(url: Realm.api))
+        #expect(realm.credentials == ["Bearer a1"])
+    }
+
+    @Test("A refused request of another authenticator is none of this one's")
+    func othersRefusal() {
+        let authenticator = Realm().authenticator()
+        var request = URLRequest(url: Realm.api)
+        let response = HTTPURLResponse(statusCode: 401)
+        for field in [nil, "Bearer unknown", "Basic YTpi", "Bearer", "unknown"] {
+            request.setValue(field, forHTTPHeaderField: "Authorization")
+            let action = authenticator.evaluateFailedRequest(
+                request,
+                data: nil,
+                response: response,
+                error: ServerError(endpoint: "reports", errorCode: 401),
+                retryState: .empty
+            )
+            #expect(DecidedAction(action) == .none)
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("private_key_jwt")
+struct PrivateKeyJWTTests {
+    private let service: ES256SigningService
+    private let date = Date(timeIntervalSince1970: 1_700_000_000.9)
+
+    init() throws {
+        service = try ES256SigningService.generate(keyID: "k1")
+    }
+
+    @Test("The assertion says who the client is, to whom, since when and how long, and no more")
+    func claims() throws {
+        let claims = try verified(.privateKeyJWT(clientID: "reports", signingService: service)).claims
+        #expect(claims["iss"] == "reports")
+        #expect(claims["sub"] == "reports")
+        #expect(claims["aud"] == "https://as.example")
+        #expect(claims["iat"] == 1_700_000_000)
+        #expect(claims["exp"] == 1_700_000_060)
+        #expect(claims["nbf"] == nil)
+        #expect(try #require(claims["jti"]?.string).count == 32)
+        #expect(Set(claims.map(\.name)) == ["iss", "sub", "aud", "iat", "exp", "jti"])
+    }
+
+    @Test("The header has the service's algorithm and key")
+    func header() throws {
+        let token = try verified(.privateKeyJWT(clientID: "reports", signingService: service))
+        #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
+    }
+
+    @Test("The audience can be the token endpoint or the server's own choice")
+    func audiences() throws {
+        let endpoint = try verified(
+            .privateKeyJWT(clientID: "reports", signingService: service, audience: .tokenEndpoint)
+        )
+        #expect(endpoint.claims["aud"] == "https://as.example/token")
+        let custom = try verified(
+            .privateKeyJWT(clientID: "reports", signingService: service, audience: .custom("urn:as"))
+        )
+        #expect(custom.claims["aud"] == "urn:as")
+    }
+
+    @Test(
+        "The lifetime is in whole seconds, at least one and at most a day",
+        arguments: [
+            (Duration.seconds(300), 300), (.milliseconds(1_999), 1), (.zero, 1), (.seconds(-5), 1),
+            (.seconds(Int64.max), 86_400),
+        ]
+    )
+    func lifetimes(lifetime: Duration, seconds: Int) throws {
+        let token = try verified(.privateKeyJWT(clientID: "reports", signingService: service, lifetime: lifetime))
+        #expect(token.claims["exp"] == .number(JSONNumber(1_700_000_000 + seconds)))
+    }
+
+    @Test("No two requests have the same jti")
+    func uniqueness() throws {
+        let authentication = PrivateKeyJWT(clientID: "reports", signingService: service)
+        let identifiers = try (1...100).map { _ in try verified(authentication).claims["jti"]?.string }
+        #expect(Set(identifiers).count == 100)
+    }
+
+    @Test("The form names the client and the kind of assertion, and no secret is in the header")
+    func form() throws {
+        let request = try request(.privateKeyJWT(clientID: "reports", signingService: service))
+        let form = Dictionary(uniqueKeysWithValues: request.form.map { ($0.name, $0.value) })
+        #expect(form["client_id"] == "reports")
+        #expect(form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+        #expect(Set(form.keys) == ["grant_type", "client_id", "client_assertion_type", "client_assertion"])
+        #expect(request.headers.isEmpty)
+    }
+
+    @Test("Authenticating a request again replaces the assertion")
+    func again() throws {
+        var request = try request(.privateKeyJWT(clientID: "reports", signingService: service))
+        let first = request.form.first { $0.name == "client_assertion" }?.value
+        try PrivateKeyJWT(clientID: "reports", signingService: service).authenticate(&request, at: date)
+        let assertions = request.form.filter { $0.name == "client_assertion" }.map(\.value)
+        #expect(assertions.count == 1)
+        #expect(assertions.first != first)
+    }
+
+    @Test("A service that can't sign makes the request fail before it is sent")
+    func signingFailure() async throws {
+        let broken = PrivateKeyJWT(clientID: "reports", signingService: BrokenService())
+        #expect(throws: OAuth2Error(.assertionFailed, "")) { try request(broken) }
+        let realm = Realm()
+        let authenticator = OAuth2Authenticator(
+            server: Realm.server,
+            clientAuthentication: broken,
+            grant: ClientCredentialsGrant(),
+            client: NetworkClient(transport: realm.endpoint)
+        )
+        let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+        #expect(error?.code == .assertionFailed)
+        #expect(error?.isRetryable == false)
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test("A user's own authentication that fails with any error is an assertionFailed, too")
+    func customAuthentication() async throws {
+        struct Vault: ClientAuthentication {
+            struct Locked: Error {}
+            let clientID = "reports"
+            func authenticate(_ request: inout TokenRequest, at date: Date) async throws { throw Locked() }
+        }
+        let realm = Realm()
+        let authenticator = OAuth2Authenticator(
+            server: Realm.server,
+            clientAuthentication: Vault(),
+            grant: ClientCredentialsGrant(),
+            client: NetworkClient(transport: realm.endpoint)
+        )
+        let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+        #expect(error?.code == .assertionFailed)
+        #expect(error?.cause is Vault.Locked)
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    // MARK: Making
+
+    private func request(_ authentication: PrivateKeyJWT) throws -> TokenRequest {
+        var request = TokenRequest(server: Realm.server, form: [("grant_type", "client_credentials")])
+        try authentication.authenticate(&request, at: date)
+        return request
+    }
+
+    private func verified(_ authentication: PrivateKeyJWT) throws -> VerifiedToken {
+        let form = try request(authentication).form
+        let assertion = try #require(form.first { $0.name == "client_assertion" }?.value)
+        let date = date
+        let policy = ValidationPolicy(currentDate: { date })
+        return try JWTVerifier(key: service.verificationKey, policy: policy).verify(assertion)
+    }
+}
+
+private struct BrokenService: SigningService {
+    struct Broken: Error {}
+    var algorithm: JWSAlgorithm { .es256 }
+    func sign(data: Data) throws -> Data { throw Broken() }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+@Suite("Token endpoint", .timeLimit(.minutes(1)))
+struct TokenEndpointTests {
+    @Test(
+        "Every error of RFC 6749 §5.2 has its code",
+        arguments: [
+            ("invalid_request", 400, OAuth2Error.Code.requestRejected), ("invalid_client", 401, .invalidClient),
+            ("invalid_client", 400, .invalidClient), ("unauthorized_client", 400, .requestRejected),
+            ("unsupported_grant_type", 400, .requestRejected), ("invalid_scope", 400, .requestRejected),
+            ("invalid_target", 400, .requestRejected), ("surprise", 400, .requestRejected),
+            ("invalid_scope", 403, .requestRejected), ("temporarily_unavailable", 400, .serverTransient),
+            ("server_error", 400, .serverTransient), ("invalid_client", 500, .serverTransient),
+            ("invalid_scope", 503, .serverTransient), ("invalid_grant", 502, .serverTransient),
+            ("invalid_request", 429, .serverTransient),
+        ]
+    )
+    func errors(serverCode: String, status: Int, code: OAuth2Error.Code) async throws {
+        let error = try #require(await failure(.error(serverCode, status: status)))
+        #expect(error.code == code)
+        #expect(error.serverCode == serverCode)
+        #expect(error.status == status)
+        #expect(error.isRetryable == (code == .serverTransient))
+    }
+
+    @Test(
+        "An answer that is not OAuth 2 is named by its status",
+        arguments: [
+            (200, OAuth2Error.Code.protocolViolation), (204, .protocolViolation), (302, .protocolViolation),
+            (400, .protocolViolation), (403, .protocolViolation), (404, .protocolViolation), (429, .serverTransient),
+            (500, .serverTransient), (503, .serverTransient),
+        ]
+    )
+    func html(status: Int, code: OAuth2Error.Code) async throws {
+        let page = MockTransport.Step.status(status, body: Data("<html>Sign in</html>".utf8))
+        let error = try #require(await failure(page))
+        #expect(error.code == code)
+        #expect(status < 300 || error.status == status)
+        #expect(error.serverCode == nil)
+    }
+
+    @Test(
+        "A server that can't be reached, or does not answer properly, is unreachable",
+        arguments: [
+            NetworkError.Code.cannotResolveHost, .cannotConnect, .connectionLost, .tls, .timedOut, .invalidResponse,
+            .bodyTooLarge,
+        ]
+    )
+    func unreachable(code: NetworkError.Code) async throws {
+        let error = try #require(await failure(.failure(NetworkError(code, "no luck"))))
+        #expect(error.code == .serverUnreachable)
+        #expect((error.cause as? NetworkError)?.code == code)
+        #expect(error.isRetryable)
+    }
+
+    @Test("A redirect of the token endpoint is not followed")
+    func redirect() async throws {
+        let realm = Realm(steps: [.status(307, headers: ["Location": "https://as.example/elsewhere"])])
+        let error = await #expect(throws: OAuth2Error.self) { try await realm.authenticator().accessToken() }
+        #expect(error?.code == .protocolViolation)
+        #expect(error?.status == 307)
+        #expect(realm.endpoint.requests.map(\.url) == [Realm.server.tokenEndpoint])
+    }
+
+    @Test("The request is a form of POST that asks for JSON")
+    func request() async throws {
+        let realm = Realm()
+        _ = try await realm.authenticator(grant: ClientCredentialsGrant(scope: "a b&c")).accessToken()
+        let request = try #require(realm.endpoint.requests.first)
+        #expect(request.method == .post)
+        #expect(request.headers["Content-Type"] == "application/x-www-form-urlencoded")
+        #expect(request.headers["Accept"] == "application/json")
+        #expect(request.headers["Authorization"]?.hasPrefix("Basic ") == true)
+        #expect(String(decoding: request.body, as: UTF8.self) == "grant_type=client_credentials&scope=a+b%26c")
+    }
+
+    @Test("A grant without a scope asks for none")
+    func noScope() async throws {
+        let realm = Realm()
+        _ = try await realm.authenticator().accessToken()
+        #expect(realm.forms == [["grant_type": "client_credentials"]])
+    }
+
+    @Test(
+        "A credential is never sent without TLS to another machine",
+        arguments: [
+            "http://as.example/token", "HTTP://as.example/token", "http://127.0.0.1.example/token",
+            "http://localhost.example/token", "http://127.0.0.256/token", "http://10.0.0.1/token", "ftp://as.example/",
+            "http://127.+0.0.1/token",
+        ]
+    )
+    func insecure(url: String) async throws {
+        let (error, requests) = try await outcome(tokenEndpoint: url)
+        #expect(error == .insecureTransport)
+        #expect(requests == 0)
+    }
+
+    @Test(
+        "Loopback needs no TLS",
+        arguments: [
+            "http://127.0.0.1:8080/token", "http://localhost/token", "http://as.localhost/token",
+            "http://[::1]:80/token",
+            "http://127.1.2.3/token", "https://as.example/token", "HTTPS://as.example/token",
+        ]
+    )
+    func secure(url: String) async throws {
+        let (error, requests) = try await outcome(tokenEndpoint: url)
+        #expect(error == nil)
+        #expect(requests == 1)
+    }
+
+    @Test("A grant that can't say what it asks for fails before anything is sent")
+    func grantFails() async throws {
+        struct Assertions: Grant {
+            struct Missing: Error {}
+            let identifier = "assertions"
+            let isRepeatable = true
+            func parameters() async throws -> [(name: String, value: String)]? { throw Missing() }
+        }
+        let realm = Realm()
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await realm.authenticator(grant: Assertions()).accessToken()
+        }
+        #expect(error?.code == .grantFailed)
+        #expect(error?.cause is Assertions.Missing)
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    // MARK: Making
+
+    private func failure(_ step: MockTransport.Step) async -> OAuth2Error? {
+        await #expect(throws: OAuth2Error.self) { try await Realm(steps: [step]).authenticator().accessToken() }
+    }
+
+    private func outcome(tokenEndpoint: String) async throws -> (error: OAuth2Error.Code?, requests: Int) {
+        let realm = Realm()
+        let authenticator = OAuth2Authenticator(
+            server: AuthorizationServer(issuer: "i", tokenEndpoint: try #require(URL(string: tokenEndpoint))),
+            clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
+            grant: ClientCredentialsGrant(),
+            client: NetworkClient(transport: realm.endpoint)
+        )
+        let code = await failureCode { _ = try await authenticator.accessToken() }
+        return (code, realm.endpoint.requests.count)
+    }
+}

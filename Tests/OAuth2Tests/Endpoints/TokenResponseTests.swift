@@ -1,0 +1,95 @@
+import Foundation
+import Testing
+
+@testable import OAuth2
+
+@Suite("TokenResponse")
+struct TokenResponseTests {
+    private let requested = ContinuousClock.now
+
+    @Test("The example of RFC 6749 §5.1")
+    func example() throws {
+        let response = try read(
+            """
+            {"access_token":"2YotnFZFEjr1zCsicMWpAA","token_type":"example","expires_in":3600,
+             "refresh_token":"tGzv3JOkF0XG5Qx2TlKWIA","example_parameter":"example_value","scope":"a b"}
+            """.replacingOccurrences(of: "\"example\"", with: "\"Bearer\"")
+        )
+        #expect(response.accessToken.value == Secret("2YotnFZFEjr1zCsicMWpAA"))
+        #expect(response.accessToken.type == "Bearer")
+        #expect(response.accessToken.scope == "a b")
+        #expect(response.accessToken.expiry == requested + .seconds(3600))
+        #expect(response.accessToken.requested == requested)
+        #expect(response.refreshToken == Secret("tGzv3JOkF0XG5Qx2TlKWIA"))
+    }
+
+    @Test(
+        "A lifetime is a number of any kind, also in quotes; what can't be read counts as missing",
+        arguments: [
+            ("3600", 3600), ("3600.5", 3600.5), ("3.6e3", 3600), ("\"3600\"", 3600), ("\"59.5\"", 59.5), ("0", 0),
+            ("\"0\"", 0), ("-1", 0), ("1e300", 2_147_483_647), ("99999999999999999999", 2_147_483_647), ("null", nil),
+            ("\"soon\"", nil), ("\"\"", nil), ("\"nan\"", nil), ("\"inf\"", nil), ("true", nil), ("[3600]", nil),
+            ("{}", nil),
+        ] as [(String, Double?)]
+    )
+    func lifetimes(json: String, seconds: Double?) throws {
+        let response = try read(#"{"access_token":"a","token_type":"Bearer","expires_in":\#(json)}"#)
+        #expect(response.accessToken.expiry == seconds.map { requested + .seconds($0) })
+    }
+
+    @Test("A lifetime may be missing")
+    func noLifetime() throws {
+        #expect(try read(#"{"access_token":"a","token_type":"Bearer"}"#).accessToken.expiry == nil)
+    }
+
+    @Test("Bearer is Bearer in any case", arguments: ["Bearer", "bearer", "BEARER", "bEaReR"])
+    func tokenTypeCase(type: String) throws {
+        #expect(try read(#"{"access_token":"a","token_type":"\#(type)"}"#).accessToken.type == type)
+    }
+
+    @Test("A token of another type is not sent as a bearer token", arguments: ["DPoP", "mac", "N_A", "Bearer "])
+    func otherTokenTypes(type: String) {
+        #expect(throws: OAuth2Error(.unsupportedTokenType, "")) {
+            try read(#"{"access_token":"a","token_type":"\#(type)"}"#)
+        }
+    }
+
+    @Test(
+        "What is not a token response is a violation of the protocol",
+        arguments: [
+            "", "<html></html>", "[]", "\"token\"", "null", "{", "{}", #"{"token_type":"Bearer"}"#,
+            #"{"access_token":"","token_type":"Bearer"}"#, #"{"access_token":7,"token_type":"Bearer"}"#,
+            #"{"access_token":null,"token_type":"Bearer"}"#, #"{"access_token":"a"}"#,
+            #"{"access_token":"a","token_type":7}"#, #"{"access_token":"a\r\nX-Evil: 1","token_type":"Bearer"}"#,
+            #"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#,
+            #"{"access_token":"a","token_type":"Bearer"} trailing"#,
+        ]
+    )
+    func violations(json: String) {
+        #expect(throws: OAuth2Error(.protocolViolation, "")) { try read(json) }
+    }
+
+    @Test("An error with status 200 is the error it says")
+    func errorWith200() {
+        #expect(throws: OAuth2Error(.invalidClient, "")) { try read(#"{"error":"invalid_client"}"#) }
+        #expect(throws: OAuth2Error(.serverTransient, "")) {
+            try read(#"{"error":"temporarily_unavailable","access_token":"a","token_type":"Bearer"}"#)
+        }
+    }
+
+    @Test("An empty or null error is none", arguments: ["\"\"", "null"])
+    func emptyError(json: String) throws {
+        let response = try read(#"{"error":\#(json),"access_token":"a","token_type":"Bearer"}"#)
+        #expect(response.accessToken.value == Secret("a"))
+    }
+
+    @Test("An empty refresh token, or one of the wrong type, is none", arguments: ["\"\"", "null", "7"])
+    func emptyRefreshToken(json: String) throws {
+        let response = try read(#"{"access_token":"a","token_type":"Bearer","refresh_token":\#(json)}"#)
+        #expect(response.refreshToken == nil)
+    }
+
+    private func read(_ json: String) throws(OAuth2Error) -> TokenResponse {
+        try TokenResponse(parsing: Data(json.utf8), requested: requested)
+    }
+}

@@ -1,0 +1,188 @@
+import Networking
+import Testing
+
+@testable import OAuth2
+
+/// What a 401 means, row by row of the decision table.
+@Suite("TokenLifecycle: refusals")
+struct TokenLifecycleRefusalTests {
+    private let start = ContinuousClock.now
+    private let refusal = ServerError(endpoint: "reports", errorCode: 401)
+
+    @Test("The current token, refused, is replaced: retry, and callers wait")
+    func currentToken() {
+        var life = lifecycle(holding: "a")
+        #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(1))) == .retry)
+        #expect(life.decision(at: at(1)) == .wait)
+    }
+
+    @Test("A token that has a successor is not refused on its successor's account: retry without a refresh")
+    func supersededToken() {
+        var life = lifecycle(holding: "a", "b")
+        #expect(life.action(refusing: "a", at: at(3), Retry.State(started: at(0.5))) == .retry)
+        #expect(life.decision(at: at(3)) == .use("b"))
+        #expect(life.generation == 2)
+    }
+
+    @Test("A second late refusal of a token whose successor was refused, too, waits for the successor's successor")
+    func supersededAndRejected() {
+        var life = lifecycle(holding: "a", "b")
+        #expect(life.action(refusing: "b", at: at(3), Retry.State(started: at(2.5))) == .retry)
+        #expect(life.action(refusing: "a", at: at(3), Retry.State(started: at(0.5))) == .retry)
+        #expect(life.decision(at: at(3)) == .wait)
+    }
+
+    @Test("A request whose token is replaced over and over does not go round for ever")
+    func supersededLimit() {
+        var life = lifecycle(holding: "a", "b")
+        let state = Retry.State(authenticationErrors: [refusal, refusal], started: at(0.5))
+        #expect(life.action(refusing: "a", at: at(3), state) == .retry)
+        let last = Retry.State(authenticationErrors: [refusal, refusal, refusal], started: at(0.5))
+        #expect(life.action(refusing: "a", at: at(3), last) == .noRetry(.freshTokenRejected))
+        #expect(life.decision(at: at(3)) == .use("b"))
+    }
+
+    @Test("A token issued for the operation and refused a second time ends it, and stays for others")
+    func freshToken() {
+        var life = lifecycle(holding: "a", "b")
+        let state = Retry.State(authenticationErrors: [refusal], started: at(0.5))
+        #expect(life.action(refusing: "b", at: at(3), state) == .noRetry(.freshTokenRejected))
+        #expect(life.decision(at: at(3)) == .use("b"))
+    }
+
+    @Test("The first refusal is never the last, even of a token issued for the operation")
+    func freshTokenFirstRefusal() {
+        var life = lifecycle(holding: "a")
+        #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(-1))) == .retry)
+        #expect(life.decision(at: at(1)) == .wait)
+    }
+
+    @Test("A token older than the operation may be replaced after one refusal, not after two")
+    func olderToken() {
+        var life = lifecycle(holding: "a", "b")
+        let one = Retry.State(authenticationErrors: [refusal], started: at(2.5))
+        #expect(life.action(refusing: "b", at: at(3), one) == .retry)
+        #expect(life.decision(at: at(3)) == .wait)
+        var other = lifecycle(holding: "a", "b")
+        let two = Retry.State(authenticationErrors: [refusal, refusal], started: at(2.5))
+        #expect(other.action(refusing: "b", at: at(3), two) == .noRetry(.freshTokenRejected))
+    }
+
+    @Test("A token found in the store does not count as issued for the operation")
+    func foundToken() {
+        var life = lifecycle(holding: "a")
+        life.received(token("b", requested: at(1)), at: at(1), jitter: 0, isFound: true)
+        let state = Retry.State(authenticationErrors: [refusal], started: at(0.5))
+        #expect(life.action(refusing: "b", at: at(3), state) == .retry)
+        #expect(life.decision(at: at(3)) == .wait)
+    }
+
+    @Test("A token issued for the operation that has expired since is replaced once more")
+    func expiredFreshToken() {
+        var life = TokenLifecycle()
+        life.received(token("a", requested: start, lifetime: 1), at: start, jitter: 0)
+        let state = Retry.State(authenticationErrors: [refusal], started: start)
+        #expect(life.action(refusing: "a", at: at(2), state) == .retry)
+    }
+
+    @Test("A refusal after the grant has ended says so")
+    func dead() {
+        var life = lifecycle(holding: "a")
+        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(1))
+        #expect(
+            life.action(refusing: "a", at: at(2), Retry.State(started: at(1.5)))
+                == .noRetry(.reauthenticationRequired)
+        )
+    }
+
+    @Test("The sixth refresh within half a minute is not made")
+    func storm() {
+        var life = lifecycle(holding: "a", "b", "c", "d")
+        #expect(life.action(refusing: "d", at: at(5), Retry.State(started: at(5))) == .retry)
+        life.received(token("e", requested: at(6)), at: at(6), jitter: 0)
+        #expect(life.action(refusing: "e", at: at(7), Retry.State(started: at(7))) == .noRetry(.excessiveRefresh))
+        #expect(life.decision(at: at(7)) == .use("e"))
+        // The first of the five was at 0 seconds.
+        #expect(life.action(refusing: "e", at: at(30), Retry.State(started: at(30))) == .noRetry(.excessiveRefresh))
+        #expect(life.action(refusing: "e", at: at(30.001), Retry.State(started: at(30))) == .retry)
+    }
+
+    @Test("Tokens found in the store are not refreshes that a storm is made of")
+    func foundTokensAreNoStorm() {
+        var life = TokenLifecycle()
+        for text in ["a", "b", "c", "d", "e", "f"] {
+            life.received(token(text, requested: start), at: start, jitter: 0, isFound: true)
+        }
+        #expect(life.action(refusing: "f", at: at(1), Retry.State(started: at(1))) == .retry)
+    }
+
+    @Test("A token that never came here is none of ours")
+    func unknownToken() {
+        var life = lifecycle(holding: "a")
+        #expect(life.action(refusing: "somebody's", at: at(1), Retry.State(started: at(1))) == .none)
+        #expect(life.decision(at: at(1)) == .use("a"))
+    }
+
+    @Test("The latest sixteen tokens are recognized, older ones are not")
+    func remembered() {
+        var life = TokenLifecycle()
+        for number in 1...17 {
+            life.received(
+                token("\(number)", requested: at(Double(number) * 60)),
+                at: at(Double(number) * 60),
+                jitter: 0
+            )
+        }
+        let now = at(18 * 60)
+        #expect(!life.isKnown(Secret("1").fingerprint))
+        #expect(life.isKnown(Secret("2").fingerprint))
+        #expect(life.action(refusing: "1", at: now, Retry.State(started: start)) == .none)
+        #expect(life.action(refusing: "2", at: now, Retry.State(started: start)) == .retry)
+        #expect(life.decision(at: now) == .use("17"))
+    }
+
+    // MARK: Making
+
+    private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    private func token(_ text: String, requested: ContinuousClock.Instant, lifetime: Double = 3600) -> AccessToken {
+        AccessToken(value: Secret(text), expiry: requested + .seconds(lifetime), requested: requested)
+    }
+
+    /// A lifecycle that got these tokens, one a second from the start on.
+    private func lifecycle(holding texts: String...) -> TokenLifecycle {
+        var life = TokenLifecycle()
+        for (index, text) in texts.enumerated() {
+            life.received(token(text, requested: at(Double(index))), at: at(Double(index)), jitter: 0)
+        }
+        return life
+    }
+}
+
+/// An action in a form that compares.
+enum DecidedAction: Equatable {
+    case none
+    case retry
+    case retryAfter(Duration)
+    case noRetry(OAuth2Error.Code?)
+
+    init(_ action: Retry.Action) {
+        switch action {
+        case .none: self = .none
+        case .retry: self = .retry
+        case .retryAfter(let delay): self = .retryAfter(delay)
+        case .noRetry(.custom(let error)): self = .noRetry((error as? OAuth2Error)?.code)
+        case .noRetry: self = .noRetry(nil)
+        }
+    }
+}
+
+extension TokenLifecycle {
+    mutating func action(
+        refusing text: String,
+        at now: ContinuousClock.Instant,
+        _ retryState: Retry.State
+    ) -> DecidedAction {
+        DecidedAction(refused(Secret(text).fingerprint, at: now, retryState: retryState))
+    }
+}

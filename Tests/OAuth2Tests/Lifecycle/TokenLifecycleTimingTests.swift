@@ -1,0 +1,149 @@
+import Networking
+import Testing
+
+@testable import OAuth2
+
+/// The moments of a token's life, without anything that runs.
+@Suite("TokenLifecycle: timing")
+struct TokenLifecycleTimingTests {
+    private let start = ContinuousClock.now
+
+    @Test(
+        "Early and late ends of a life scale with it",
+        arguments: [
+            (lifetime: 180.0, softEarliest: 135.0, softLatest: 157.5, hard: 162.0),
+            (lifetime: 59.0, softEarliest: 44.25, softLatest: 51.625, hard: 53.1),
+            (lifetime: 3600.0, softEarliest: 3300.0, softLatest: 3450.0, hard: 3570.0),
+            (lifetime: 1.0, softEarliest: 0.75, softLatest: 0.875, hard: 0.9),
+        ]
+    )
+    func windows(lifetime: Double, softEarliest: Double, softLatest: Double, hard: Double) {
+        for (jitter, soft) in [(1.0, softEarliest), (0.0, softLatest), (7.0, softEarliest), (-7.0, softLatest)] {
+            let life = lifecycle(holding: token("t", lifetime: lifetime), jitter: jitter)
+            #expect(life.decision(at: at(soft - 0.001)) == .use("t"))
+            #expect(life.decision(at: at(soft + 0.001)) == .useAndRefresh("t"))
+            #expect(life.decision(at: at(hard - 0.001)) == .useAndRefresh("t"))
+            #expect(life.decision(at: at(hard + 0.001)) == .wait)
+        }
+    }
+
+    @Test(
+        "A life of nothing, or less than a second, is used for a second, and not refreshed beside",
+        arguments: [0, 0.4]
+    )
+    func noLifetime(lifetime: Double) {
+        var life = TokenLifecycle()
+        // The answer took two seconds, so the token had expired before it came.
+        life.received(token("t", lifetime: lifetime), at: at(2), jitter: 0.5)
+        #expect(life.decision(at: at(2)) == .use("t"))
+        #expect(life.decision(at: at(2.999)) == .use("t"))
+        #expect(life.decision(at: at(3)) == .wait)
+    }
+
+    @Test("A life of unknown length is refreshed after ten minutes, and used until it is refused")
+    func unknownLifetime() {
+        let life = lifecycle(holding: token("t", lifetime: nil))
+        #expect(life.decision(at: at(599)) == .use("t"))
+        #expect(life.decision(at: at(600)) == .useAndRefresh("t"))
+        #expect(life.decision(at: at(1_000_000)) == .useAndRefresh("t"))
+    }
+
+    @Test("A life counts from the request, not from the answer")
+    func slowAnswer() {
+        var life = TokenLifecycle()
+        life.received(token("t", lifetime: 100), at: at(60), jitter: 0)
+        #expect(life.decision(at: at(89.9)) == .useAndRefresh("t"))
+        #expect(life.decision(at: at(90)) == .wait)
+    }
+
+    @Test("Before the first token a caller waits")
+    func empty() {
+        #expect(TokenLifecycle().decision(at: start) == .wait)
+        #expect(TokenLifecycle().generation == 0)
+    }
+
+    @Test("A failed refresh beside is not repeated for half a minute")
+    func backgroundPause() {
+        var life = lifecycle(holding: token("t", lifetime: 3600), jitter: 1)
+        #expect(life.decision(at: at(3300)) == .useAndRefresh("t"))
+        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(3300))
+        #expect(life.decision(at: at(3329.9)) == .use("t"))
+        #expect(life.decision(at: at(3330)) == .useAndRefresh("t"))
+    }
+
+    @Test("The pause does not keep a caller without a token from asking")
+    func pauseIsForBackgroundOnly() {
+        var life = lifecycle(holding: token("t", lifetime: 100))
+        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(89))
+        #expect(life.decision(at: at(90)) == .wait)
+    }
+
+    @Test("A new token ends the pause")
+    func tokenEndsPause() {
+        var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
+        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(80))
+        life.received(token("u", lifetime: 10, requested: at(81)), at: at(81), jitter: 1)
+        #expect(life.decision(at: at(89)) == .useAndRefresh("u"))
+    }
+
+    @Test("A grant that ended lets its last token be used up, and then fails at once")
+    func dead() {
+        var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
+        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(80))
+        #expect(life.decision(at: at(89)) == .use("t"))
+        #expect(life.decision(at: at(90)) == .fail(.reauthenticationRequired))
+        life.received(token("u", lifetime: 100, requested: at(91)), at: at(91), jitter: 1)
+        #expect(life.decision(at: at(92)) == .use("u"))
+    }
+
+    @Test(
+        "Any other failure ends nothing",
+        arguments: [
+            OAuth2Error.Code.invalidClient, .requestRejected, .serverTransient, .serverUnreachable, .protocolViolation,
+            .storeFailed, .assertionFailed,
+        ]
+    )
+    func notDead(code: OAuth2Error.Code) {
+        var life = TokenLifecycle()
+        life.failed(with: OAuth2Error(code, "failed"), at: start)
+        #expect(life.decision(at: start) == .wait)
+    }
+
+    // MARK: Making
+
+    private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
+
+    private func token(_ text: String, lifetime: Double?, requested: ContinuousClock.Instant? = nil) -> AccessToken {
+        let requested = requested ?? start
+        return AccessToken(
+            value: Secret(text),
+            expiry: lifetime.map { requested + .seconds($0) },
+            requested: requested
+        )
+    }
+
+    private func lifecycle(holding token: AccessToken, jitter: Double = 0.5) -> TokenLifecycle {
+        var life = TokenLifecycle()
+        life.received(token, at: start, jitter: jitter)
+        return life
+    }
+}
+
+extension TokenLifecycle {
+    /// A decision in a form that compares.
+    enum Decided: Equatable {
+        case use(String)
+        case useAndRefresh(String)
+        case wait
+        case fail(OAuth2Error.Code)
+    }
+
+    func decision(at now: ContinuousClock.Instant) -> Decided {
+        switch acquire(at: now) {
+        case .use(let token): .use(token.value.expose { $0 })
+        case .useAndRefresh(let token): .useAndRefresh(token.value.expose { $0 })
+        case .wait: .wait
+        case .fail(let error): .fail(error.code)
+        }
+    }
+}

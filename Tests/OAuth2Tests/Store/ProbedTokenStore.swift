@@ -1,0 +1,86 @@
+import MockNetworking
+import OAuth2
+import Synchronization
+
+/// A store in memory that records what happens to it and fails on demand.
+final class ProbedTokenStore: TokenStore {
+    /// One call that fails.
+    enum Trouble: Equatable, Sendable {
+        case load
+        case write
+        /// The record is written, and then the call fails.
+        case writeThenFail
+        case remove
+        case enter
+        /// The call waits, until the task is cancelled.
+        case hang
+    }
+
+    struct Failure: Error {}
+
+    private struct State {
+        var troubles: [Trouble] = []
+        var written: [TokenRecord] = []
+        var removals = 0
+    }
+
+    private let store = InMemoryTokenStore()
+    private let state = Mutex(State())
+    private let onWrite: @Sendable (TokenRecord) -> Void
+
+    init(onWrite: @escaping @Sendable (TokenRecord) -> Void = { _ in }) {
+        self.onWrite = onWrite
+    }
+
+    /// The records written, in order.
+    var written: [TokenRecord] { state.withLock { $0.written } }
+    var removals: Int { state.withLock { $0.removals } }
+
+    /// Makes the next calls of these kinds fail, each once.
+    func fail(_ troubles: Trouble...) {
+        state.withLock { $0.troubles += troubles }
+    }
+
+    func load(_ key: String) async throws -> VersionedTokenRecord? {
+        if takes(.load) { throw Failure() }
+        return store.load(key)
+    }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+        if takes(.write) { throw Failure() }
+        if takes(.hang) { try await ResponseGate().wait() }
+        onWrite(record)
+        let isWritten = store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+        if isWritten { state.withLock { $0.written.append(record) } }
+        if takes(.writeThenFail) { throw Failure() }
+        return isWritten
+    }
+
+    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+        if takes(.remove) { throw Failure() }
+        state.withLock { $0.removals += 1 }
+        return store.remove(key, ifVersion: version)
+    }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        if takes(.enter) { throw Failure() }
+        return try await store.withExclusiveAccess(to: key, timeout: timeout, body)
+    }
+
+    private func takes(_ trouble: Trouble) -> Bool {
+        state.withLock { state in
+            guard let index = state.troubles.firstIndex(of: trouble) else { return false }
+            state.troubles.remove(at: index)
+            return true
+        }
+    }
+}
+
+extension TokenRecord {
+    var access: String { accessToken.expose { $0 } }
+    var refresh: String? { refreshToken?.expose { $0 } }
+}
