@@ -85,6 +85,7 @@ struct FlightTests {
         call.cancel()
         await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
         #expect(realm.resource.requests.isEmpty)
+        await realm.runOut()
     }
 
     @Test("When all callers have left, the flight still lands, and its tokens are stored")
@@ -143,7 +144,9 @@ struct FlightTests {
         for _ in 1...100 {
             await #expect(throws: NetworkError(.timedOut, "")) { try await authenticator.text(until: past) }
         }
+        try await realm.endpoint.waitForRequests(count: 1)
         #expect(realm.endpoint.requests.count == 1)
+        await realm.runOut()
     }
 
     @Test("An operation's timeout includes the time its token takes")
@@ -155,6 +158,7 @@ struct FlightTests {
         realm.time.advance(by: .seconds(5))
         await #expect(throws: NetworkError(.timedOut, "")) { try await call.value }
         #expect(realm.resource.requests.isEmpty)
+        await realm.runOut()
     }
 
     @Test("No task-local value of the first caller reaches the flight")
