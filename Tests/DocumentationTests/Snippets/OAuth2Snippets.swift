@@ -1,0 +1,168 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The samples of the OAuth2 catalog, run on the mocks.
+@Suite("OAuth2 samples", .timeLimit(.minutes(1)))
+struct OAuth2Snippets {
+    @Test("An authenticator in a client, and its token by other means")
+    func overview() async throws {
+        try await withServers { server, loopback in
+            let (data, field) = try await reports(
+                api: loopback.baseURL,
+                tokenEndpoint: server.metadata.tokenEndpoint,
+                secret: "s3cret"
+            )
+            #expect(data == Data("a report".utf8))
+            #expect(field.hasPrefix("Bearer ey"))
+            #expect(server.tokenRequestCount == 1)
+        }
+    }
+
+    private func reports(api: URL, tokenEndpoint: URL, secret: String) async throws -> (Data, String) {
+        let authenticator = OAuth2Authenticator(
+            server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            resources: [api]
+        )
+        let client = NetworkClient(interceptors: [authenticator])
+        let data = try await client.makeRequest(URLRequest(url: api.appending(path: "reports")))
+        let token = try await authenticator.accessToken()
+        let field = token.value.expose { "Bearer \($0)" }
+        return (data, field)
+    }
+
+    @Test("A signed assertion")
+    func assertion() async throws {
+        try await withServers { server, _ async throws in
+            let pem = try SigningKey.generate(.es256).pem()
+            let key = try SigningKey(pem: pem)
+            let authentication = PrivateKeyJWT(
+                clientID: "reports",
+                signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint),
+                audience: .issuer
+            )
+            server.register(.init(id: "reports", key: key.verificationKey))
+            #expect(try await isAccepted(authentication, by: server))
+        }
+    }
+
+    @Test("A secret")
+    func secret() async throws {
+        try await withServers { server, _ async throws in
+            let secret = "s3cret"
+            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret(secret))
+            #expect(try await isAccepted(authentication, by: server))
+        }
+    }
+
+    @Test("An authentication of one's own")
+    func ownAuthentication() async throws {
+        struct ClientSecretPost: ClientAuthentication {
+            let clientID: String
+            let secret: Secret
+
+            func authenticate(_ request: inout TokenRequest, at date: Date) {
+                request.set("client_id", clientID)
+                request.set("client_secret", secret.expose { $0 })
+            }
+        }
+        let transport = MockTransport(.json(#"{"access_token":"a","token_type":"Bearer"}"#))
+        let authenticator = OAuth2Authenticator(
+            server: try server("https://as.example/token"),
+            clientAuthentication: ClientSecretPost(clientID: "reports", secret: Secret("a+b")),
+            grant: ClientCredentialsGrant(),
+            client: NetworkClient(transport: transport)
+        )
+        _ = try await authenticator.accessToken()
+        let form = String(decoding: try #require(transport.requests.first).body, as: UTF8.self)
+        #expect(form == "grant_type=client_credentials&client_id=reports&client_secret=a%2Bb")
+    }
+
+    @Test("A refresh token, until it is refused")
+    func refreshToken() async throws {
+        try await withServers { mock, loopback in
+            let server = mock.metadata
+            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let firstToken = mock.issueRefreshToken(clientID: "reports", subject: "ada")
+            let store = InMemoryTokenStore()
+            let authenticator = OAuth2Authenticator(
+                server: server,
+                clientAuthentication: authentication,
+                grant: RefreshTokenGrant(refreshToken: firstToken),
+                store: store
+            )
+            let client = NetworkClient(interceptors: [authenticator])
+            let request = URLRequest(url: loopback.url(for: "/reports"))
+            var isAsked = false
+            let askTheUserAgain = { isAsked = true }
+            for _ in 1...2 {
+                do {
+                    _ = try await client.makeRequest(request)
+                } catch let error as NetworkError {
+                    if (error.cause as? OAuth2Error)?.code == .reauthenticationRequired {
+                        askTheUserAgain()
+                    }
+                }
+                mock.revokeRefreshTokens()
+            }
+            #expect(isAsked)
+        }
+    }
+
+    @Test("The reason why a request was not sent again")
+    func reason() async throws {
+        try await withServers { server, loopback in
+            loopback.on(.get, "/closed", .status(401, headers: ["WWW-Authenticate": "Bearer"]))
+            let authenticator = OAuth2Authenticator(
+                server: server.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                grant: ClientCredentialsGrant()
+            )
+            let client = NetworkClient(interceptors: [authenticator])
+            let request = URLRequest(url: loopback.url(for: "/closed"))
+            var codes: [OAuth2Error.Code] = []
+            let report = { (code: OAuth2Error.Code) in codes.append(code) }
+            do {
+                _ = try await client.makeRequest(request)
+            } catch let error as ServerError where error.errorCode == 401 {
+                if case .custom(let reason as OAuth2Error)? = error.retry?.reason {
+                    report(reason.code)
+                }
+            }
+            #expect(codes == [.freshTokenRejected])
+        }
+    }
+
+    // MARK: On the mocks
+
+    private func server(_ tokenEndpoint: String) throws -> AuthorizationServer {
+        AuthorizationServer(issuer: "https://as.example", tokenEndpoint: try #require(URL(string: tokenEndpoint)))
+    }
+
+    private func isAccepted(
+        _ authentication: some ClientAuthentication,
+        by server: MockAuthorizationServer
+    ) async throws -> Bool {
+        let authenticator = OAuth2Authenticator(
+            server: server.metadata,
+            clientAuthentication: authentication,
+            grant: ClientCredentialsGrant()
+        )
+        return server.isActive(try await authenticator.accessToken().value.expose { $0 })
+    }
+
+    private func withServers(_ body: (MockAuthorizationServer, LoopbackServer) async throws -> Void) async throws {
+        let server = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
+        try await withLoopbackServer { loopback async throws in
+            loopback.on(.get, "/reports", server.protecting { _ in .text("a report") })
+            try await body(server, loopback)
+        }
+        await server.stop()
+    }
+}
