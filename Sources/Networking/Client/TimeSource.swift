@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Where time comes from and how waiting is done; replaced in tests so that they never sleep for real.
+/// Where time comes from and how waiting is done; replaced in tests so that they need not wait.
 public struct TimeSource: Sendable {
     /// The monotonic time, which also advances while the machine is suspended; deadlines and lifetimes use it.
     public var now: @Sendable () -> ContinuousClock.Instant

@@ -52,9 +52,6 @@ struct TokenLifecycle: Sendable {
     private var issued: [Issued] = []
     private var refreshes: [ContinuousClock.Instant] = []
 
-    /// The current token, good or not.
-    var current: AccessToken? { held?.token }
-
     /// Whether a caller can have the current token.
     func isUsable(at now: ContinuousClock.Instant) -> Bool {
         guard let held, !held.isRejected else { return false }
