@@ -1,4 +1,4 @@
-// swift-tools-version: 6.3
+// swift-tools-version: 6.2
 import PackageDescription
 
 /// One set of settings for every Swift target: the strictest the toolchain has.
@@ -11,6 +11,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("InferIsolatedConformances"),
     .enableUpcomingFeature("ImmutableWeakCaptures"),
+    // Swift 6.2 wants the lifetime of an `inout OutputSpan` beside a span spelled out; 6.3 infers it.
+    .enableExperimentalFeature("Lifetimes"),
 ]
 
 let package = Package(

@@ -10,6 +10,7 @@ extension RawSpan {
 extension OutputSpan<UInt8> {
     /// Appends octets.
     @inline(__always)
+    @_lifetime(self: copy self)
     mutating func append(_ bytes: RawSpan) {
         for offset in bytes.byteOffsets {
             append(bytes[offset])
@@ -27,7 +28,11 @@ extension [UInt8] {
     package func withBytes<Result, Failure: Error>(
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // The standard library marks this property as unsafe for element types with padding; an octet has none.
-        try body(unsafe span.bytes)
+        #if compiler(>=6.3)
+            // The standard library marks this property as unsafe for element types with padding; an octet has none.
+            try body(unsafe span.bytes)
+        #else
+            try body(span.bytes)
+        #endif
     }
 }

@@ -16,13 +16,18 @@ enum TemporaryBytes {
         filledBy fill: (inout OutputSpan<UInt8>) throws(Failure) -> Void,
         _ body: (RawSpan) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { buffer throws(Failure) in
-            var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
-            try fill(&output)
-            let count = unsafe output.finalize(for: buffer)
-            return try body(
-                unsafe RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
-            )
+        // The failure goes out as a value: with Swift 6.2 the standard library's function only rethrows untyped errors.
+        let result = unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity) { buffer in
+            do throws(Failure) {
+                var output = unsafe OutputSpan(buffer: buffer, initializedCount: 0)
+                try fill(&output)
+                let count = unsafe output.finalize(for: buffer)
+                let octets = unsafe UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])
+                return Swift.Result<Result, Failure>.success(try body(unsafe RawSpan(_unsafeBytes: octets)))
+            } catch {
+                return Swift.Result<Result, Failure>.failure(error)
+            }
         }
+        return try result.get()
     }
 }

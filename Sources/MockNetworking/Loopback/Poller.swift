@@ -14,12 +14,14 @@ import Glibc
     }
 
     private let descriptor: Descriptor
-    private var buffer = unsafe [epoll_event](repeating: epoll_event(), count: 256)
+    private var buffer: [epoll_event]
 
     init() throws(SystemFailure) {
         let number = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard number >= 0 else { throw SystemFailure("epoll_create1") }
         descriptor = Descriptor(takingOwnershipOf: number)
+        // Not a default value: Swift 6.2's compiler loses track of one where the initializer throws.
+        unsafe buffer = [epoll_event](repeating: epoll_event(), count: 256)
     }
 
     /// Reports when there is something to read or to accept, as long as there is.
@@ -43,8 +45,9 @@ import Glibc
     /// - Returns: The reports; empty if the time is over.
     mutating func wait(milliseconds: Int32) -> [Event] {
         let epoll = descriptor.number
-        let count = unsafe buffer.withUnsafeMutableBufferPointer {
-            unsafe epoll_wait(epoll, $0.baseAddress, Int32($0.count), milliseconds)
+        let count: Int32 = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
+            guard let first = buffer.baseAddress else { return 0 }
+            return unsafe epoll_wait(epoll, first, Int32(buffer.count), milliseconds)
         }
         // The only error that can happen here is EINTR, and the caller comes back.
         return unsafe buffer.prefix(Int(max(count, 0))).map { event in

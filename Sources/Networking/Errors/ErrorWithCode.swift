@@ -18,7 +18,8 @@ extension ErrorWithCode {
     public var hash: String? {
         guard let endpoint else { return nil }
         let text = [UInt8]("\(errorCode)_\(endpoint)".utf8)
-        guard let digest = try? unsafe HashFunction.md5.hash(text.span.bytes) else { return nil }
+        let digest = try? text.withBytes { bytes throws(CryptoError) in try HashFunction.md5.hash(bytes) }
+        guard let digest else { return nil }
         return digest.reduce(into: "") { hex, byte in
             hex += String(byte >> 4, radix: 16)
             hex += String(byte & 0x0F, radix: 16)

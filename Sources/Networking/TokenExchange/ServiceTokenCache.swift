@@ -14,7 +14,7 @@ final class ServiceTokenCache: Sendable {
         init(_ exchange: TokenExchange, subjectToken: String) throws {
             url = exchange.request.url
             scope = exchange.scope
-            subject = try unsafe HashFunction.sha256.hash(Array(subjectToken.utf8).span.bytes)
+            subject = try [UInt8](subjectToken.utf8).withBytes { try HashFunction.sha256.hash($0) }
         }
     }
 

@@ -11,8 +11,7 @@ public struct Secret: Sendable, Hashable {
     ///
     /// - Parameter text: The secret.
     public init(_ text: String) {
-        let utf8 = Array(text.utf8)
-        bytes = unsafe SecretBytes(copying: utf8.span.bytes)
+        bytes = [UInt8](text.utf8).withBytes { SecretBytes(copying: $0) }
     }
 
     /// Hands out the text for one use.

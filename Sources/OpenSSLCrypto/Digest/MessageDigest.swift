@@ -18,6 +18,7 @@ internal import COpenSSL
     }
 
     /// Appends the hash of `bytes`.
+    @_lifetime(output: copy output)
     func hash(_ bytes: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         let size = function.digestSize

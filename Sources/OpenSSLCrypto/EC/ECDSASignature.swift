@@ -65,6 +65,7 @@ package enum ECDSASignature {
     }
 
     /// Appends the DER encoding of a raw signature of a permitted size.
+    @_lifetime(output: copy output)
     static func appendDER(fromRaw raw: RawSpan, to output: inout OutputSpan<UInt8>) {
         let middle = raw.byteCount / 2
         let r = significantOctets(of: raw, in: 0..<middle)
@@ -97,6 +98,7 @@ package enum ECDSASignature {
         range.count + Int(raw[range.lowerBound] >> 7)
     }
 
+    @_lifetime(output: copy output)
     private static func appendInteger(
         _ range: Range<Int>,
         size: Int,

@@ -24,6 +24,7 @@ internal import COpenSSL
     }
 
     /// Appends the signature of a hash.
+    @_lifetime(output: copy output)
     func sign(_ hash: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe makeCopy()

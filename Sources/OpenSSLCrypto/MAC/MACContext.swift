@@ -20,6 +20,7 @@ internal import COpenSSL
     }
 
     /// Appends the code of `message`.
+    @_lifetime(output: copy output)
     func authenticate(_ message: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe makeCopy()

@@ -25,6 +25,7 @@ enum PEMWriter {
         }
     }
 
+    @_lifetime(output: copy output)
     private static func appendBase64(_ contents: RawSpan, to output: inout OutputSpan<UInt8>) {
         var column = 0
         for start in stride(from: 0, to: contents.byteCount, by: 3) {

@@ -99,7 +99,7 @@ import Testing
         }
         let longer = [UInt8](repeating: 0, count: 1)
         #expect(!key.publicKey.isValidSignature(signature + longer, for: message, hash: .sha256))
-        let widened = longer + signature.prefix(32) + longer + signature.suffix(32)
+        let widened = longer + Array(signature.prefix(32)) + longer + Array(signature.suffix(32))
         #expect(!key.publicKey.isValidSignature(widened, for: message, hash: .sha256))
         let der = try signature.withBytes { try ECDSASignature.der(fromRaw: $0) }
         #expect(!key.publicKey.isValidSignature(der, for: message, hash: .sha256))

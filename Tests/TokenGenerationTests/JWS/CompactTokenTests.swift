@@ -51,12 +51,13 @@ struct CompactTokenTests {
     func surroundings() throws {
         let token = try Fixture.token()
         let parts = token.split(separator: ".").map(String.init)
-        for changed in [
+        let changes: [String] = [
             " " + token, token + " ", token + "\n", token + "=", token + ".", "." + token, token + "\u{0}",
             "Bearer " + token,
             "\"" + token + "\"", parts[0] + "=." + parts[1] + "." + parts[2], parts.joined(separator: ". "),
             parts.joined(separator: ".\n"), token + "!!!!", token + "A", token + "AAAA",
-        ] {
+        ]
+        for changed in changes {
             let found = code { try verifier.verify(changed) }
             #expect(
                 found == .malformedToken || (changed.hasPrefix(token) && found == .signatureInvalid),

@@ -42,7 +42,8 @@ final class EventPoller: Sendable {
     /// Waits for an event, at most so many milliseconds (for ever if negative), and reports each socket's.
     func wait(milliseconds: Int32, perform action: (_ socket: Int32, _ readable: Bool, _ writable: Bool) -> Void) {
         unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { events in
-            let count = unsafe epoll_wait(queue, events.baseAddress, Int32(events.count), milliseconds)
+            guard let first = events.baseAddress else { return }
+            let count = unsafe epoll_wait(queue, first, Int32(events.count), milliseconds)
             for index in 0..<max(0, Int(count)) {
                 let happened = unsafe events[index].events
                 let socket = unsafe events[index].data.fd

@@ -38,7 +38,7 @@ struct URLSessionFailure {
     private var unknown: NetworkError {
         if text.contains("SSL") || text.contains("TLS") || text.contains("certificate") {
             error(.tls, "the TLS handshake with \(origin) failed")
-        } else if text.contains("transfer closed") || text.contains("Recv failure") || text.contains("Send failure") {
+        } else if Self.wordsOfLoss.contains(where: { text.contains($0) }) {
             error(.connectionLost, "the connection to \(origin) ended too early")
         } else if isHTTP09 || text.contains("chunk") || text.contains("header") || text.contains("ncoding") {
             malformed
@@ -46,6 +46,9 @@ struct URLSessionFailure {
             error(.unknown, "the exchange with \(origin) failed")
         }
     }
+
+    /// How libcurl's releases say that the connection went: 7.x, and since 8.17 also "end of response with … missing".
+    private static let wordsOfLoss = ["transfer closed", "end of response with", "Recv failure", "Send failure"]
 
     private var malformed: NetworkError { error(.invalidResponse, "\(origin) did not answer in well-formed HTTP") }
     private var isHTTP09: Bool { text.contains("HTTP/0.9") }
