@@ -6,7 +6,9 @@ struct ProtectedHeader {
     let members: JSONObject
     /// `alg`, which may name any algorithm, `none` too.
     let algorithm: String
-    /// `kid`, or `nil`. In a JSON serialization it may come from the unprotected header: it is only a hint.
+    /// `kid`, or `nil`.
+    ///
+    /// In a JSON serialization it may come from the unprotected header: it is only a hint.
     private(set) var keyID: String?
     /// `typ`, or `nil`.
     let type: String?

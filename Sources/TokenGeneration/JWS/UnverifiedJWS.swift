@@ -15,7 +15,7 @@ public struct UnverifiedJWS: Sendable {
 
     /// The payload, as whoever wrote the JWS wants it to be, or `nil` if it is detached.
     public let unverifiedPayload: Data?
-    /// The signatures' headers in order, at least one. A compact JWS has one.
+    /// The signatures' headers in order, at least one.
     public let unverifiedSignatures: [Signature]
 
     /// Takes a compact JWS apart.
