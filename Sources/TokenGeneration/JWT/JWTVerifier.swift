@@ -9,13 +9,8 @@
 /// header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at, and a header that demands an extension (`crit`) is refused, for none
 /// is understood. Members that occur twice, base64url that is not canonical, and sizes beyond the limits are refused.
 public struct JWTVerifier: Sendable {
-    private let keys: KeySource
+    private let keys: VerificationKeySource
     private let policy: ValidationPolicy
-
-    private enum KeySource: Sendable {
-        case one(VerificationKey)
-        case set(KeySelector)
-    }
 
     /// Makes a verifier for one key.
     ///
@@ -25,7 +20,7 @@ public struct JWTVerifier: Sendable {
     ///   - key: The key.
     ///   - policy: What a token must say to be accepted.
     public init(key: VerificationKey, policy: ValidationPolicy = ValidationPolicy()) {
-        keys = .one(key)
+        keys = .list([key])
         self.policy = policy
     }
 
@@ -52,11 +47,12 @@ public struct JWTVerifier: Sendable {
     ///   the token means; `signatureInvalid`; then the policy's `typeMismatch`, `malformedClaim`, `missingClaim`, `expired`,
     ///   `notYetValid`, `issuedInFuture`, `tooOld`, `issuerMismatch`, `subjectMismatch` or `audienceMismatch`.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, maximumSize: policy.maximumTokenSize)
+        let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
         let header = try token.header()
         try header.checkCriticalMembers()
-        let key = try key(for: header)
-        guard token.isSigned(by: key, with: try token.signature()) else {
+        let candidates = try keys.keys(for: header)
+        let signature = try token.signature()
+        guard candidates.contains(where: { token.isSigned(by: $0, with: signature) }) else {
             throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
         }
         let payload = try token.payload()
@@ -77,20 +73,5 @@ public struct JWTVerifier: Sendable {
         as type: Claims.Type
     ) throws(TokenError) -> Claims {
         try verify(token).decode(as: type)
-    }
-
-    private func key(for header: ProtectedHeader) throws(TokenError) -> VerificationKey {
-        switch keys {
-        case .one(let key):
-            guard header.algorithm.isExactly(key.algorithm.rawValue) else {
-                throw TokenError(
-                    .algorithmMismatch,
-                    "“alg” of the header is \(TokenError.shown(header.algorithm)), the key is for \(key.algorithm)"
-                )
-            }
-            return key
-        case .set(let selector):
-            return try selector.key(for: header)
-        }
     }
 }

@@ -21,6 +21,9 @@ struct KeySelector: Sendable {
         }
     }
 
+    /// The keys of the set that can verify.
+    var usableKeys: [VerificationKey] { candidates.compactMap { try? $0.key.get() } }
+
     /// - Throws: ``TokenError`` with the code `unknownKey`, `ambiguousKey`, `algorithmMismatch`, or why the key that the token
     ///   names can't be used.
     func key(for header: ProtectedHeader) throws(TokenError) -> VerificationKey {
