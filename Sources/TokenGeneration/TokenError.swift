@@ -34,7 +34,8 @@ extension TokenError {
             case malformedKey, unsupportedKey, weakKey, keyMismatch, privateKeyRequired, publicKeyRequired
             case passwordRequired, incorrectPassword
             case unsupportedAlgorithm, algorithmRequired, algorithmMismatch, signingFailed
-            case signatureInvalid, criticalHeaderUnsupported, unknownKey, ambiguousKey
+            case signatureInvalid, insufficientSignatures, criticalHeaderUnsupported, unprotectedParameter
+            case unknownKey, ambiguousKey
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
             case issuerMismatch, audienceMismatch, subjectMismatch, typeMismatch
         }
@@ -82,6 +83,11 @@ extension TokenError {
         public static var signingFailed: Self { Self(.signingFailed) }
         /// The signature is not one by this key over this token.
         public static var signatureInvalid: Self { Self(.signatureInvalid) }
+        /// Fewer signatures of a JSON serialization are good than the caller's policy needs.
+        public static var insufficientSignatures: Self { Self(.insufficientSignatures) }
+        /// A parameter that must be integrity protected (`alg`, `crit`, `b64`, or one that `crit` names) stands in an unprotected
+        /// header.
+        public static var unprotectedParameter: Self { Self(.unprotectedParameter) }
         /// The header demands an extension that is not understood.
         public static var criticalHeaderUnsupported: Self { Self(.criticalHeaderUnsupported) }
         /// No key of the set is meant by the token.

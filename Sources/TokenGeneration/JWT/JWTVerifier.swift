@@ -9,7 +9,7 @@
 /// header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at, and a header that demands an extension (`crit`) is refused, for none
 /// is understood. Members that occur twice, base64url that is not canonical, and sizes beyond the limits are refused.
 public struct JWTVerifier: Sendable {
-    private let keys: KeySelector
+    private let keys: VerificationKeySource
     private let policy: ValidationPolicy
 
     /// Makes a verifier for one key.
@@ -20,7 +20,7 @@ public struct JWTVerifier: Sendable {
     ///   - key: The key.
     ///   - policy: What a token must say to be accepted.
     public init(key: VerificationKey, policy: ValidationPolicy = ValidationPolicy()) {
-        keys = KeySelector(key)
+        keys = .list([key])
         self.policy = policy
     }
 
@@ -39,7 +39,7 @@ public struct JWTVerifier: Sendable {
         selection: KeySelection = KeySelection(),
         policy: ValidationPolicy = ValidationPolicy()
     ) {
-        self.keys = KeySelector(keys, selection)
+        self.keys = .set(KeySelector(keys, selection))
         self.policy = policy
     }
 
@@ -52,11 +52,14 @@ public struct JWTVerifier: Sendable {
     ///   the token means; `signatureInvalid`; then the policy's `typeMismatch`, `malformedClaim`, `missingClaim`, `expired`,
     ///   `notYetValid`, `issuedInFuture`, `tooOld`, `issuerMismatch`, `subjectMismatch` or `audienceMismatch`.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, maximumSize: policy.maximumTokenSize)
+        let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
         let header = try token.header()
         try header.checkCriticalMembers()
+        let candidates = try keys.keys(for: header)
         let signature = try token.signature()
-        _ = try keys.key(algorithm: header.algorithm, keyID: header.keyID) { token.isSigned(by: $0, with: signature) }
+        guard candidates.contains(where: { token.isSigned(by: $0, with: signature) }) else {
+            throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
+        }
         let payload = try token.payload()
         let claims = try token.claims(in: payload)
         let registered = try policy.check(header, claims)

@@ -20,7 +20,8 @@ struct URLSessionFailure {
         case .cancelled: .cancelledExchange
         case .timedOut: error(.timedOut, "\(origin) gave no response in time")
         case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) has no address")
-        case .cannotConnectToHost, .notConnectedToInternet: error(.cannotConnect, "no connection to \(origin)")
+        case .cannotConnectToHost, .notConnectedToInternet:
+            isTLS ? tls : error(.cannotConnect, "no connection to \(origin)")
         case .networkConnectionLost, .badServerResponse:
             isHTTP09 ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
         case .badURL: error(.invalidRequest, "URLSession can't read the URL of a request to \(origin)")
@@ -30,14 +31,14 @@ struct URLSessionFailure {
         case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
             .serverCertificateNotYetValid, .serverCertificateHasUnknownRoot, .clientCertificateRejected,
             .clientCertificateRequired:
-            error(.tls, "the TLS handshake with \(origin) failed")
+            tls
         default: unknown
         }
     }
 
     private var unknown: NetworkError {
-        if text.contains("SSL") || text.contains("TLS") || text.contains("certificate") {
-            error(.tls, "the TLS handshake with \(origin) failed")
+        if isTLS {
+            tls
         } else if Self.wordsOfLoss.contains(where: { text.contains($0) }) {
             error(.connectionLost, "the connection to \(origin) ended too early")
         } else if isHTTP09 || text.contains("chunk") || text.contains("header") || text.contains("ncoding") {
@@ -50,6 +51,8 @@ struct URLSessionFailure {
     /// How libcurl's releases say that the connection went: 7.x, and since 8.17 also "end of response with … missing".
     private static let wordsOfLoss = ["transfer closed", "end of response with", "Recv failure", "Send failure"]
 
+    private var tls: NetworkError { error(.tls, "the TLS handshake with \(origin) failed") }
+    private var isTLS: Bool { ["SSL", "TLS", "certificate"].contains(where: { text.contains($0) }) }
     private var malformed: NetworkError { error(.invalidResponse, "\(origin) did not answer in well-formed HTTP") }
     private var isHTTP09: Bool { text.contains("HTTP/0.9") }
 
