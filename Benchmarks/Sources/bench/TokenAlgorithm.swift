@@ -19,8 +19,22 @@ struct TokenAlgorithm: Sendable {
     var name: String { algorithm.rawValue }
 
     static let all: [TokenAlgorithm] = [
-        ecdsa(.es256, "SHA256") { await $0.add(ecdsa: try ES256PrivateKey(pem: $1.pem)) }
+        hmac(.hs256, "SHA256", .sha256), hmac(.hs384, "SHA384", .sha384), hmac(.hs512, "SHA512", .sha512),
+        ecdsa(.es256, "SHA256") { await $0.add(ecdsa: try ES256PrivateKey(pem: $1.pem)) },
+        ecdsa(.es384, "SHA384") { await $0.add(ecdsa: try ES384PrivateKey(pem: $1.pem)) },
+        ecdsa(.es512, "SHA512") { await $0.add(ecdsa: try ES512PrivateKey(pem: $1.pem)) },
+        ecdsa(.es256k, "SHA256", nil),
     ]
+
+    private static func hmac(
+        _ algorithm: JWSAlgorithm,
+        _ hash: String,
+        _ peerHash: DigestAlgorithm
+    ) -> TokenAlgorithm {
+        TokenAlgorithm(algorithm: algorithm, floor: Floor(hash: hash)) { keys, material in
+            await keys.add(hmac: HMACKey(from: material.secret), digestAlgorithm: peerHash)
+        }
+    }
 
     private static func ecdsa(
         _ algorithm: JWSAlgorithm,
