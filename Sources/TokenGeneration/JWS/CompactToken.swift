@@ -6,14 +6,15 @@ struct CompactToken {
     private let bytes: [UInt8]
     private let headerEnd: Int
     private let payloadEnd: Int
+    private let limits: JWSLimits
 
     /// Finds the parts, without copying them apart.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
-    init(_ token: String, maximumSize: Int) throws(TokenError) {
+    init(_ token: String, limits: JWSLimits) throws(TokenError) {
         let size = token.utf8.count
-        guard size <= maximumSize else {
-            throw TokenError(.tooLarge, "the token has \(size) bytes, the limit is \(maximumSize)")
+        guard size <= limits.size else {
+            throw TokenError(.tooLarge, "the token has \(size) bytes, the limit is \(limits.size)")
         }
         let bytes = Array(token.utf8)
         let dot = UInt8(ascii: ".")
@@ -22,11 +23,10 @@ struct CompactToken {
             let payloadEnd = bytes[(headerEnd + 1)...].firstIndex(of: dot),
             !bytes[(payloadEnd + 1)...].contains(dot)
         else {
-            let segments = bytes.count { $0 == dot } + 1
-            let hint = segments == 5 ? " (5 segments make an encrypted token, a JWE, which is another thing)" : ""
-            throw TokenError(.malformedToken, "a signed token has 3 segments, this has \(segments)\(hint)")
+            throw Self.otherThing(bytes)
         }
         self.bytes = bytes
+        self.limits = limits
         self.headerEnd = headerEnd
         self.payloadEnd = payloadEnd
     }
@@ -35,13 +35,9 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func header() throws(TokenError) -> ProtectedHeader {
-        let limits = JSONLimits.header
-        // Checked before decoding, so that a huge header costs nothing.
-        guard headerEnd <= (limits.size * 4 + 2) / 3 else {
-            throw TokenError(.tooLarge, "the header has more than \(limits.size) bytes")
-        }
+        try limits.check(encodedHeaderSize: headerEnd)
         let json = try decode(0..<headerEnd, "header")
-        return try ProtectedHeader(parse(json, limits: limits, "header"))
+        return try ProtectedHeader(parse(json, limits: limits.header, "header"))
     }
 
     /// Decodes the payload's octets.
@@ -49,6 +45,35 @@ struct CompactToken {
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payload() throws(TokenError) -> [UInt8] {
         try decode(headerEnd + 1..<payloadEnd, "payload")
+    }
+
+    /// The payload's octets in either encoding.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    func payload(_ encoding: JWSPayloadEncoding) throws(TokenError) -> [UInt8] {
+        switch encoding {
+        case .base64url: return try payload()
+        case .unencoded:
+            let octets = Array(bytes[(headerEnd + 1)..<payloadEnd])
+            guard octets.allSatisfy(Self.isAllowedUnencoded) else {
+                throw TokenError(.malformedToken, "an unencoded payload of a compact JWS has printable ASCII only")
+            }
+            return octets
+        }
+    }
+
+    /// Whether an octet can stand for itself in a compact JWS
+    /// ([RFC 7797 §5.2](https://www.rfc-editor.org/rfc/rfc7797#section-5.2)).
+    static func isAllowedUnencoded(_ octet: UInt8) -> Bool {
+        (0x20...0x7E).contains(octet) && octet != UInt8(ascii: ".")
+    }
+
+    /// Whether the second segment is empty: so it is if the payload is detached, and if it has no octets.
+    var hasEmptyPayload: Bool { payloadEnd == headerEnd + 1 }
+
+    /// What is signed if the payload is not in the token.
+    func signingInput(with detachedPayload: [UInt8], _ encoding: JWSPayloadEncoding) -> [UInt8] {
+        Array(bytes[...headerEnd]) + encoding.signed(detachedPayload)
     }
 
     /// Reads claims out of the payload's octets.
@@ -73,6 +98,16 @@ struct CompactToken {
                 key.isValidSignature(signature, for: bytes.extracting(first: payloadEnd))
             }
         }
+    }
+
+    /// Says what a text is that has not three segments.
+    private static func otherThing(_ bytes: [UInt8]) -> TokenError {
+        if bytes.first == UInt8(ascii: "{") {
+            return TokenError(.malformedToken, "this is JSON, not a compact token: JWSVerifier can verify it as JSON")
+        }
+        let segments = bytes.count { $0 == UInt8(ascii: ".") } + 1
+        let hint = segments == 5 ? " (5 segments make an encrypted token, a JWE, which is another thing)" : ""
+        return TokenError(.malformedToken, "a signed token has 3 segments, this has \(segments)\(hint)")
     }
 
     private func decode(_ range: Range<Int>, _ part: String) throws(TokenError) -> [UInt8] {

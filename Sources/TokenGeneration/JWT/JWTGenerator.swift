@@ -84,7 +84,7 @@ public struct JWTGenerator: Sendable {
             Base64URL.encode(headerJSON.span, into: &output)
             output.append(UInt8(ascii: "."))
             Base64URL.encode(payloadJSON.span, into: &output)
-            let signature = try signature(for: output)
+            let signature = try signingService.checkedSignature(for: output)
             output.append(UInt8(ascii: "."))
             Base64URL.encode(signature.span, into: &output)
             return String(decoding: output, as: UTF8.self)
@@ -104,10 +104,10 @@ extension JWTGenerator {
         var header = given
         try set("alg", to: signingService.algorithm.rawValue, in: &header)
         if let keyID = signingService.keyID { try set("kid", to: keyID, in: &header) }
-        guard header["crit"] == nil, header["b64"] == nil || header["b64"] == true else {
+        guard header["crit"] == nil, header["b64"] == nil else {
             throw TokenError(
                 .criticalHeaderUnsupported,
-                "the header has “crit” or “b64”: this version makes no tokens with extensions; remove them"
+                "the header has “crit” or “b64”: a JWT has no extensions; remove them"
             )
         }
         do throws(TokenError) {
@@ -129,31 +129,5 @@ extension JWTGenerator {
                 "“\(name)” of the header contradicts the signing service, which has \(TokenError.shown(value)); leave it out"
             )
         }
-    }
-
-    private func signature(for input: [UInt8]) throws -> [UInt8] {
-        if let service = signingService as? any InPlaceSigningService {
-            return try input.withBytes { bytes throws(TokenError) in try service.signature(for: bytes) }
-        }
-        let signature = Array(try signingService.sign(data: Data(input)))
-        try check(signature, for: input)
-        return signature
-    }
-
-    /// Refuses what a service of the user's returned if it can't be a signature of the service's algorithm.
-    private func check(_ signature: [UInt8], for input: [UInt8]) throws(TokenError) {
-        let algorithm = signingService.algorithm
-        guard !signature.isEmpty else {
-            throw TokenError(.signingFailed, "the signing service returned an empty signature")
-        }
-        // A test double that returns its input is let through: whatever it signs, no verifier takes it for a signature.
-        guard let size = algorithm.details?.signatureSize, signature.count != size, signature != input else { return }
-        let isDER = signature.first == 0x30 && signature.count <= size + 9
-        throw TokenError(
-            .signingFailed,
-            isDER
-                ? "the signing service returned a DER structure; \(algorithm) needs r ‖ s, both padded to \(size / 2) bytes"
-                : "the signing service returned \(signature.count) bytes; an \(algorithm) signature has \(size)"
-        )
     }
 }

@@ -9,13 +9,8 @@
 /// header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at, and a header that demands an extension (`crit`) is refused, for none
 /// is understood. Members that occur twice, base64url that is not canonical, and sizes beyond the limits are refused.
 public struct JWTVerifier: Sendable {
-    private let keys: KeySource
+    private let keys: VerificationKeySource
     private let policy: ValidationPolicy
-
-    private enum KeySource: Sendable {
-        case one(VerificationKey)
-        case set(KeySelector)
-    }
 
     /// Makes a verifier for one key.
     ///
@@ -25,7 +20,7 @@ public struct JWTVerifier: Sendable {
     ///   - key: The key.
     ///   - policy: What a token must say to be accepted.
     public init(key: VerificationKey, policy: ValidationPolicy = ValidationPolicy()) {
-        keys = .one(key)
+        keys = .list([key])
         self.policy = policy
     }
 
@@ -33,13 +28,18 @@ public struct JWTVerifier: Sendable {
     ///
     /// A token's `kid` selects the key, which must be for signatures and have the token's algorithm; an unknown `kid` is an
     /// error. A token without `kid` is accepted if exactly one key has its algorithm. Keys that this version can't use are
-    /// passed over.
+    /// passed over, and so are symmetric keys.
     ///
     /// - Parameters:
     ///   - keys: The keys. The private part of one is not needed and not kept.
+    ///   - selection: Exceptions from these rules.
     ///   - policy: What a token must say to be accepted.
-    public init(keys: JWKSet, policy: ValidationPolicy = ValidationPolicy()) {
-        self.keys = .set(KeySelector(keys))
+    public init(
+        keys: JWKSet,
+        selection: KeySelection = KeySelection(),
+        policy: ValidationPolicy = ValidationPolicy()
+    ) {
+        self.keys = .set(KeySelector(keys, selection))
         self.policy = policy
     }
 
@@ -53,11 +53,12 @@ public struct JWTVerifier: Sendable {
     ///   `notYetValid`, `issuedInFuture`, `tooOld`, `lifetimeTooLong`, `prohibitedClaim`, `issuerMismatch`, `subjectMismatch`,
     ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, maximumSize: policy.maximumTokenSize)
+        let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
         let header = try token.header()
         try header.checkCriticalMembers()
-        let key = try key(for: header)
-        guard token.isSigned(by: key, with: try token.signature()) else {
+        let candidates = try keys.keys(for: header)
+        let signature = try token.signature()
+        guard candidates.contains(where: { token.isSigned(by: $0, with: signature) }) else {
             throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
         }
         let payload = try token.payload()
@@ -78,20 +79,5 @@ public struct JWTVerifier: Sendable {
         as type: Claims.Type
     ) throws(TokenError) -> Claims {
         try verify(token).decode(as: type)
-    }
-
-    private func key(for header: ProtectedHeader) throws(TokenError) -> VerificationKey {
-        switch keys {
-        case .one(let key):
-            guard header.algorithm.isExactly(key.algorithm.rawValue) else {
-                throw TokenError(
-                    .algorithmMismatch,
-                    "“alg” of the header is \(TokenError.shown(header.algorithm)), the key is for \(key.algorithm)"
-                )
-            }
-            return key
-        case .set(let selector):
-            return try selector.key(for: header)
-        }
     }
 }

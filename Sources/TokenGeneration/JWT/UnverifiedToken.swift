@@ -17,7 +17,7 @@ public struct UnverifiedToken: Sendable {
     ///   - maximumSize: The most bytes that the token may have.
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     public init(_ token: String, maximumSize: Int = 65_536) throws(TokenError) {
-        let token = try CompactToken(token, maximumSize: maximumSize)
+        let token = try CompactToken(token, limits: JWSLimits(size: maximumSize))
         unverifiedHeader = try token.header().members
         unverifiedClaims = try token.claims(in: token.payload())
         _ = try token.signature()

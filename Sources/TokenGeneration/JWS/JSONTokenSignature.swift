@@ -1,0 +1,98 @@
+internal import OpenSSLCrypto
+
+/// One signature of a JSON serialization, with its headers.
+struct JSONTokenSignature {
+    /// The protected header as it stands in the JSON and under the signature; empty if there is none.
+    let protectedText: String
+    /// The protected header's members; none if there is no protected header.
+    let protectedHeader: JSONObject
+    /// The unprotected header's members; none if there is no unprotected header.
+    let unprotectedHeader: JSONObject
+    /// How the protected header says that the payload stands there.
+    let payloadEncoding: JWSPayloadEncoding
+    /// The signature's octets.
+    let signature: [UInt8]
+
+    /// Reads the members of an entry, and ignores those it does not know, as
+    /// [RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1) says.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
+    init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
+        protectedText = try entry.string("protected") ?? ""
+        protectedHeader = try Self.protectedHeader(in: entry, protectedText, limits)
+        unprotectedHeader = try Self.unprotectedHeader(in: entry)
+        payloadEncoding = try JWSPayloadEncoding(protectedHeader)
+        guard let text = try entry.string("signature") else {
+            throw TokenError(.malformedToken, "the JSON has no “signature”")
+        }
+        signature = try Self.decode(text, "signature")
+        for member in unprotectedHeader where protectedHeader[member.name] != nil {
+            throw TokenError(
+                .malformedToken,
+                "\(TokenError.shown(member.name)) stands in the protected and in the unprotected header"
+            )
+        }
+    }
+
+    /// The header to verify with: the protected one, and `kid` of whichever has it.
+    ///
+    /// - Throws: ``TokenError`` with the code `unprotectedParameter`, `criticalHeaderUnsupported` or `malformedToken`.
+    func header(understanding extensions: Set<String>) throws(TokenError) -> ProtectedHeader {
+        let critical = CriticalExtensions.names(in: protectedHeader)
+        for name in ["alg", "crit", "b64"] + critical where unprotectedHeader[name] != nil {
+            throw TokenError(
+                .unprotectedParameter,
+                "\(TokenError.shown(name)) stands in the unprotected header, where anybody can change it"
+            )
+        }
+        let header = try ProtectedHeader(protectedHeader)
+        try header.checkCriticalMembers(understanding: extensions)
+        guard header.keyID == nil else { return header }
+        return header.naming(try ProtectedHeader.string("kid", in: unprotectedHeader))
+    }
+
+    /// What is signed, given the payload as it stands under the signature.
+    func signingInput(_ payload: [UInt8]) -> [UInt8] {
+        var input: [UInt8] = []
+        input.reserveCapacity(protectedText.utf8.count + 1 + payload.count)
+        input.append(contentsOf: protectedText.utf8)
+        input.append(UInt8(ascii: "."))
+        input.append(contentsOf: payload)
+        return input
+    }
+
+    /// Decodes a member's text.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    static func decode(_ text: String, _ part: String) throws(TokenError) -> [UInt8] {
+        do throws(TokenError) {
+            return try Base64URL.decode(text)
+        } catch {
+            throw TokenError(.malformedToken, "the \(part) is not base64url: \(error.message)")
+        }
+    }
+
+    private static func protectedHeader(
+        in entry: JSONObject,
+        _ text: String,
+        _ limits: JWSLimits
+    ) throws(TokenError) -> JSONObject {
+        guard entry["protected"] != nil else { return [:] }
+        guard !text.isEmpty else {
+            throw TokenError(
+                .malformedToken,
+                "“protected” is empty: it must be left out if there is no protected header"
+            )
+        }
+        try limits.check(encodedHeaderSize: text.utf8.count)
+        return try JSONToken.object(in: decode(text, "header"), limits.header, "header")
+    }
+
+    private static func unprotectedHeader(in entry: JSONObject) throws(TokenError) -> JSONObject {
+        guard let value = entry["header"] else { return [:] }
+        guard let header = value.object else {
+            throw TokenError(.malformedToken, "“header” must be an object, not \(value.kind)")
+        }
+        return header
+    }
+}

@@ -1,0 +1,32 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+extension SigningService {
+    /// Signs, and refuses what can't be a signature of the service's algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `signingFailed`, and whatever a service of the user's throws.
+    func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
+        if let service = self as? any InPlaceSigningService {
+            return try input.withBytes { bytes throws(TokenError) in try service.signature(for: bytes) }
+        }
+        let signature = Array(try sign(data: Data(input)))
+        try check(signature, for: input)
+        return signature
+    }
+
+    private func check(_ signature: [UInt8], for input: [UInt8]) throws(TokenError) {
+        let algorithm = algorithm
+        guard !signature.isEmpty else {
+            throw TokenError(.signingFailed, "the signing service returned an empty signature")
+        }
+        // A test double that returns its input is let through: whatever it signs, no verifier takes it for a signature.
+        guard let size = algorithm.details?.signatureSize, signature.count != size, signature != input else { return }
+        let isDER = signature.first == 0x30 && signature.count <= size + 9
+        throw TokenError(
+            .signingFailed,
+            isDER
+                ? "the signing service returned a DER structure; \(algorithm) needs r ‖ s, both padded to \(size / 2) bytes"
+                : "the signing service returned \(signature.count) bytes; an \(algorithm) signature has \(size)"
+        )
+    }
+}
