@@ -16,7 +16,7 @@ public struct JWTGenerator: Sendable {
 
     private struct Content: Sendable {
         let header: JSONObject
-        let payload: JSONObject
+        let payload: ClaimsText
     }
 
     /// Makes a generator for dictionaries.
@@ -31,7 +31,7 @@ public struct JWTGenerator: Sendable {
         content = Result { () throws(TokenError) in
             Content(
                 header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
-                payload: try JSONObject(converting: jwtRepresentation.payload, path: "payload")
+                payload: ClaimsText(try JSONObject(converting: jwtRepresentation.payload, path: "payload"))
             )
         }
         self.signingService = signingService
@@ -44,7 +44,7 @@ public struct JWTGenerator: Sendable {
     ///   - payload: The claims.
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
-        content = .success(Content(header: Self.typed(header), payload: payload))
+        content = .success(Content(header: Self.typed(header), payload: ClaimsText(payload)))
         self.signingService = signingService
     }
 
@@ -58,7 +58,7 @@ public struct JWTGenerator: Sendable {
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], claims: some Encodable, signingService: any SigningService) {
         content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try JSONObject(encoding: claims))
+            Content(header: Self.typed(header), payload: try ClaimsText(encoding: claims))
         }
         self.signingService = signingService
     }
@@ -79,7 +79,7 @@ public struct JWTGenerator: Sendable {
             let header = try header(from: content.header)
             var output: [UInt8] = []
             let headerJSON = header.serializedBytes()
-            let payloadJSON = content.payload.serializedBytes()
+            let payloadJSON = content.payload.bytes
             output.reserveCapacity((headerJSON.count + payloadJSON.count) * 4 / 3 + 128)
             Base64URL.encode(headerJSON.span, into: &output)
             output.append(UInt8(ascii: "."))

@@ -50,7 +50,8 @@ public struct JWTVerifier: Sendable {
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or `tooLarge`;
     ///   `criticalHeaderUnsupported`, `algorithmMismatch`, `unknownKey`, `ambiguousKey`, or what is wrong with the key that
     ///   the token means; `signatureInvalid`; then the policy's `typeMismatch`, `malformedClaim`, `missingClaim`, `expired`,
-    ///   `notYetValid`, `issuedInFuture`, `tooOld`, `issuerMismatch`, `subjectMismatch` or `audienceMismatch`.
+    ///   `notYetValid`, `issuedInFuture`, `tooOld`, `lifetimeTooLong`, `prohibitedClaim`, `issuerMismatch`, `subjectMismatch`,
+    ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
         let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
         let header = try token.header()
@@ -61,7 +62,7 @@ public struct JWTVerifier: Sendable {
             throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
         }
         let payload = try token.payload()
-        let claims = try token.claims(in: payload)
+        let claims = try token.claims(in: payload, limits: policy.claimLimits(size: payload.count))
         let registered = try policy.check(header, claims)
         return VerifiedToken(header: header.members, claims: claims, registered: registered, payload: payload)
     }

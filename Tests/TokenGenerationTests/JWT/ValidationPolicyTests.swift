@@ -54,8 +54,8 @@ struct ValidationPolicyTests {
     func missing() throws {
         let exp = #"{"exp":1800000000}"#
         #expect(try result("{}", ValidationPolicy()) == .missingClaim)
-        #expect(try result("{}", ValidationPolicy(requiresExpiration: false)) == nil)
-        #expect(try result(#"{"exp":1}"#, ValidationPolicy(requiresExpiration: false)) == .expired)
+        #expect(try result("{}", ValidationPolicy(expiration: .optional)) == nil)
+        #expect(try result(#"{"exp":1}"#, ValidationPolicy(expiration: .optional)) == .expired)
         #expect(try result(exp, ValidationPolicy()) == nil)
         #expect(try result(exp, ValidationPolicy(issuer: "i")) == .missingClaim)
         #expect(try result(exp, ValidationPolicy(audience: "a")) == .missingClaim)
@@ -85,12 +85,13 @@ struct ValidationPolicyTests {
     )
     func exactStrings(found: String, expected: String, isAccepted: Bool) throws {
         let claims: JSONObject = [
-            "exp": 1_800_000_000, "iss": .string(found), "sub": .string(found), "aud": .string(found),
+            "exp": 1_800_000_000, "iss": .string(found), "sub": .string(found),
         ]
         let payload = claims.serialized()
+        let addressed = #"{"exp":1800000000,"aud":"\#(found)"}"#
         #expect(try result(payload, ValidationPolicy(issuer: expected)) == (isAccepted ? nil : .issuerMismatch))
         #expect(try result(payload, ValidationPolicy(subject: expected)) == (isAccepted ? nil : .subjectMismatch))
-        #expect(try result(payload, ValidationPolicy(audience: expected)) == (isAccepted ? nil : .audienceMismatch))
+        #expect(try result(addressed, ValidationPolicy(audience: expected)) == (isAccepted ? nil : .audienceMismatch))
     }
 
     @Test(
@@ -103,7 +104,11 @@ struct ValidationPolicyTests {
     )
     func audience(aud: String, expected: TokenError.Code?) throws {
         #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, ValidationPolicy(audience: "a")) == expected)
-        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, ValidationPolicy()) == nil)
+        // Whoever is in no audience must refuse a token that has one: RFC 7519 §4.1.3.
+        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, ValidationPolicy()) == .audienceMismatch)
+        var unchecked = ValidationPolicy()
+        unchecked.audience = .skipAudienceCheck
+        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, unchecked) == nil)
     }
 
     @Test("Extreme policies don't trap")
