@@ -40,6 +40,14 @@ struct CompactToken {
         return try ProtectedHeader(parse(json, limits: limits.header, "header"))
     }
 
+    /// The header as it stands in the token.
+    var headerText: [UInt8] { Array(bytes[..<headerEnd]) }
+
+    /// Whether the header stands in the token like this.
+    func hasHeader(_ text: [UInt8]) -> Bool {
+        headerEnd == text.count && bytes.span.extracting(first: headerEnd).isEqual(to: text.span)
+    }
+
     /// Decodes the payload's octets.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.

@@ -15,7 +15,8 @@ public struct JWTGenerator: Sendable {
     private let signingService: any SigningService
 
     private struct Content: Sendable {
-        let header: JSONObject
+        /// `nil` for a header without members of the caller's.
+        let header: JSONObject?
         let payload: ClaimsText
     }
 
@@ -76,15 +77,21 @@ public struct JWTGenerator: Sendable {
     public var token: String {
         get throws {
             let content = try content.get()
-            let header = try header(from: content.header)
+            let service = signingService as? any InPlaceSigningService
+            let header =
+                if let service, content.header == nil { service.plainHeader } else {
+                    EncodedHeader.of(try header(from: content.header ?? ["typ": "JWT"]))
+                }
+            let payload = content.payload.bytes
             var output: [UInt8] = []
-            let headerJSON = header.serializedBytes()
-            let payloadJSON = content.payload.bytes
-            output.reserveCapacity((headerJSON.count + payloadJSON.count) * 4 / 3 + 128)
-            Base64URL.encode(headerJSON.span, into: &output)
-            output.append(UInt8(ascii: "."))
-            Base64URL.encode(payloadJSON.span, into: &output)
-            let signature = try signingService.checkedSignature(for: output)
+            // Nearly all signatures fit: those of RSA make the buffer grow once.
+            output.reserveCapacity(header.count + Base64URL.encodedSize(payload.count) + 180)
+            output.append(contentsOf: header)
+            Base64URL.encode(payload.span, into: &output)
+            let signature =
+                if let service {
+                    try output.withBytes { input throws(TokenError) in try service.signature(for: input) }
+                } else { try signingService.checkedSignature(for: output) }
             output.append(UInt8(ascii: "."))
             Base64URL.encode(signature.span, into: &output)
             return String(decoding: output, as: UTF8.self)
@@ -93,7 +100,8 @@ public struct JWTGenerator: Sendable {
 }
 
 extension JWTGenerator {
-    private static func typed(_ header: JSONObject) -> JSONObject {
+    private static func typed(_ header: JSONObject) -> JSONObject? {
+        guard !header.isEmpty else { return nil }
         guard header["typ"] == nil else { return header }
         var header = header
         header["typ"] = "JWT"
