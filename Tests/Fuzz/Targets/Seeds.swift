@@ -44,7 +44,7 @@ enum Seeds {
             if data.count <= 8192 { seeds[.json, default: []].append(data) }
         }
         let key = try SigningKey(jwk: vector.key)
-        for pem in [try key.pem(), key.verificationKey.pem()] {
+        for pem in [try key.pem(), try key.verificationKey.pem()] {
             seeds[.pem, default: []].append(Data(pem.utf8))
             let base64 = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
             if let der = Data(base64Encoded: base64) { seeds[.der, default: []].append(der) }
