@@ -29,6 +29,7 @@ extension CryptoError {
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case malformedKey, wrongKeyType, unsupportedCurve, pointNotOnCurve, invalidScalar, keyMismatch
+            case weakKey, keyTooLarge
             case passwordRequired, incorrectPassword, malformedSignature, randomUnavailable, invalidArgument, openSSL
         }
 
@@ -53,6 +54,11 @@ extension CryptoError {
         package static var invalidScalar: Self { Self(.invalidScalar) }
         /// The private and the public part do not belong together.
         package static var keyMismatch: Self { Self(.keyMismatch) }
+        /// The key protects nothing or too little: an RSA modulus under 2048 bits or with a known weakness, an RSA
+        /// exponent of 1, or an Edwards point that lets anyone make signatures.
+        package static var weakKey: Self { Self(.weakKey) }
+        /// The key is larger than what is accepted: working with it would keep a thread busy for long.
+        package static var keyTooLarge: Self { Self(.keyTooLarge) }
         /// The private key is encrypted and no password was given.
         package static var passwordRequired: Self { Self(.passwordRequired) }
         /// The private key does not decrypt: the password is wrong or the encrypted octets are damaged.

@@ -53,7 +53,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     private let source: CachedTokenSource
     /// `nil` if every request is meant.
-    private let origins: Set<Origin>?
+    private let origins: Set<HTTPOrigin>?
 
     /// Makes an authenticator.
     ///
@@ -91,7 +91,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             timeSource: options.timeSource,
             random: options.random
         )
-        origins = resources.isEmpty ? nil : Set(resources.compactMap(Origin.init))
+        origins = resources.isEmpty ? nil : Set(resources.compactMap { HTTPOrigin($0) })
     }
 
     /// A token that is good now, for whoever sends it by other means.
@@ -113,7 +113,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     public func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
         guard let url = request.url, request.value(forHTTPHeaderField: "Authorization") == nil else { return request }
         if let origins {
-            guard let origin = Origin(url), origins.contains(origin) else { return request }
+            guard let origin = HTTPOrigin(url), origins.contains(origin) else { return request }
         }
         try url.requireConfidentiality("an access token")
         let token = try await source.token(until: context.deadline)
@@ -147,21 +147,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             if let code = challenge.parameters["error"], code != "invalid_token" { return .none }
         }
         return source.refused(token, retryState: retryState)
-    }
-}
-
-/// A scheme, host and port ([RFC 6454 §4](https://www.rfc-editor.org/rfc/rfc6454#section-4)).
-private struct Origin: Hashable {
-    let scheme: String
-    let host: String
-    let port: Int
-
-    init?(_ url: URL) {
-        guard let scheme = url.scheme?.lowercased(), let host = url.host?.lowercased() else { return nil }
-        guard let port = url.port ?? ["http": 80, "https": 443][scheme] else { return nil }
-        self.scheme = scheme
-        self.host = host
-        self.port = port
     }
 }
 

@@ -74,17 +74,7 @@ extension URL {
     /// - Parameter what: What is about to be sent, for the error's text.
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func requireConfidentiality(_ what: String) throws(OAuth2Error) {
-        guard scheme?.lowercased() != "https", !isLoopback else { return }
+        if let origin = HTTPOrigin(self), origin.scheme == "https" || origin.isLoopback { return }
         throw OAuth2Error(.insecureTransport, "\(what) is sent only over https; \(host ?? "the URL") is not")
-    }
-
-    private var isLoopback: Bool {
-        guard let host = host?.lowercased() else { return false }
-        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "[::1]" { return true }
-        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127"
-            && octets.allSatisfy { octet in
-                octet.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8(octet) != nil
-            }
     }
 }

@@ -20,6 +20,7 @@ struct ObjectIdentifier: Hashable, Sendable {
         self.octets = octets
     }
 
+    static let rsaKey = ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1)
     static let ellipticCurveKey = ObjectIdentifier(1, 2, 840, 10045, 2, 1)
     static let pbes2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 13)
     static let pbkdf2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 12)
@@ -28,7 +29,7 @@ struct ObjectIdentifier: Hashable, Sendable {
 
 extension ObjectIdentifier: CustomStringConvertible {
     private static let names: [ObjectIdentifier: String] = [
-        ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1): "RSA",
+        rsaKey: "RSA",
         ObjectIdentifier(1, 2, 840, 113549, 1, 1, 10): "RSA-PSS",
         ObjectIdentifier(1, 2, 840, 10040, 4, 1): "DSA",
         ellipticCurveKey: "EC",

@@ -42,6 +42,11 @@ internal import COpenSSL
         guard isHashed else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
     }
 
+    /// Lends the pointer for the time of a call.
+    func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        unsafe body(pointer)
+    }
+
     private init(_ function: HashFunction) throws(CryptoError) {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()

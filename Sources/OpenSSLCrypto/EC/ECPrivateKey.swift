@@ -65,7 +65,7 @@ package struct ECPrivateKey: Sendable {
     private init(_ curve: EllipticCurve, point: CurvePoint, key: EVPKey) throws(CryptoError) {
         self.curve = curve
         publicKey = try ECPublicKey(curve, checked: point)
-        signing = try EVPKeyOperation(.signing, with: key)
+        signing = try EVPKeyOperation(.signing, .ecdsa, with: key)
     }
 
     /// Reads the private scalar.

@@ -37,7 +37,7 @@ package struct ECPublicKey: Sendable {
         self.curve = curve
         x = point.x
         y = point.y
-        verification = try EVPKeyOperation(.verification, with: EVPKey.make(curve, point: point, scalar: nil))
+        verification = try EVPKeyOperation(.verification, .ecdsa, with: EVPKey.make(curve, point: point, scalar: nil))
     }
 
     /// Checks a signature.

@@ -8,15 +8,23 @@ internal import COpenSSL
         case signing, verification
     }
 
+    /// What is fixed beyond the key.
+    enum Scheme {
+        case ecdsa
+        case rsa(RSASignaturePadding, HashFunction)
+    }
+
     let key: EVPKey
     private let kind: Kind
+    private let scheme: Scheme
     private let template: OpaquePointer
 
-    init(_ kind: Kind, with key: EVPKey) throws(CryptoError) {
+    init(_ kind: Kind, _ scheme: Scheme, with key: EVPKey) throws(CryptoError) {
         self.key = key
         self.kind = kind
+        self.scheme = scheme
         unsafe template = try Self.makeContext(for: key)
-        try unsafe Self.start(kind, in: template)
+        try unsafe Self.start(kind, scheme, in: template)
     }
 
     deinit {
@@ -81,7 +89,7 @@ internal import COpenSSL
         OpenSSLLibrary.clearErrors()
         let context = try unsafe Self.makeContext(for: key)
         do throws(CryptoError) {
-            try unsafe Self.start(kind, in: context)
+            try unsafe Self.start(kind, scheme, in: context)
         } catch {
             unsafe EVP_PKEY_CTX_free(context)
             throw error
@@ -97,7 +105,11 @@ internal import COpenSSL
         return unsafe context
     }
 
-    private static func start(_ kind: Kind, in context: OpaquePointer) throws(CryptoError) {
+    private static func start(
+        _ kind: Kind,
+        _ scheme: Scheme,
+        in context: OpaquePointer
+    ) throws(CryptoError) {
         switch kind {
         case .signing:
             guard unsafe EVP_PKEY_sign_init(context) == 1 else {
@@ -107,6 +119,34 @@ internal import COpenSSL
             guard unsafe EVP_PKEY_verify_init(context) == 1 else {
                 throw CryptoError(failed: "EVP_PKEY_verify_init", "The key can't verify")
             }
+        }
+        if case .rsa(let padding, let hash) = scheme {
+            try unsafe setRSA(padding, hash, in: context)
+        }
+    }
+
+    /// Fixes padding, hash and salt length: what OpenSSL would otherwise take, such as any salt length when verifying
+    /// PSS, is never left to it.
+    private static func setRSA(
+        _ padding: RSASignaturePadding,
+        _ hash: HashFunction,
+        in context: OpaquePointer
+    ) throws(CryptoError) {
+        let digest = try MessageDigest.fetched(for: hash)
+        let isSet = unsafe digest.withPointer { digest in
+            switch padding {
+            case .pkcs1v15:
+                unsafe EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PADDING) == 1
+                    && EVP_PKEY_CTX_set_signature_md(context, digest) == 1
+            case .pss:
+                unsafe EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1
+                    && EVP_PKEY_CTX_set_signature_md(context, digest) == 1
+                    && EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
+                    && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, Int32(hash.digestSize)) == 1
+            }
+        }
+        guard isSet else {
+            throw CryptoError(failed: "EVP_PKEY_CTX_set_rsa_padding", "RSA \(padding) with \(hash.openSSLName)")
         }
     }
 }

@@ -69,6 +69,27 @@ struct NginxFailureTests {
         #expect(handshake.output.contains("Verify return code: 0 (ok)"))
     }
 
+    @Test("TLS 1.1 is refused", arguments: Engine.allCases)
+    func outdatedProtocol(engine: Engine) async throws {
+        let url = try #require(URL(string: Interop.required("INTEROP_OUTDATED") + "/ok"))
+        let error = await #expect(throws: NetworkError(.tls, "")) {
+            try await engine.client().makeRequest(URLRequest(url: url))
+        }
+        // Not the certificate, which is of an unknown authority as well: that comes later in the handshake.
+        let message = try #require(error).message
+        #expect(message.contains("protocol") || message.contains("version"), "\(message)")
+        // A client that is told to accept the old protocol gets its answer.
+        let handshake = try await ChildProcess.run(
+            "/usr/bin/openssl",
+            [
+                "s_client", "-connect", "localhost:\(try #require(url.port))", "-tls1_1", "-cipher",
+                "DEFAULT@SECLEVEL=0",
+                "-CAfile", Interop.required("INTEROP_AUTHORITY"), "-verify_return_error",
+            ]
+        )
+        #expect(handshake.status == 0, "\(handshake.errors)")
+    }
+
     @Test("Plain HTTP to a TLS port is an answer, TLS to a plain port is a TLS error", arguments: Engine.allCases)
     func mixedUp(engine: Engine) async throws {
         let securePort = try #require(Nginx.secureURL("/ok").port)

@@ -29,7 +29,8 @@ struct HTTPOriginTests {
         arguments: [
             ("http://localhost/", true), ("http://api.localhost/", true), ("http://127.0.0.53/", true),
             ("http://[::1]/", true), ("http://127.0.0.1.example.org/", false), ("http://localhost.example.org/", false),
-            ("http://10.0.0.1/", false),
+            ("http://10.0.0.1/", false), ("http://127.0.0.0.1/", false), ("http://127.0.0.256/", false),
+            ("http://127.0.1/", false),
         ]
     )
     func loopback(_ url: String, _ isLoopback: Bool) throws {

@@ -1,0 +1,93 @@
+internal import COpenSSL
+
+extension EVPKey {
+    /// A number of an RSA key, by its name in [RFC 7518 §6.3](https://www.rfc-editor.org/rfc/rfc7518#section-6.3).
+    enum RSANumber: String {
+        case n, e, d, p, q, dp, dq, qi
+
+        fileprivate var openSSLName: String {
+            switch self {
+            case .n: OSSL_PKEY_PARAM_RSA_N
+            case .e: OSSL_PKEY_PARAM_RSA_E
+            case .d: OSSL_PKEY_PARAM_RSA_D
+            case .p: OSSL_PKEY_PARAM_RSA_FACTOR1
+            case .q: OSSL_PKEY_PARAM_RSA_FACTOR2
+            case .dp: OSSL_PKEY_PARAM_RSA_EXPONENT1
+            case .dq: OSSL_PKEY_PARAM_RSA_EXPONENT2
+            case .qi: OSSL_PKEY_PARAM_RSA_COEFFICIENT1
+            }
+        }
+    }
+
+    /// Makes a new RSA key pair with the public exponent 65537.
+    static func generateRSA(bitCount: Int) throws(CryptoError) -> EVPKey {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard
+            unsafe EVP_PKEY_keygen_init(context) == 1,
+            unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bitCount)) == 1,
+            unsafe EVP_PKEY_generate(context, &key) == 1,
+            let key = unsafe key
+        else { throw CryptoError(failed: "EVP_PKEY_generate", "No RSA key of \(bitCount) bits was made") }
+        return unsafe EVPKey(takingOwnershipOf: key)
+    }
+
+    /// Makes an RSA key from its numbers, which must have been checked: OpenSSL does not check them.
+    ///
+    /// - Parameters:
+    ///   - numbers: The public numbers.
+    ///   - privateNumbers: The private numbers, for a key pair.
+    /// - Returns: The key.
+    /// - Throws: ``CryptoError/Code/openSSL``.
+    static func make(_ numbers: RSAPublicNumbers, _ privateNumbers: RSAPrivateNumbers?) throws(CryptoError) -> EVPKey {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        let builder = unsafe OSSL_PARAM_BLD_new()
+        defer { unsafe OSSL_PARAM_BLD_free(builder) }
+        let selection = privateNumbers == nil ? COpenSSL_selection_public_key() : COpenSSL_selection_keypair()
+        func pointer(_ number: BigNumber?) -> OpaquePointer? { unsafe number?.withPointer { unsafe $0 } }
+        let isCollected = withExtendedLifetime((numbers, privateNumbers)) {
+            unsafe COpenSSL_push_rsa_numbers(
+                builder,
+                pointer(numbers.n),
+                pointer(numbers.e),
+                pointer(privateNumbers?.d),
+                pointer(privateNumbers?.p),
+                pointer(privateNumbers?.q),
+                pointer(privateNumbers?.dp),
+                pointer(privateNumbers?.dq),
+                pointer(privateNumbers?.qi)
+            ) == 1
+        }
+        // The parameters hold copies of the numbers, which are cleared with them as the numbers are marked secret.
+        let parameters = unsafe isCollected ? OSSL_PARAM_BLD_to_param(builder) : nil
+        defer { unsafe OSSL_PARAM_free(parameters) }
+        var key: OpaquePointer?
+        guard
+            unsafe parameters != nil,
+            unsafe EVP_PKEY_fromdata_init(context) == 1,
+            unsafe EVP_PKEY_fromdata(context, &key, selection, parameters) == 1,
+            let key = unsafe key
+        else { throw CryptoError(failed: "EVP_PKEY_fromdata", "The RSA key is not accepted") }
+        return unsafe EVPKey(takingOwnershipOf: key)
+    }
+
+    /// Reads a number of an RSA key.
+    func rsaNumber(_ name: RSANumber) throws(CryptoError) -> BigNumber {
+        OpenSSLLibrary.clearErrors()
+        let number = try BigNumber()
+        let isRead = unsafe number.withPointer { number in
+            unsafe withPointer { key in
+                var target: OpaquePointer? = unsafe number
+                return unsafe EVP_PKEY_get_bn_param(key, name.openSSLName, &target) == 1
+            }
+        }
+        guard isRead else { throw CryptoError(failed: "EVP_PKEY_get_bn_param", "The RSA key's \(name) can't be read") }
+        return number
+    }
+}

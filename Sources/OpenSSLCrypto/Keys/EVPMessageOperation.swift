@@ -1,0 +1,113 @@
+internal import COpenSSL
+
+/// Signing or verifying whole messages with one key, prepared once: the owner of an `EVP_MD_CTX` that is only ever
+/// copied.
+///
+/// EdDSA hashes a message twice, so that it can't be given a hash.
+// reason: the pointer is set once and, after the initializer, is only the source of EVP_MD_CTX_copy_ex, whose parameter
+// is const: it reads the context and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
+@safe final class EVPMessageOperation: @unchecked Sendable {
+    enum Kind {
+        case signing, verification
+    }
+
+    let key: EVPKey
+    private let kind: Kind
+    private let template: OpaquePointer
+
+    init(_ kind: Kind, with key: EVPKey) throws(CryptoError) {
+        self.key = key
+        self.kind = kind
+        unsafe template = try Self.makeContext()
+        try unsafe Self.start(kind, in: template, with: key)
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(template)
+    }
+
+    /// Appends the signature of a message.
+    @_lifetime(output: copy output)
+    func sign(_ message: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        let context = try unsafe makeCopy()
+        defer { unsafe EVP_MD_CTX_free(context) }
+        let isSigned = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+            guard let start = buffer.baseAddress else { return false }
+            var size = buffer.count - initializedCount
+            let status = unsafe message.withUnsafeBytes { message in
+                unsafe EVP_DigestSign(
+                    context,
+                    start + initializedCount,
+                    &size,
+                    message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    message.count
+                )
+            }
+            guard status == 1 else { return false }
+            initializedCount += size
+            return true
+        }
+        guard isSigned else { throw CryptoError(failed: "EVP_DigestSign", "No signature was made") }
+    }
+
+    /// Whether `signature` is the one of `message`.
+    func verify(_ signature: RawSpan, of message: RawSpan) -> Bool {
+        OpenSSLLibrary.clearErrors()
+        guard let context = try? unsafe makeCopy() else { return false }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        let status = unsafe signature.withUnsafeBytes { signature in
+            unsafe message.withUnsafeBytes { message in
+                unsafe EVP_DigestVerify(
+                    context,
+                    signature.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    signature.count,
+                    message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    message.count
+                )
+            }
+        }
+        guard status == 1 else {
+            OpenSSLLibrary.clearErrors()
+            return false
+        }
+        return true
+    }
+
+    /// A context to use up: a copy of the template, or set up afresh where a provider can't copy.
+    ///
+    /// The template itself can't be used twice: from OpenSSL 3.4 on, a context is finished by its first signature.
+    private func makeCopy() throws(CryptoError) -> OpaquePointer {
+        let context = try unsafe Self.makeContext()
+        if unsafe EVP_MD_CTX_copy_ex(context, template) == 1 { return unsafe context }
+        do throws(CryptoError) {
+            OpenSSLLibrary.clearErrors()
+            guard unsafe EVP_MD_CTX_reset(context) == 1 else {
+                throw CryptoError(failed: "EVP_MD_CTX_reset", "The key can't be used")
+            }
+            try unsafe Self.start(kind, in: context, with: key)
+        } catch {
+            unsafe EVP_MD_CTX_free(context)
+            throw error
+        }
+        return unsafe context
+    }
+
+    private static func makeContext() throws(CryptoError) -> OpaquePointer {
+        guard let context = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
+        return unsafe context
+    }
+
+    private static func start(_ kind: Kind, in context: OpaquePointer, with key: EVPKey) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        let status = unsafe key.withPointer { key in
+            switch kind {
+            case .signing: unsafe EVP_DigestSignInit_ex(context, nil, nil, nil, nil, key, nil)
+            case .verification: unsafe EVP_DigestVerifyInit_ex(context, nil, nil, nil, nil, key, nil)
+            }
+        }
+        guard status == 1 else {
+            throw CryptoError(failed: "EVP_DigestSignInit_ex", "The key can't sign or verify")
+        }
+    }
+}

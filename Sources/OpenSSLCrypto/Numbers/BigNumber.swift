@@ -1,0 +1,85 @@
+internal import COpenSSL
+
+/// A non-negative whole number of any size: the owner of a `BIGNUM`.
+///
+/// Its memory is cleared when it goes, and arithmetic with it takes OpenSSL's constant-time ways, so that it may be a
+/// secret.
+@safe final class BigNumber {
+    private let pointer: OpaquePointer
+
+    /// Makes zero.
+    init() throws(CryptoError) {
+        guard let pointer = unsafe BN_secure_new() else { throw CryptoError(failed: "BN_secure_new", "No memory") }
+        unsafe self.pointer = pointer
+        unsafe BN_set_flags(pointer, BN_FLG_CONSTTIME)
+    }
+
+    /// Makes a small number.
+    convenience init(_ word: UInt) throws(CryptoError) {
+        try self.init()
+        guard unsafe BN_set_word(pointer, word) == 1 else {
+            throw CryptoError(failed: "BN_set_word", "No memory")
+        }
+    }
+
+    /// Reads a big-endian number, which may have leading zeros.
+    convenience init(_ octets: RawSpan) throws(CryptoError) {
+        try self.init()
+        let isRead = unsafe octets.withUnsafeBytes { octets in
+            unsafe BN_bin2bn(octets.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(octets.count), pointer)
+                != nil
+        }
+        guard isRead else { throw CryptoError(failed: "BN_bin2bn", "No memory") }
+    }
+
+    deinit {
+        unsafe BN_clear_free(pointer)
+    }
+
+    /// Lends the pointer for the time of a call.
+    func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        unsafe body(pointer)
+    }
+
+    var bitCount: Int { unsafe Int(BN_num_bits(pointer)) }
+    var octetCount: Int { (bitCount + 7) / 8 }
+    var isZero: Bool { unsafe BN_is_zero(pointer) == 1 }
+    var isOne: Bool { unsafe BN_is_one(pointer) == 1 }
+    var isOdd: Bool { unsafe BN_is_odd(pointer) == 1 }
+
+    /// The number of zero bits at the end.
+    var trailingZeroBitCount: Int {
+        (0..<bitCount).first { unsafe BN_is_bit_set(pointer, Int32($0)) == 1 } ?? 0
+    }
+
+    /// The remainder of a division by a small number.
+    func remainder(dividingBy word: UInt) -> UInt {
+        unsafe BN_mod_word(pointer, word)
+    }
+
+    /// The number, big-endian and without leading zeros.
+    func octets() throws(CryptoError) -> [UInt8] {
+        let size = octetCount
+        return try [UInt8](capacity: size) { output throws(CryptoError) in try write(size, to: &output) }
+    }
+
+    /// The number, big-endian and without leading zeros, as a secret.
+    func secretOctets() throws(CryptoError) -> SecretBytes {
+        let size = octetCount
+        return try SecretBytes(capacity: size) { output throws(CryptoError) in try write(size, to: &output) }
+    }
+
+    private func write(_ size: Int, to output: inout OutputSpan<UInt8>) throws(CryptoError) {
+        let isWritten = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+            guard unsafe BN_bn2binpad(pointer, buffer.baseAddress, Int32(size)) == Int32(size) else { return false }
+            initializedCount = size
+            return true
+        }
+        guard isWritten else { throw CryptoError(failed: "BN_bn2binpad", "A number can't be written") }
+    }
+}
+
+extension BigNumber: Comparable {
+    static func == (left: BigNumber, right: BigNumber) -> Bool { unsafe BN_cmp(left.pointer, right.pointer) == 0 }
+    static func < (left: BigNumber, right: BigNumber) -> Bool { unsafe BN_cmp(left.pointer, right.pointer) < 0 }
+}

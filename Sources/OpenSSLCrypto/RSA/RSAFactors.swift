@@ -1,0 +1,32 @@
+/// The numbers of an RSA private key that come from its two primes, with the names of
+/// [RFC 7518 §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2); big-endian.
+///
+/// They make signing four times as fast or more.
+package struct RSAFactors: Sendable {
+    /// The first prime.
+    package let p: SecretBytes
+    /// The second prime.
+    package let q: SecretBytes
+    /// The private exponent modulo `p - 1`.
+    package let dp: SecretBytes
+    /// The private exponent modulo `q - 1`.
+    package let dq: SecretBytes
+    /// The inverse of `q` modulo `p`.
+    package let qi: SecretBytes
+
+    /// Collects the numbers; they are checked when a key is made of them.
+    ///
+    /// - Parameters:
+    ///   - p: The first prime.
+    ///   - q: The second prime.
+    ///   - dp: The private exponent modulo `p - 1`.
+    ///   - dq: The private exponent modulo `q - 1`.
+    ///   - qi: The inverse of `q` modulo `p`.
+    package init(p: SecretBytes, q: SecretBytes, dp: SecretBytes, dq: SecretBytes, qi: SecretBytes) {
+        self.p = p
+        self.q = q
+        self.dp = dp
+        self.dq = dq
+        self.qi = qi
+    }
+}

@@ -1,0 +1,187 @@
+import OpenSSLCrypto
+import Testing
+
+@Suite("RSA keys from numbers") struct RSAKeyNumberTests {
+    /// A change to the numbers of a good key.
+    struct Change: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let code: CryptoError.Code
+        let apply: @Sendable (inout RSATestKeyNumbers) -> Void
+
+        init(
+            _ name: String,
+            _ code: CryptoError.Code,
+            _ apply: @escaping @Sendable (inout RSATestKeyNumbers) -> Void
+        ) {
+            testDescription = name
+            self.code = code
+            self.apply = apply
+        }
+    }
+
+    @Test("a key pair has the numbers it was made of") func numbers() throws {
+        let numbers = RSATestKeyNumbers()
+        let key = try numbers.key()
+        #expect(key.bitCount == 2048)
+        #expect(key.publicKey.modulus == numbers.n)
+        #expect(key.publicKey.exponent == numbers.e)
+        #expect(key.publicKey.modulusSize == 256)
+        #expect(try key.privateExponent().exposed == numbers.d)
+        let factors = try key.factors()
+        #expect(factors.p.exposed == numbers.p)
+        #expect(factors.q.exposed == numbers.q)
+        #expect(factors.dp.exposed == numbers.dp)
+        #expect(factors.dq.exposed == numbers.dq)
+        #expect(factors.qi.exposed == numbers.qi)
+        #expect(try key.publicKey == numbers.publicKey())
+    }
+
+    @Test("from n, e and d alone the primes are recovered") func recovery() throws {
+        let numbers = RSATestKeyNumbers()
+        let key = try numbers.keyWithoutFactors()
+        let factors = try key.factors()
+        let primes = [factors.p.exposed, factors.q.exposed]
+        #expect(Set(primes) == [numbers.p, numbers.q])
+        // The signature is made with the recovered primes.
+        let signature = try key.signer(.pkcs1v15, hash: .sha256).signature(for: [1])
+        #expect(try signature == numbers.key().signer(.pkcs1v15, hash: .sha256).signature(for: [1]))
+    }
+
+    @Test("the primes of any key are recovered", arguments: [2048, 2056, 2560, 3072])
+    func recoveryOfOthers(bitCount: Int) throws {
+        let key = try RSAPrivateKey.generate(bitCount: bitCount)
+        #expect(key.bitCount == bitCount)
+        let again = try RSAPrivateKey(
+            modulus: key.publicKey.modulus,
+            exponent: key.publicKey.exponent,
+            privateExponent: key.privateExponent()
+        )
+        let expected = try key.factors()
+        let found = try again.factors()
+        #expect(Set([found.p.exposed, found.q.exposed]) == Set([expected.p.exposed, expected.q.exposed]))
+        let signature = try again.signer(.pss, hash: .sha512).signature(for: [1])
+        #expect(try key.publicKey.verifier(.pss, hash: .sha512).isValidSignature(signature, for: [1]))
+    }
+
+    @Test("one leading zero of a public number is dropped, as are those of private ones") func leadingZeros() throws {
+        var numbers = RSATestKeyNumbers()
+        let expected = try numbers.publicKey()
+        numbers.n.insert(0, at: 0)
+        numbers.e.insert(0, at: 0)
+        numbers.p.insert(contentsOf: [0, 0], at: 0)
+        numbers.qi = [UInt8](repeating: 0, count: 256 - numbers.qi.count) + numbers.qi
+        #expect(try numbers.publicKey() == expected)
+        #expect(try numbers.key().publicKey == expected)
+        #expect(try numbers.key().factors().p.exposed == [UInt8](hex: RSATestNumbers.p))
+    }
+
+    @Test("the primes may come in either order") func swappedPrimes() throws {
+        var numbers = RSATestKeyNumbers()
+        swap(&numbers.p, &numbers.q)
+        swap(&numbers.dp, &numbers.dq)
+        numbers.qi = [UInt8](hex: RSATestNumbers.swappedCoefficient)
+        let key = try numbers.key()
+        #expect(try key.factors().p.exposed == numbers.p)
+        let signature = try key.signer(.pkcs1v15, hash: .sha384).signature(for: [2])
+        #expect(try signature == RSAPrivateKey.test().signer(.pkcs1v15, hash: .sha384).signature(for: [2]))
+    }
+
+    static let publicChanges = [
+        Change("no modulus", .malformedKey) { $0.n = [] },
+        Change("zero modulus", .malformedKey) { $0.n = [0] },
+        Change("even modulus", .malformedKey) { $0.n[255] &= 0xFE },
+        Change("two leading zeros", .malformedKey) { $0.n = [0, 0] + $0.n },
+        Change("1024 bits", .weakKey) { $0.n = [UInt8](hex: RSATestNumbers.shortModulus) },
+        Change("2047 bits", .weakKey) { $0.n[0] = 0x7F },
+        Change("ROCA", .weakKey) { $0.n = [UInt8](hex: RSATestNumbers.rocaModulus) },
+        Change("16392 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 2049) },
+        Change("8 million bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 1_000_000) },
+        Change("no exponent", .malformedKey) { $0.e = [] },
+        Change("exponent 0", .malformedKey) { $0.e = [0] },
+        Change("exponent 1", .weakKey) { $0.e = [1] },
+        Change("exponent 2", .malformedKey) { $0.e = [2] },
+        Change("even exponent", .malformedKey) { $0.e = [1, 0, 0] },
+        Change("exponent of 72 bits", .keyTooLarge) { $0.e = [1, 0, 0, 0, 0, 0, 0, 0, 1] },
+        Change("exponent of a million octets", .keyTooLarge) { $0.e = [UInt8](repeating: 1, count: 1_000_000) },
+    ]
+
+    @Test("public numbers that make a useless or dangerous key are refused", arguments: publicChanges)
+    func refusedPublic(change: Change) {
+        var numbers = RSATestKeyNumbers()
+        change.apply(&numbers)
+        #expect(code { _ = try numbers.publicKey() } == change.code)
+        #expect(code { _ = try numbers.key() } == change.code)
+        #expect(code { _ = try numbers.keyWithoutFactors() } == change.code)
+    }
+
+    static let privateChanges = [
+        Change("another d", .keyMismatch) { $0.d[100] ^= 1 },
+        Change("d of 1", .keyMismatch) { $0.d = [1] },
+        Change("zero d", .malformedKey) { $0.d = [0] },
+        Change("no d", .malformedKey) { $0.d = [] },
+        Change("d longer than the modulus", .malformedKey) { $0.d = [0] + [UInt8](repeating: 1, count: 256) },
+        Change("d not less than the modulus", .keyMismatch) { $0.d = [UInt8](repeating: 0xFF, count: 256) },
+        Change("another e", .keyMismatch) { $0.e = [3] },
+        Change("another n", .keyMismatch) { $0.n[200] ^= 1 },
+        Change("another p", .keyMismatch) { $0.p = [UInt8](hex: RSATestNumbers.otherPrime) },
+        Change("p and q swapped", .keyMismatch) { swap(&$0.p, &$0.q) },
+        Change("p = n, q = 1", .keyMismatch) { ($0.p, $0.q) = ($0.n, [1]) },
+        Change("zero p", .malformedKey) { $0.p = [0, 0] },
+        Change("no p", .malformedKey) { $0.p = [] },
+        Change("p longer than the modulus", .malformedKey) { $0.p = [UInt8](repeating: 1, count: 257) },
+        Change("another dp", .keyMismatch) { $0.dp[10] ^= 1 },
+        Change("another dq", .keyMismatch) { $0.dq[10] ^= 1 },
+        Change("dp and dq swapped", .keyMismatch) { swap(&$0.dp, &$0.dq) },
+        Change("d for dp", .keyMismatch) { $0.dp = $0.d },
+        Change("another qi", .keyMismatch) { $0.qi[10] ^= 1 },
+        Change("qi of 1", .keyMismatch) { $0.qi = [1] },
+    ]
+
+    @Test("private numbers that don't belong together are refused", arguments: privateChanges)
+    func refusedPrivate(change: Change) {
+        var numbers = RSATestKeyNumbers()
+        change.apply(&numbers)
+        #expect(code { _ = try numbers.key() } == change.code)
+    }
+
+    @Test(
+        "without primes, an exponent of another key is refused",
+        arguments: privateChanges.filter { change in
+            ["d", "e", "n"].contains { change.testDescription.split(separator: " ").contains($0) }
+                && !change.testDescription.contains("dp")
+        }
+    )
+    func refusedWithoutFactors(change: Change) {
+        var numbers = RSATestKeyNumbers()
+        change.apply(&numbers)
+        #expect(code { _ = try numbers.keyWithoutFactors() } == change.code)
+    }
+
+    @Test("a factor that is not prime is refused") func compositeFactor() throws {
+        // 3 · 5 · 7 · …: every equation can be made to hold, so only the primality test finds it. p and q are taken
+        // such that p - 1 and q - 1 have an inverse of e.
+        let composite = CompositeFactorKey()
+        let error = error { _ = try composite.numbers.key() }
+        #expect(error?.code == .keyMismatch)
+        #expect(error?.message.contains("not prime") == true)
+    }
+
+    @Test("sizes that are not offered are not generated") func generate() {
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 1024) } == .weakKey)
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 2047) } == .weakKey)
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 16385) } == .keyTooLarge)
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: .min) } == .weakKey)
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: .max) } == .keyTooLarge)
+    }
+
+    @Test("no error tells a private number") func secrecy() throws {
+        for change in Self.privateChanges {
+            var numbers = RSATestKeyNumbers()
+            change.apply(&numbers)
+            let text = try #require(error { _ = try numbers.key() }).description.lowercased()
+            for number in [numbers.d, numbers.p, numbers.q] where number.count > 8 {
+                #expect(!text.contains([UInt8](number.suffix(8)).hex))
+            }
+        }
+    }
+}
