@@ -31,9 +31,9 @@ extension TokenError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case malformedToken, malformedJSON, tooLarge, unencodableContent
-            case malformedKey, unsupportedKey, keyMismatch, privateKeyRequired, publicKeyRequired
+            case malformedKey, unsupportedKey, weakKey, keyMismatch, privateKeyRequired, publicKeyRequired
             case passwordRequired, incorrectPassword
-            case unsupportedAlgorithm, algorithmMismatch, signingFailed
+            case unsupportedAlgorithm, algorithmRequired, algorithmMismatch, signingFailed
             case signatureInvalid, insufficientSignatures, criticalHeaderUnsupported, unprotectedParameter
             case unknownKey, ambiguousKey
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
@@ -61,6 +61,8 @@ extension TokenError {
         public static var malformedKey: Self { Self(.malformedKey) }
         /// The key is of a kind, or on a curve, that this version can't use.
         public static var unsupportedKey: Self { Self(.unsupportedKey) }
+        /// The key is well formed but too small for its algorithm, or anyone could find out its private part.
+        public static var weakKey: Self { Self(.weakKey) }
         /// The parts of a key disagree: private and public part, or what the key is declared for and its use.
         public static var keyMismatch: Self { Self(.keyMismatch) }
         /// A public key was given where a private one is needed.
@@ -73,6 +75,8 @@ extension TokenError {
         public static var incorrectPassword: Self { Self(.incorrectPassword) }
         /// The algorithm is not one that this version knows.
         public static var unsupportedAlgorithm: Self { Self(.unsupportedAlgorithm) }
+        /// The key could be for several algorithms: the caller has to name one.
+        public static var algorithmRequired: Self { Self(.algorithmRequired) }
         /// The algorithm or the key ID that is stated differs from the key's or the signing service's.
         public static var algorithmMismatch: Self { Self(.algorithmMismatch) }
         /// A signature could not be made, or a signing service returned something that is no signature of its algorithm.

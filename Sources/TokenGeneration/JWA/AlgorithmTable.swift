@@ -6,36 +6,72 @@ internal import OpenSSLCrypto
 struct AlgorithmDescription: Sendable {
     /// How the signature is made.
     enum Scheme: Sendable {
-        case ecdsa(EllipticCurve, HashFunction)
+        case hmac(HashFunction)
+        case ecdsa(HashFunction)
     }
 
     let algorithm: JWSAlgorithm
     let keyType: KeyType
+    /// The values of `crv` that the key can have; none if its type has no curve.
+    let curves: [String]
     let scheme: Scheme
+    /// The fewest bits that the key, in the sense of its type, may have.
+    let minimumKeySize: Int
+    /// The length of every signature in octets, if it does not depend on the key.
+    let signatureSize: Int?
 
-    /// The value of `crv` that the key must have, if its type has one.
-    var curve: String? {
-        switch scheme {
-        case .ecdsa(let curve, _): curve.name
-        }
+    private static func hmac(_ algorithm: JWSAlgorithm, _ hash: HashFunction) -> Self {
+        Self(
+            algorithm: algorithm,
+            keyType: .oct,
+            curves: [],
+            scheme: .hmac(hash),
+            minimumKeySize: hash.digestSize * 8,
+            signatureSize: hash.digestSize
+        )
     }
 
-    /// The length of every signature, if it does not depend on the key.
-    var signatureSize: Int? {
-        switch scheme {
-        case .ecdsa(let curve, _): 2 * curve.coordinateSize
-        }
+    private static func ecdsa(_ algorithm: JWSAlgorithm, _ curve: EllipticCurve, _ hash: HashFunction) -> Self {
+        Self(
+            algorithm: algorithm,
+            keyType: .ec,
+            curves: [curve.name],
+            scheme: .ecdsa(hash),
+            minimumKeySize: 256,
+            signatureSize: 2 * curve.coordinateSize
+        )
+    }
+
+    /// The rows, in the order in which they are listed to people.
+    static let table: [AlgorithmDescription] = [
+        .hmac(.hs256, .sha256),
+        .hmac(.hs384, .sha384),
+        .hmac(.hs512, .sha512),
+        .ecdsa(.es256, .p256, .sha256),
+        .ecdsa(.es384, .p384, .sha384),
+        .ecdsa(.es512, .p521, .sha512),
+        .ecdsa(.es256k, .secp256k1, .sha256),
+    ]
+
+    /// Whether a key of a type, on a curve, can be for the algorithm.
+    func fits(_ keyType: KeyType, curve: String?) -> Bool {
+        guard self.keyType == keyType else { return false }
+        return curves.isEmpty ? curve == nil : curves.contains { curve?.isExactly($0) ?? false }
     }
 }
 
 extension JWSAlgorithm {
-    private static let table: [AlgorithmDescription] = [
-        AlgorithmDescription(algorithm: .es256, keyType: .ec, scheme: .ecdsa(.p256, .sha256))
-    ]
+    /// The algorithms that the package's own keys and services implement.
+    public static var implemented: [JWSAlgorithm] { AlgorithmDescription.table.map(\.algorithm) }
+
+    /// Whether signing and verifying use the same secret, so that whoever can verify can sign.
+    ///
+    /// `false` for a name that the package does not know.
+    public var isSymmetric: Bool { details?.keyType == .oct }
 
     /// What the algorithm needs, or `nil` if the package does not implement it.
     var details: AlgorithmDescription? {
-        Self.table.first { $0.algorithm == self }
+        AlgorithmDescription.table.first { $0.algorithm == self }
     }
 
     /// What the algorithm needs.
@@ -43,17 +79,12 @@ extension JWSAlgorithm {
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`.
     func supportedDetails() throws(TokenError) -> AlgorithmDescription {
         guard let details else {
-            let known = Self.table.map(\.algorithm.rawValue).joined(separator: ", ")
+            let known = Self.implemented.map(\.rawValue).joined(separator: ", ")
             throw TokenError(
                 .unsupportedAlgorithm,
                 "\(TokenError.shown(rawValue)) is not implemented; use one of: \(known), or a signing service of your own"
             )
         }
         return details
-    }
-
-    /// The algorithms that a key of a type, on a curve, can be for.
-    static func algorithms(for keyType: KeyType, curve: String?) -> [JWSAlgorithm] {
-        table.filter { $0.keyType == keyType && $0.curve == curve }.map(\.algorithm)
     }
 }

@@ -31,6 +31,18 @@ public struct JWSAlgorithm: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension JWSAlgorithm {
+    /// HMAC with SHA-256 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    public static let hs256 = JWSAlgorithm(tableName: "HS256")
+    /// HMAC with SHA-384 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    public static let hs384 = JWSAlgorithm(tableName: "HS384")
+    /// HMAC with SHA-512 ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    public static let hs512 = JWSAlgorithm(tableName: "HS512")
     /// ECDSA on P-256 with SHA-256 ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)).
     public static let es256 = JWSAlgorithm(tableName: "ES256")
+    /// ECDSA on P-384 with SHA-384 ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)).
+    public static let es384 = JWSAlgorithm(tableName: "ES384")
+    /// ECDSA on P-521 with SHA-512 ([RFC 7518 §3.4](https://www.rfc-editor.org/rfc/rfc7518#section-3.4)).
+    public static let es512 = JWSAlgorithm(tableName: "ES512")
+    /// ECDSA on secp256k1 with SHA-256 ([RFC 8812 §3.2](https://www.rfc-editor.org/rfc/rfc8812#section-3.2)).
+    public static let es256k = JWSAlgorithm(tableName: "ES256K")
 }

@@ -8,6 +8,13 @@ struct KeyType: Hashable, Sendable {
     static let okp = KeyType(rawValue: "OKP")
     static let oct = KeyType(rawValue: "oct")
 
+    static let known = [ec, rsa, okp, oct]
+
+    /// What a key is, for messages.
+    static func description(_ keyType: KeyType, curve: String?) -> String {
+        "a key of kty \(TokenError.shown(keyType.rawValue))" + (curve.map { " on curve \(TokenError.shown($0))" } ?? "")
+    }
+
     /// The members that a thumbprint covers, sorted ([RFC 7638 §3.2](https://www.rfc-editor.org/rfc/rfc7638#section-3.2),
     /// [RFC 8037 §2](https://www.rfc-editor.org/rfc/rfc8037#section-2)), or `nil` for an unknown type.
     var thumbprintMembers: [String]? {

@@ -16,25 +16,28 @@ enum KeyPurpose {
 extension JWK {
     /// The algorithm the key is for, after checking that the JWK's own statements allow the purpose.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `unsupportedAlgorithm` or `keyMismatch`.
-    func algorithmDetails(for purpose: KeyPurpose) throws(TokenError) -> AlgorithmDescription {
+    /// - Parameters:
+    ///   - purpose: What the key is wanted for.
+    ///   - wanted: The algorithm the caller names.
+    /// - Returns: What the algorithm needs.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `unsupportedAlgorithm`, `algorithmRequired`,
+    ///   `algorithmMismatch` or `keyMismatch`.
+    func algorithmDetails(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmDescription {
         try checkUse(for: purpose)
-        let keyType = KeyType(rawValue: keyType)
-        guard [.ec, .rsa, .okp, .oct].contains(keyType) else {
+        guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
             throw TokenError(
                 .unsupportedKey,
-                "kty \(TokenError.shown(self.keyType)) is not a kind of key this version knows"
+                "kty \(TokenError.shown(keyType)) is not a kind of key this version knows"
             )
         }
-        guard ![.ec, .okp].contains(keyType) || curve != nil else {
+        let type = KeyType(rawValue: keyType)
+        guard ![.ec, .okp].contains(type) || curve != nil else {
             throw TokenError(.malformedKey, "the JWK has no “crv”, which says what curve the key is on")
         }
+        // A “crv” that the type does not define has no meaning (RFC 7517 §4: ignored).
+        let curve = [.ec, .okp].contains(type) ? curve : nil
         guard let name = algorithm else {
-            let candidates = JWSAlgorithm.algorithms(for: keyType, curve: curve)
-            guard let only = candidates.first, candidates.count == 1 else {
-                throw TokenError(.unsupportedKey, "no signature algorithm is implemented for \(kindDescription)")
-            }
-            return try only.supportedDetails()
+            return try AlgorithmDescription.only(for: type, curve: curve, wanted: wanted)
         }
         guard let details = JWSAlgorithm(name)?.details else {
             throw TokenError(
@@ -42,10 +45,46 @@ extension JWK {
                 "“alg” of the JWK is \(TokenError.shown(name)), which is not a signature algorithm of this version"
             )
         }
-        guard details.keyType == keyType, details.curve == curve else {
-            throw TokenError(.keyMismatch, "“alg” of the JWK says \(details.algorithm), but it is \(kindDescription)")
+        guard details.fits(type, curve: curve) else {
+            throw TokenError(
+                .keyMismatch,
+                "“alg” of the JWK says \(details.algorithm), but it is \(KeyType.description(type, curve: curve))"
+            )
+        }
+        guard wanted == nil || wanted == details.algorithm else {
+            throw TokenError(
+                .algorithmMismatch,
+                "“alg” of the JWK says \(details.algorithm): the key is not for another algorithm"
+            )
         }
         return details
+    }
+
+    /// The curve of a key of the type EC.
+    ///
+    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
+    func ellipticCurve() throws(TokenError) -> EllipticCurve {
+        guard let curve = curve.flatMap(EllipticCurve.init(name:)) else {
+            throw TokenError(.unsupportedKey, "the curve of the JWK is not one that this version knows")
+        }
+        return curve
+    }
+
+    /// A member that is binary in base64url, of any length.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge`.
+    func octets(of name: String, limit: Int = 65_536) throws(TokenError) -> [UInt8] {
+        guard let text = members[name]?.string else {
+            throw TokenError(.malformedKey, "the JWK needs “\(name)” as a base64url string")
+        }
+        guard text.utf8.count <= (limit * 4 + 2) / 3 else {
+            throw TokenError(.tooLarge, "“\(name)” of the JWK has more than \(limit) octets")
+        }
+        do throws(TokenError) {
+            return try Base64URL.decode(text)
+        } catch {
+            throw TokenError(.malformedKey, "“\(name)” of the JWK: \(error.message)")
+        }
     }
 
     /// A member that is binary in base64url, of an exact length.
@@ -63,11 +102,7 @@ extension JWK {
                     + "characters; it has \(text.utf8.count)"
             )
         }
-        do throws(TokenError) {
-            return try Base64URL.decode(text)
-        } catch {
-            throw TokenError(.malformedKey, "“\(name)” of the JWK: \(error.message)")
-        }
+        return try octets(of: name, limit: count)
     }
 
     private func checkUse(for purpose: KeyPurpose) throws(TokenError) {
@@ -87,29 +122,43 @@ extension JWK {
             throw TokenError(.keyMismatch, "“use” and “key_ops” of the JWK contradict each other")
         }
     }
-
-    private var kindDescription: String {
-        "a key of kty \(TokenError.shown(keyType))" + (curve.map { " on curve \(TokenError.shown($0))" } ?? "")
-    }
 }
 
 extension AlgorithmDescription {
-    /// The description of the one algorithm that fits a curve and the caller's wish.
+    /// The description of the algorithm that the caller names, or else of the only one that a key can be for.
     ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`, `unsupportedAlgorithm` or `algorithmMismatch`.
-    static func forKey(on curve: EllipticCurve, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmDescription {
-        let candidates = JWSAlgorithm.algorithms(for: .ec, curve: curve.name)
+    /// - Throws: ``TokenError`` with the code `unsupportedKey`, `unsupportedAlgorithm`, `algorithmRequired` or
+    ///   `algorithmMismatch`.
+    static func only(
+        for keyType: KeyType,
+        curve: String?,
+        wanted: JWSAlgorithm?
+    ) throws(TokenError) -> AlgorithmDescription {
         if let wanted {
             let details = try wanted.supportedDetails()
-            guard candidates.contains(wanted) else {
-                throw TokenError(.algorithmMismatch, "\(wanted) needs another key than one on curve \(curve.name)")
+            guard details.fits(keyType, curve: curve) else {
+                throw TokenError(
+                    .algorithmMismatch,
+                    "\(wanted) needs another key than \(KeyType.description(keyType, curve: curve))"
+                )
             }
             return details
         }
-        guard let only = candidates.first, candidates.count == 1 else {
-            throw TokenError(.unsupportedKey, "no signature algorithm is implemented for keys on curve \(curve.name)")
+        let candidates = table.filter { $0.fits(keyType, curve: curve) }
+        guard let only = candidates.first else {
+            throw TokenError(
+                .unsupportedKey,
+                "no signature algorithm is implemented for \(KeyType.description(keyType, curve: curve))"
+            )
         }
-        return try only.supportedDetails()
+        guard candidates.count == 1 else {
+            let names = candidates.map(\.algorithm.rawValue).joined(separator: ", ")
+            throw TokenError(
+                .algorithmRequired,
+                "\(KeyType.description(keyType, curve: curve)) can be for \(names), and does not say for which: name the algorithm"
+            )
+        }
+        return only
     }
 }
 
@@ -121,6 +170,11 @@ extension TokenError {
         } catch {
             throw TokenError(refusedKey: error)
         }
+    }
+
+    /// An algorithm and a key of another kind.
+    init(mismatched details: AlgorithmDescription, _ key: String) {
+        self.init(.algorithmMismatch, "\(details.algorithm) needs another kind of key than \(key)")
     }
 
     private init(refusedKey error: CryptoError) {

@@ -1,22 +1,18 @@
 internal import OpenSSLCrypto
 
-/// A private key that signs with exactly one algorithm.
+/// A key that signs with exactly one algorithm: a private key, or the secret of an HMAC algorithm.
 ///
-/// It was checked when it was made and never changes. Descriptions and reflections don't show it.
+/// It was checked when it was made and never changes. Copies share it. Descriptions and reflections don't show it.
 ///
 /// ```swift
 /// let key = try SigningKey.generate(.es256)
 /// try key.pem().write(toFile: "key.pem", atomically: true, encoding: .utf8)
 /// ```
 public struct SigningKey: Sendable {
-    /// The public half.
+    /// The public half, or of a secret the same secret: what verifies the key's signatures.
     public let verificationKey: VerificationKey
 
-    private let material: Material
-
-    private enum Material: Sendable {
-        case ec(ECPrivateKey, HashFunction)
-    }
+    private let material: SigningMaterial
 
     /// Makes a new key.
     ///
@@ -25,16 +21,7 @@ public struct SigningKey: Sendable {
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, or `signingFailed` if the system can't make a key.
     public static func generate(_ algorithm: JWSAlgorithm) throws(TokenError) -> SigningKey {
         let details = try algorithm.supportedDetails()
-        switch details.scheme {
-        case .ecdsa(let curve, let hash):
-            let key: ECPrivateKey
-            do throws(CryptoError) {
-                key = try ECPrivateKey.generate(curve)
-            } catch {
-                throw TokenError(.signingFailed, "the key could not be generated: \(error.message)", cause: error)
-            }
-            return try SigningKey(key, hash: hash, document: VerificationKey.document(for: key.publicKey, details))
-        }
+        return try SigningKey(SigningMaterial(generating: details), details)
     }
 
     /// Reads a private key from PEM: PKCS#8, encrypted PKCS#8, or the older SEC1 form.
@@ -44,41 +31,82 @@ public struct SigningKey: Sendable {
     ///   - password: The password of an encrypted key.
     ///   - algorithm: The algorithm the key is for; `nil` takes the only one that a key on its curve can have.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `privateKeyRequired`, `passwordRequired`,
-    ///   `incorrectPassword`, `algorithmMismatch` or `unsupportedAlgorithm`.
+    ///   `incorrectPassword`, `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         if pem.contains("BEGIN PUBLIC KEY-----"), !pem.contains("PRIVATE KEY-----") {
             throw TokenError(.privateKeyRequired, "the PEM has a public key: give the private key that belongs to it")
         }
         let secret = password.map { Array($0.utf8).withBytes { SecretBytes(copying: $0) } }
         let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPrivateKey(pem: pem, password: secret) }
-        let details = try AlgorithmDescription.forKey(on: key.curve, wanted: algorithm)
-        switch details.scheme {
-        case .ecdsa(_, let hash):
-            try self.init(key, hash: hash, document: VerificationKey.document(for: key.publicKey, details))
-        }
+        let details = try AlgorithmDescription.only(for: .ec, curve: key.curve.name, wanted: algorithm)
+        try self.init(SigningMaterial(key, details), details)
     }
 
     /// Makes a key of a private JWK, after checking its numbers, that its private and public parts belong together, and that
     /// `use`, `key_ops` and `alg` allow signing.
     ///
-    /// - Parameter jwk: A JWK with its private members.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `keyMismatch`, `privateKeyRequired` or
-    ///   `unsupportedAlgorithm`.
-    public init(jwk: JWK) throws(TokenError) {
-        let details = try jwk.algorithmDetails(for: .signing)
+    /// - Parameters:
+    ///   - jwk: A JWK with its private members.
+    ///   - algorithm: The algorithm the key is for, if the JWK does not state `alg`; `nil` takes the only one that such a key
+    ///     can have.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `keyMismatch`, `privateKeyRequired`,
+    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
+    public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
+        let details = try jwk.algorithmDetails(for: .signing, wanted: algorithm)
         guard jwk.isPrivate else {
             throw TokenError(.privateKeyRequired, "the JWK has a public key: give the private key that belongs to it")
         }
-        switch details.scheme {
-        case .ecdsa(let curve, let hash):
-            let key = try ECPrivateKey(jwk, on: curve)
-            try self.init(key, hash: hash, document: VerificationKey.document(for: key.publicKey, details, from: jwk))
-        }
+        try self.init(SigningMaterial(jwk, details), details, from: jwk)
     }
 
-    private init(_ key: ECPrivateKey, hash: HashFunction, document: JWK) throws(TokenError) {
-        verificationKey = try VerificationKey(key.publicKey, hash: hash, document: document)
-        material = .ec(key, hash)
+    /// Makes a key of the secret of an HMAC algorithm.
+    ///
+    /// The octets are taken as they are. A secret that is written in base64 or hexadecimal has to be decoded first, if those
+    /// who verify do so.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret's octets, such as a `Data`, an array, or the `utf8` of a string. At least as many as the
+    ///     algorithm's hash has: 32 for HS256, 48 for HS384, 64 for HS512
+    ///     ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    ///   - algorithm: The algorithm the key is for.
+    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank, `malformedKey` if it is a
+    ///   PEM text, a certificate, a JWK or another form of a key, `algorithmMismatch` or `unsupportedAlgorithm` for another
+    ///   kind of algorithm.
+    public init(secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
+        try self.init(Array(secret), algorithm, length: .standard)
+    }
+
+    /// Makes a key of a secret that may be shorter than its algorithm demands.
+    ///
+    /// - Warning: From one token, a short secret can be found by trying: offline, at thousands of millions of tries a second.
+    ///   This is for systems whose secret is given and can't be changed yet.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret's octets, one at least.
+    ///   - algorithm: The algorithm the key is for.
+    /// - Throws: ``TokenError`` as ``init(secret:algorithm:)`` does.
+    public init(unsafeShortSecret secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
+        try self.init(Array(secret), algorithm, length: .any)
+    }
+
+    private init(_ octets: [UInt8], _ algorithm: JWSAlgorithm, length: SharedSecret.Length) throws(TokenError) {
+        let details = try algorithm.supportedDetails()
+        guard details.keyType == .oct else {
+            throw TokenError(.algorithmMismatch, "\(algorithm) needs a key pair; a secret is for HMAC algorithms")
+        }
+        let secret = try SharedSecret(octets, for: details, length: length)
+        try self.init(SigningMaterial(secret, details), details)
+    }
+
+    /// Takes material that has been checked, and the JWK that the key came in, whose public members are kept.
+    init(_ material: SigningMaterial, _ details: AlgorithmDescription, from source: JWK? = nil) throws(TokenError) {
+        self.material = material
+        verificationKey = try VerificationKey(
+            material.verification,
+            details,
+            from: source,
+            thumbprint: material.secretThumbprint()
+        )
     }
 }
 
@@ -92,11 +120,10 @@ extension SigningKey {
     /// The private key as PEM (PKCS#8), not encrypted.
     ///
     /// - Returns: The PEM text. Keep it secret.
-    /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't write the key.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret, which has no such form, or `malformedKey` if OpenSSL
+    ///   can't write the key.
     public func pem() throws(TokenError) -> String {
-        switch material {
-        case .ec(let key, _): try TokenError.refusingKey { () throws(CryptoError) in try key.pkcs8PEM() }
-        }
+        try material.pem()
     }
 
     /// The private key as a JWK, private members included.
@@ -105,13 +132,9 @@ extension SigningKey {
     /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't give the key out.
     public func privateJWK() throws(TokenError) -> JWK {
         var members = verificationKey.jwk.members
-        switch material {
-        case .ec(let key, _):
-            let scalar = try TokenError.refusingKey { () throws(CryptoError) in try key.scalar() }
-            members["d"] = .string(scalar.withBytes { Base64URL.encode($0) })
-        }
+        for member in try material.privateMembers() { members[member.name] = member.value }
         // What the public half is declared for is not what the private one is for.
-        if members["key_ops"] != nil { members["key_ops"] = ["sign"] }
+        if members["key_ops"] != nil { members["key_ops"] = algorithm.isSymmetric ? ["sign", "verify"] : ["sign"] }
         return try JWK(members)
     }
 
@@ -119,30 +142,14 @@ extension SigningKey {
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
-        switch material {
-        case .ec(let key, let hash):
-            do throws(CryptoError) {
-                return try key.signature(for: message, hash: hash)
-            } catch {
-                throw TokenError(
-                    .signingFailed,
-                    "the \(algorithm) signature could not be made: \(error.message)",
-                    cause: error
-                )
-            }
-        }
-    }
-}
-
-extension ECPrivateKey {
-    /// Reads the numbers of a JWK.
-    init(_ jwk: JWK, on curve: EllipticCurve) throws(TokenError) {
-        let size = curve.coordinateSize
-        let x = try jwk.octets(of: "x", count: size)
-        let y = try jwk.octets(of: "y", count: size)
-        let scalar = try jwk.octets(of: "d", count: size).withBytes { SecretBytes(copying: $0) }
-        self = try TokenError.refusingKey { () throws(CryptoError) in
-            try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y)
+        do throws(CryptoError) {
+            return try material.signature(for: message)
+        } catch {
+            throw TokenError(
+                .signingFailed,
+                "the \(algorithm) signature could not be made: \(error.message)",
+                cause: error
+            )
         }
     }
 }
@@ -150,7 +157,9 @@ extension ECPrivateKey {
 extension SigningKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The algorithm and the thumbprint of the public half; nothing private.
     public var description: String {
-        "SigningKey(\(algorithm), thumbprint \(verificationKey.thumbprint), private part not shown)"
+        algorithm.isSymmetric
+            ? "SigningKey(\(algorithm), secret not shown)"
+            : "SigningKey(\(algorithm), thumbprint \(verificationKey.thumbprint), private part not shown)"
     }
 
     /// The same as ``description``.

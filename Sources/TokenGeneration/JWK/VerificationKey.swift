@@ -1,22 +1,23 @@
 internal import OpenSSLCrypto
 
-/// A public key that verifies with exactly one algorithm.
+/// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC algorithm.
 ///
-/// It was checked when it was made and never changes.
+/// It was checked when it was made and never changes. Copies share it.
 public struct VerificationKey: Sendable {
-    /// The algorithm the key verifies with.
-    public let algorithm: JWSAlgorithm
-    /// The key as a JWK, fit to be published.
-    ///
-    /// It states `alg`, and has the other members of the JWK it was made of, without private ones.
-    public let jwk: JWK
-    /// The thumbprint with SHA-256, in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
-    public let thumbprint: String
+    private let storage: Storage
 
-    private let material: Material
+    private final class Storage: Sendable {
+        let algorithm: JWSAlgorithm
+        let jwk: JWK
+        let thumbprint: String
+        let material: VerificationMaterial
 
-    private enum Material: Sendable {
-        case ec(ECPublicKey, HashFunction)
+        init(_ algorithm: JWSAlgorithm, _ jwk: JWK, _ thumbprint: String, _ material: VerificationMaterial) {
+            self.algorithm = algorithm
+            self.jwk = jwk
+            self.thumbprint = thumbprint
+            self.material = material
+        }
     }
 
     /// Reads a public key from PEM: an SPKI structure (`BEGIN PUBLIC KEY`).
@@ -24,8 +25,8 @@ public struct VerificationKey: Sendable {
     /// - Parameters:
     ///   - pem: The PEM text.
     ///   - algorithm: The algorithm the key is for; `nil` takes the only one that a key on its curve can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `publicKeyRequired`, `algorithmMismatch` or
-    ///   `unsupportedAlgorithm`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `publicKeyRequired`, `algorithmRequired`,
+    ///   `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         if pem.contains("PRIVATE KEY-----") {
             throw TokenError(
@@ -34,45 +35,93 @@ public struct VerificationKey: Sendable {
             )
         }
         let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(pem: pem) }
-        let details = try AlgorithmDescription.forKey(on: key.curve, wanted: algorithm)
-        switch details.scheme {
-        case .ecdsa(_, let hash):
-            try self.init(key, hash: hash, document: Self.document(for: key, details))
-        }
+        let details = try AlgorithmDescription.only(for: .ec, curve: key.curve.name, wanted: algorithm)
+        try self.init(VerificationMaterial(key, details), details)
     }
 
     /// Makes a key of a JWK, after checking its numbers and that `use`, `key_ops` and `alg` allow verifying.
     ///
-    /// - Parameter jwk: A JWK. If it has private members, they are checked and dropped.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `keyMismatch` or `unsupportedAlgorithm`.
-    public init(jwk: JWK) throws(TokenError) {
-        let details = try jwk.algorithmDetails(for: .verification)
-        switch details.scheme {
-        case .ecdsa(let curve, let hash):
-            let key: ECPublicKey
-            if jwk.isPrivate {
-                key = try ECPrivateKey(jwk, on: curve).publicKey
-            } else {
-                let x = try jwk.octets(of: "x", count: curve.coordinateSize)
-                let y = try jwk.octets(of: "y", count: curve.coordinateSize)
-                key = try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(curve: curve, x: x, y: y) }
-            }
-            try self.init(key, hash: hash, document: Self.document(for: key, details, from: jwk))
+    /// - Parameters:
+    ///   - jwk: A JWK. If it has private members, they are checked and dropped. One of kty `oct` needs its `k`.
+    ///   - algorithm: The algorithm the key is for, if the JWK does not state `alg`; `nil` takes the only one that such a key
+    ///     can have.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `keyMismatch`, `algorithmRequired`,
+    ///   `algorithmMismatch` or `unsupportedAlgorithm`.
+    public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
+        let details = try jwk.algorithmDetails(for: .verification, wanted: algorithm)
+        guard !jwk.isPrivate else {
+            self = try SigningKey(SigningMaterial(jwk, details), details, from: jwk).verificationKey
+            return
         }
+        try self.init(VerificationMaterial(jwk, details), details, from: jwk)
     }
 
-    init(_ key: ECPublicKey, hash: HashFunction, document: JWK) throws(TokenError) {
-        guard let algorithm = document.algorithm.flatMap(JWSAlgorithm.init) else {
-            throw TokenError(.malformedKey, "the key has no algorithm")
-        }
-        self.algorithm = algorithm
-        jwk = document
-        thumbprint = try document.thumbprint
-        material = .ec(key, hash)
+    /// Makes a key of the secret of an HMAC algorithm.
+    ///
+    /// Whoever has the secret can sign, too: between parties that don't trust each other with that, use a key pair.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret's octets, such as a `Data`, an array, or the `utf8` of a string. At least as many as the
+    ///     algorithm's hash has: 32 for HS256, 48 for HS384, 64 for HS512.
+    ///   - algorithm: The algorithm the key is for.
+    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank, `malformedKey` if it is a
+    ///   PEM text, a certificate, a JWK or another form of a key, `algorithmMismatch` or `unsupportedAlgorithm` for another
+    ///   kind of algorithm.
+    public init(secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
+        self = try SigningKey(secret: secret, algorithm: algorithm).verificationKey
+    }
+
+    /// Makes a key of a secret that may be shorter than its algorithm demands.
+    ///
+    /// - Warning: From one token, a short secret can be found by trying: offline, at thousands of millions of tries a second.
+    ///   This is for systems whose secret is given and can't be changed yet.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret's octets, one at least.
+    ///   - algorithm: The algorithm the key is for.
+    /// - Throws: ``TokenError`` as ``init(secret:algorithm:)`` does.
+    public init(unsafeShortSecret secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
+        self = try SigningKey(unsafeShortSecret: secret, algorithm: algorithm).verificationKey
+    }
+
+    /// Takes material that has been checked, the JWK that the key came in, whose public members are kept, and the thumbprint,
+    /// if it is not of public members.
+    init(
+        _ material: VerificationMaterial,
+        _ details: AlgorithmDescription,
+        from source: JWK? = nil,
+        thumbprint: String? = nil
+    ) throws(TokenError) {
+        var members = source?.publicPart.members ?? JSONObject()
+        members["kty"] = .string(details.keyType.rawValue)
+        members["alg"] = .string(details.algorithm.rawValue)
+        for member in material.members { members[member.name] = member.value }
+        let document = try JWK(members)
+        var thumbprint = thumbprint
+        if thumbprint == nil { thumbprint = try document.thumbprint }
+        storage = Storage(details.algorithm, document, thumbprint ?? "", material)
+    }
+
+    private init(_ storage: Storage) {
+        self.storage = storage
     }
 }
 
 extension VerificationKey {
+    /// The algorithm the key verifies with.
+    public var algorithm: JWSAlgorithm { storage.algorithm }
+
+    /// The key as a JWK, fit to be published.
+    ///
+    /// It states `alg`, and has the other members of the JWK it was made of, without private ones. Of a secret, only what is
+    /// not the secret is left.
+    public var jwk: JWK { storage.jwk }
+
+    /// The thumbprint with SHA-256, in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
+    ///
+    /// - Warning: That of a secret is a hash of the secret. Don't publish it if the secret could be guessed.
+    public var thumbprint: String { storage.thumbprint }
+
     /// The `kid` of the JWK the key was made of, or `nil`.
     public var keyID: String? { jwk.keyID }
 
@@ -82,49 +131,38 @@ extension VerificationKey {
     /// The key as PEM (SPKI, `BEGIN PUBLIC KEY`).
     ///
     /// - Returns: The PEM text.
-    public func pem() -> String {
-        switch material {
-        case .ec(let key, _): key.spkiPEM()
-        }
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret, which has no such form.
+    public func pem() throws(TokenError) -> String {
+        try storage.material.pem()
     }
 
     /// The same key with another ID in its JWK.
-    func identified(by keyID: String?) throws(TokenError) -> VerificationKey {
+    func identified(by keyID: String?) -> VerificationKey {
         var document = jwk
         document.keyID = keyID
-        switch material {
-        case .ec(let key, let hash): return try VerificationKey(key, hash: hash, document: document)
-        }
+        return VerificationKey(Storage(algorithm, document, thumbprint, storage.material))
+    }
+
+    /// Whether the key verifies signatures that are made under a name of an algorithm.
+    package func accepts(algorithm name: String) -> Bool {
+        name.isExactly(storage.algorithm.rawValue)
     }
 
     /// Whether a signature is one by this key over a message.
     ///
     /// A signature of the wrong length is not.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
-        switch material {
-        case .ec(let key, let hash): key.isValidSignature(signature, for: message, hash: hash)
-        }
-    }
-
-    /// The JWK that describes a key: its numbers and `alg`, over the public members of the JWK it came in.
-    static func document(
-        for key: ECPublicKey,
-        _ details: AlgorithmDescription,
-        from source: JWK? = nil
-    ) throws(TokenError) -> JWK {
-        var members = source?.publicPart.members ?? JSONObject()
-        members["kty"] = .string(details.keyType.rawValue)
-        members["crv"] = .string(key.curve.name)
-        members["x"] = .string(Base64URL.encode(key.x))
-        members["y"] = .string(Base64URL.encode(key.y))
-        members["alg"] = .string(details.algorithm.rawValue)
-        return try JWK(members)
+        storage.material.isValidSignature(signature, for: message)
     }
 }
 
 extension VerificationKey: CustomStringConvertible, CustomReflectable {
-    /// The algorithm and the thumbprint.
-    public var description: String { "VerificationKey(\(algorithm), thumbprint \(thumbprint))" }
+    /// The algorithm and the thumbprint; of a secret, the algorithm only.
+    public var description: String {
+        algorithm.isSymmetric
+            ? "VerificationKey(\(algorithm), secret not shown)"
+            : "VerificationKey(\(algorithm), thumbprint \(thumbprint))"
+    }
 
     /// The JWK.
     public var customMirror: Mirror {

@@ -11,9 +11,10 @@ enum VerificationKeySource: Sendable {
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` or `unknownKey`, or why the selector has no key.
     func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
         switch self {
-        case .set(let selector): return [try selector.key(for: header)]
+        case .set(let selector): return try selector.keys(for: header)
         case .list(let keys):
-            let matching = keys.filter { header.algorithm.isExactly($0.algorithm.rawValue) }
+            if keys.count == 1, keys[0].accepts(algorithm: header.algorithm) { return keys }
+            let matching = keys.filter { $0.accepts(algorithm: header.algorithm) }
             guard !matching.isEmpty else { throw Self.mismatch(header, keys) }
             guard keys.count > 1, let keyID = header.keyID else { return matching }
             let named = matching.filter { $0.keyID?.isExactly(keyID) ?? false }

@@ -28,13 +28,18 @@ public struct JWTVerifier: Sendable {
     ///
     /// A token's `kid` selects the key, which must be for signatures and have the token's algorithm; an unknown `kid` is an
     /// error. A token without `kid` is accepted if exactly one key has its algorithm. Keys that this version can't use are
-    /// passed over.
+    /// passed over, and so are symmetric keys.
     ///
     /// - Parameters:
     ///   - keys: The keys. The private part of one is not needed and not kept.
+    ///   - selection: Exceptions from these rules.
     ///   - policy: What a token must say to be accepted.
-    public init(keys: JWKSet, policy: ValidationPolicy = ValidationPolicy()) {
-        self.keys = .set(KeySelector(keys))
+    public init(
+        keys: JWKSet,
+        selection: KeySelection = KeySelection(),
+        policy: ValidationPolicy = ValidationPolicy()
+    ) {
+        self.keys = .set(KeySelector(keys, selection))
         self.policy = policy
     }
 

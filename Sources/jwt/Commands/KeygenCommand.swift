@@ -115,7 +115,7 @@ struct KeygenCommand {
     private func publicText(of key: SigningKey) throws -> String {
         switch format {
         case .pem:
-            return key.verificationKey.pem()
+            return try key.verificationKey.pem()
         case .jwk:
             var jwk = key.verificationKey.jwk
             jwk.keyID = key.verificationKey.thumbprint

@@ -46,7 +46,7 @@ enum Seeds {
         seeds[.compact, default: []] += try compactSeeds()
         seeds[.jws, default: []] += try jsonSeeds()
         let key = try SigningKey(jwk: vector.key)
-        for pem in [try key.pem(), key.verificationKey.pem()] {
+        for pem in [try key.pem(), try key.verificationKey.pem()] {
             seeds[.pem, default: []].append(Data(pem.utf8))
             let base64 = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
             if let der = Data(base64Encoded: base64) { seeds[.der, default: []].append(der) }

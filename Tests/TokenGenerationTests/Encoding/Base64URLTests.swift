@@ -1,3 +1,4 @@
+import Foundation
 import TestVectors
 import Testing
 import TokenGeneration
@@ -43,14 +44,69 @@ struct Base64URLTests {
         }
     }
 
-    @Test("Random bytes of every length up to 200 come back")
-    func roundTrip() throws {
-        var numbers = Fixture.SeededNumbers(state: 1)
-        for count in 0...200 {
-            let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &numbers) }
+    @Test("Every size up to 300 is spelled as Foundation spells it, and comes back", arguments: 0...300)
+    func everySize(count: Int) throws {
+        var numbers = Fixture.SeededNumbers(state: UInt64(count + 1))
+        let cases = [
+            (0..<count).map { _ in UInt8.random(in: 0...255, using: &numbers) },
+            [UInt8](repeating: 0x00, count: count),
+            [UInt8](repeating: 0xFF, count: count),
+        ]
+        for bytes in cases {
             let text = Base64URL.encode(bytes)
-            #expect(text.utf8.count == (count * 8 + 5) / 6)
+            let expected = Data(bytes).base64EncodedString()
+                .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+            #expect(text == expected)
+            #expect(text.utf8.count == Base64URL.encodedSize(count))
             #expect(try Base64URL.decode(text) == bytes)
+            var appended = Array("kept.".utf8)
+            Base64URL.encode(bytes.span, into: &appended)
+            #expect(String(decoding: appended, as: UTF8.self) == "kept." + expected)
+        }
+    }
+
+    @Test("All pairs of bytes come back from every place of a word", arguments: 0..<8)
+    func everyPair(place: Int) throws {
+        var bytes = [UInt8](repeating: 0x5A, count: place + 9)
+        for pair in UInt16.min...UInt16.max where pair % 7 == UInt16(place) % 7 || pair < 512 {
+            bytes[place] = UInt8(pair >> 8)
+            bytes[place + 1] = UInt8(pair & 0xFF)
+            let text = Base64URL.encode(bytes)
+            guard try Base64URL.decode(text) == bytes else {
+                Issue.record("\(bytes) became \(text)")
+                return
+            }
+        }
+    }
+
+    @Test("A byte outside the alphabet is found in every place of every size", arguments: 2...70)
+    func everyPlace(count: Int) throws {
+        // One more or less than each run of the alphabet, the other alphabet, padding, white space, and not ASCII.
+        let foreign = Array("@[`{/:+=.,^ \n\0".utf8) + [0x7F, 0x80, 0xC1, 0xE1, 0xAD, 0xDF, 0xFF]
+        for place in 0..<count where count % 4 != 1 {
+            for byte in foreign {
+                var text = [UInt8](repeating: UInt8(ascii: "A"), count: count)
+                text[place] = byte
+                let refusal = try #require(error { try Base64URL.decode(text.span) }, "byte \(byte) at \(place)")
+                #expect(refusal.code == .malformedToken)
+                #expect(refusal.message.contains("character \(place + 1) "))
+            }
+        }
+    }
+
+    @Test("Of all last characters only those with zero in the unused bits are good", arguments: 2...40)
+    func unusedBits(count: Int) throws {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        for (value, symbol) in alphabet.enumerated() {
+            let text = [UInt8](repeating: UInt8(ascii: "_"), count: count - 1) + [symbol]
+            let step = [1, 0, 16, 4][count % 4]
+            let isCanonical = step > 0 && value.isMultiple(of: step)
+            if isCanonical {
+                let bytes = try Base64URL.decode(text.span)
+                #expect(Array(Base64URL.encode(bytes).utf8) == text)
+            } else {
+                #expect(code { try Base64URL.decode(text.span) } == .malformedToken, "\(symbol) at the end of \(count)")
+            }
         }
     }
 

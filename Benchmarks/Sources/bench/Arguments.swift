@@ -1,0 +1,59 @@
+/// What the command line asks for.
+struct Arguments {
+    enum Suite: String {
+        case tokens, scaling, memory, profile
+    }
+
+    static let usage = """
+        usage: bench tokens  [--json] [--only NAME] [--rounds N]
+               bench scaling [--json] [--only NAME] [--rounds N]
+               bench memory  [--json] [--only NAME] [--seconds N]
+               bench profile --only "ES256 sign" --seconds N
+        NAME is a case or the beginning of one: "ES256 sign", ES256, RS
+        """
+
+    let suite: Suite
+    var isJSON = false
+    var only: String?
+    var rounds = 15
+    var seconds = 60
+
+    init(_ arguments: [String]) throws {
+        guard let first = arguments.first, let suite = Suite(rawValue: first) else {
+            throw UsageError(text: "bench: which suite?")
+        }
+        self.suite = suite
+        var rest = arguments.dropFirst()
+        while let option = rest.popFirst() {
+            switch option {
+            case "--json": isJSON = true
+            case "--only": only = try Self.value(of: option, &rest)
+            case "--rounds": rounds = try Self.number(of: option, atLeast: 3, &rest)
+            case "--seconds": seconds = try Self.number(of: option, atLeast: 1, &rest)
+            default: throw UsageError(text: "bench: what is \(option)?")
+            }
+        }
+    }
+
+    /// Whether a case is wanted.
+    func wants(_ name: String) -> Bool {
+        only.map { name.hasPrefix($0) } ?? true
+    }
+
+    private static func value(of option: String, _ rest: inout ArraySlice<String>) throws -> String {
+        guard let value = rest.popFirst() else { throw UsageError(text: "bench: \(option) needs a value") }
+        return value
+    }
+
+    private static func number(of option: String, atLeast least: Int, _ rest: inout ArraySlice<String>) throws -> Int {
+        guard let number = Int(try value(of: option, &rest)), number >= least else {
+            throw UsageError(text: "bench: \(option) needs a number, at least \(least)")
+        }
+        return number
+    }
+}
+
+/// A command line that can't be understood.
+struct UsageError: Error {
+    let text: String
+}

@@ -1,0 +1,61 @@
+import CFloor
+import TokenGeneration
+
+/// OpenSSL alone, on the same key and the same bytes.
+// reason: the pointer is set once; whoever uses one key from two threads makes two.
+final class Floor: @unchecked Sendable {
+    struct Failure: Error {
+        let text: String
+    }
+
+    private let key: OpaquePointer
+    private let message: [UInt8]
+    private let signature: [UInt8]
+
+    /// - Parameter token: A token of the key; what is signed in it is the message.
+    init(_ algorithm: TokenAlgorithm, _ material: KeyMaterial, token: String) throws {
+        let pointer =
+            if material.secret.isEmpty {
+                material.pem.withCString { pem in
+                    floor_key_from_pem(
+                        pem,
+                        Int32(material.pem.utf8.count),
+                        algorithm.floor.hash,
+                        algorithm.floor.isPSS ? 1 : 0
+                    )
+                }
+            } else {
+                floor_key_from_secret(material.secret, material.secret.count, algorithm.floor.hash)
+            }
+        guard let pointer else { throw Failure(text: "OpenSSL does not take the \(algorithm.name) key") }
+        guard let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { throw Failure(text: "no token") }
+        message = Array(token.utf8[..<end])
+        key = pointer
+        signature = try Self.sign(message, with: key, times: 1)
+    }
+
+    deinit {
+        floor_key_free(key)
+    }
+
+    var signing: Side {
+        Side { times in use(try Self.sign(self.message, with: self.key, times: times)) }
+    }
+
+    var verification: Side {
+        Side { times in
+            let isGood = floor_verify(
+                self.key, self.message, self.message.count, self.signature, self.signature.count, times)
+            guard isGood == 1 else { throw Failure(text: "OpenSSL does not take its own signature") }
+        }
+    }
+
+    private static func sign(_ message: [UInt8], with key: OpaquePointer, times: Int) throws -> [UInt8] {
+        var signature = [UInt8](repeating: 0, count: 1024)
+        var size = signature.count
+        guard floor_sign(key, message, message.count, &signature, &size, times) == 1 else {
+            throw Failure(text: "OpenSSL does not sign")
+        }
+        return Array(signature[..<size])
+    }
+}

@@ -1,0 +1,39 @@
+import TokenGeneration
+
+/// This package, as its users call it.
+struct Ours: Sendable {
+    let token: String
+    private let service: any SigningService
+    private let verifier: JWTVerifier
+
+    init(_ material: KeyMaterial) throws {
+        service = try material.service()
+        verifier = JWTVerifier(
+            key: material.key.verificationKey,
+            policy: ValidationPolicy(issuer: Claims.sample.iss, audience: Claims.sample.aud)
+        )
+        token = try JWTGenerator(claims: Claims.sample, signingService: service).token
+    }
+
+    var signing: Side {
+        Side { times in
+            for _ in 0..<times { use(try sign()) }
+        }
+    }
+
+    var verification: Side {
+        Side { times in
+            for _ in 0..<times { use(try verify()) }
+        }
+    }
+
+    @inline(never)
+    func sign() throws -> String {
+        try JWTGenerator(claims: Claims.sample, signingService: service).token
+    }
+
+    @inline(never)
+    func verify() throws -> Claims {
+        try verifier.verify(token, as: Claims.self)
+    }
+}

@@ -1,0 +1,57 @@
+/// Signing and verifying with each algorithm: ours, jwt-kit's, and what OpenSSL alone needs.
+struct TokenSuite {
+    private let arguments: Arguments
+    /// How long each side has its turn, in nanoseconds of CPU time.
+    private static let slice: UInt64 = 20_000_000
+
+    init(_ arguments: Arguments) {
+        self.arguments = arguments
+    }
+
+    func run() async throws {
+        let report = Report(isJSON: arguments.isJSON)
+        report.begin()
+        for algorithm in TokenAlgorithm.all {
+            let names = ["\(algorithm.name) sign", "\(algorithm.name) verify"]
+            guard names.contains(where: arguments.wants) else { continue }
+            let material = try KeyMaterial(algorithm)
+            let ours = try Ours(material)
+            let peer = try await Peer(algorithm, material)
+            let floor = try Floor(algorithm, material, token: ours.token)
+            if arguments.wants(names[0]) {
+                report.add(try await compare(names[0], ours.signing, peer?.signing, floor.signing))
+            }
+            if arguments.wants(names[1]) {
+                report.add(try await compare(names[1], ours.verification, peer?.verification, floor.verification))
+            }
+        }
+    }
+
+    /// The sides take turns, so that whatever slows the machine down slows all of them down.
+    private func compare(_ name: String, _ ours: Side, _ peer: Side?, _ floor: Side) async throws -> Comparison {
+        let sides = [ours, peer, floor].compactMap { $0 }
+        var times: [Int] = []
+        for side in sides { times.append(try await side.timesPerSlice(Self.slice)) }
+        var figures = [[Double]](repeating: [], count: sides.count)
+        for _ in 0..<arguments.rounds {
+            for index in sides.indices { figures[index].append(try await sides[index].measure(times[index])) }
+        }
+        let medians = figures.map(\.median)
+        return Comparison(
+            name: name,
+            ours: medians[0],
+            peer: peer == nil ? nil : medians[1],
+            floor: medians[sides.count - 1],
+            oursMallocs: try await ours.allocations(),
+            peerMallocs: try await peer?.allocations()
+        )
+    }
+}
+
+extension [Double] {
+    var median: Double {
+        let sorted = sorted()
+        let middle = sorted.count / 2
+        return sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
+    }
+}

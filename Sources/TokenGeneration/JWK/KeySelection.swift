@@ -1,0 +1,92 @@
+/// How a verifier chooses among the keys of a set.
+///
+/// As it is by default: a token's `kid` must name a key of the set; exactly one key must have that `kid`, be for signatures
+/// and have the token's `alg`; a token without `kid` is accepted if exactly one key of the set is for its `alg`. Symmetric
+/// keys are passed over. Each property makes one exception.
+public struct KeySelection: Sendable {
+    /// How many keys may be tried on one token.
+    public struct Trials: Hashable, Sendable {
+        let maximum: Int
+
+        /// One: if several keys could be the token's, it is refused.
+        public static let one = Trials(maximum: 1)
+
+        /// All keys that could be the token's, up to a number of them; if there are more, the token is refused.
+        ///
+        /// For issuers that rotate keys and give them no `kid`, or one `kid` for several. Each trial costs one verification.
+        ///
+        /// - Parameter limit: The most keys to try, 1 to 16.
+        /// - Returns: The setting.
+        public static func all(upTo limit: Int) -> Trials {
+            Trials(maximum: min(max(limit, 1), 16))
+        }
+    }
+
+    /// What is done with the symmetric keys (`oct`) of a set.
+    public struct SymmetricKeys: Hashable, Sendable {
+        private enum Wrapped { case ignored, used }
+        private let wrapped: Wrapped
+
+        private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
+
+        /// They are passed over, so that no token is verified with a secret where its receiver expects key pairs.
+        public static var ignored: Self { Self(.ignored) }
+
+        /// They verify HMAC algorithms.
+        ///
+        /// - Warning: Whoever knows a secret of the set can sign tokens. Never use this for a set that somebody else publishes.
+        public static var unsafelyUsed: Self { Self(.used) }
+
+        var areUsed: Bool { wrapped == .used }
+    }
+
+    /// How many keys may be tried on one token; by default one.
+    public var trials: Trials
+    /// What is done with symmetric keys; by default they are passed over.
+    public var symmetricKeys: SymmetricKeys
+    /// The algorithms that keys without `alg` are for.
+    ///
+    /// An RSA key can be for six, and a token must not choose: without an entry here that fits it, such a key is passed over.
+    /// If several entries fit a key, it is passed over, too: a key is for one algorithm.
+    public var assumedAlgorithms: [JWSAlgorithm]
+
+    /// Makes the settings.
+    ///
+    /// - Parameters:
+    ///   - trials: How many keys may be tried on one token.
+    ///   - symmetricKeys: What is done with symmetric keys.
+    ///   - assumedAlgorithms: The algorithms that keys without `alg` are for.
+    public init(
+        trials: Trials = .one,
+        symmetricKeys: SymmetricKeys = .ignored,
+        assumedAlgorithms: [JWSAlgorithm] = []
+    ) {
+        self.trials = trials
+        self.symmetricKeys = symmetricKeys
+        self.assumedAlgorithms = assumedAlgorithms
+    }
+}
+
+extension KeySelection {
+    /// Makes a key of an entry of a set.
+    ///
+    /// - Throws: ``TokenError``: why it is passed over.
+    func verificationKey(of jwk: JWK) throws(TokenError) -> VerificationKey {
+        guard symmetricKeys.areUsed || !jwk.keyType.isExactly(KeyType.oct.rawValue) else {
+            throw TokenError(
+                .unsupportedKey,
+                "a symmetric key of a key set verifies only if the verifier is told to use it"
+            )
+        }
+        return try VerificationKey(jwk: jwk, algorithm: assumedAlgorithm(for: jwk))
+    }
+
+    /// The one assumed algorithm that fits a key which states none.
+    private func assumedAlgorithm(for jwk: JWK) -> JWSAlgorithm? {
+        guard jwk.algorithm == nil else { return nil }
+        let fitting = assumedAlgorithms.filter {
+            $0.details?.fits(KeyType(rawValue: jwk.keyType), curve: jwk.curve) ?? false
+        }
+        return fitting.count == 1 ? fitting.first : nil
+    }
+}

@@ -1,0 +1,61 @@
+public import Foundation
+internal import OpenSSLCrypto
+
+/// Signs with a key of this process, on OpenSSL, whatever algorithm the key is for.
+///
+/// ```swift
+/// let key = try SigningKey(pem: pem, algorithm: .rs256)
+/// let service = KeySigningService(key: key, keyID: "2025-06")
+/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token
+/// ```
+///
+/// Code that is written for one algorithm can say so: ``AlgorithmSigningService`` takes keys for that algorithm only, and
+/// ``ES256SigningService`` is one of them.
+public struct KeySigningService: SigningService {
+    /// The ID under which verifiers know the key, or `nil`.
+    public let keyID: String?
+    /// What verifies the signatures, for those who do; its JWK has the service's key ID.
+    public let verificationKey: VerificationKey
+    private let key: SigningKey
+
+    /// Makes a service that signs with a key.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - keyID: The ID to write into headers; by default the one the key has, if any.
+    public init(key: SigningKey, keyID: String? = nil) {
+        self.key = key
+        self.keyID = keyID ?? key.keyID
+        verificationKey = key.verificationKey.identified(by: self.keyID)
+    }
+
+    /// Makes a service with a new key.
+    ///
+    /// - Parameters:
+    ///   - algorithm: The algorithm to sign with.
+    ///   - keyID: The ID to write into headers, or `nil`.
+    /// - Returns: The service.
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, or `signingFailed` if the system can't make a key.
+    public static func generate(_ algorithm: JWSAlgorithm, keyID: String? = nil) throws(TokenError) -> KeySigningService
+    {
+        KeySigningService(key: try .generate(algorithm), keyID: keyID)
+    }
+
+    /// The key's algorithm.
+    public var algorithm: JWSAlgorithm { key.algorithm }
+
+    /// Signs.
+    ///
+    /// - Parameter data: The JWS signing input.
+    /// - Returns: The JWS signature.
+    /// - Throws: ``TokenError`` with the code `signingFailed`.
+    public func sign(data: Data) throws -> Data {
+        Data(try key.signature(for: data.bytes))
+    }
+}
+
+extension KeySigningService: InPlaceSigningService {
+    package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
+        try key.signature(for: message)
+    }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import OpenSSLCrypto
+import TestVectors
+import Testing
+import TokenGeneration
+
+@Suite("Known signatures")
+struct KnownAnswerTests {
+    @Test(
+        "The example of an RFC verifies, and is made again where the algorithm is deterministic",
+        arguments: ["rfc7515-a1-hs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7519-3.1-jwt-hs256"]
+    )
+    func examples(id: String) throws {
+        let vector = try Vector.object(id)
+        let name = try #require(vector["alg"] as? String)
+        let algorithm = try #require(JWSAlgorithm(name))
+        let compact = try #require(vector["compact"] as? String)
+        let parts = compact.split(separator: ".", omittingEmptySubsequences: false)
+        let input = Array((parts[0] + "." + parts[1]).utf8)
+        let signature = try Base64URL.decode(String(parts[2]))
+        let key = try SigningKey(jwk: Fixture.jwk(vector: id), algorithm: algorithm)
+        #expect(key.verificationKey.isValid(signature, for: input))
+        #expect(!key.verificationKey.isValid(signature, for: input + [0]))
+        let made = try key.signature(for: input)
+        #expect(key.verificationKey.isValid(made, for: input))
+        if algorithm.isDeterministic { #expect(made == signature) }
+    }
+
+    @Test("Each algorithm signs what it verifies, and nothing else verifies it", arguments: JWSAlgorithm.implemented)
+    func roundTrip(algorithm: JWSAlgorithm) throws {
+        let key = try Fixture.key(for: algorithm)
+        #expect(key.algorithm == algorithm)
+        #expect(key.verificationKey.algorithm == algorithm)
+        let message = Array("message".utf8)
+        let signature = try key.signature(for: message)
+        for other in JWSAlgorithm.implemented {
+            let otherKey = try Fixture.key(for: other).verificationKey
+            #expect(otherKey.isValid(signature, for: message) == (other == algorithm))
+        }
+        #expect(!key.verificationKey.isValid([], for: message))
+        #expect(!key.verificationKey.isValid(signature.dropLast(), for: message))
+        #expect(!key.verificationKey.isValid(signature + [0], for: message))
+        #expect(!key.verificationKey.isValid([0] + signature, for: message))
+        #expect(try key.signature(for: message) == signature || !algorithm.isDeterministic)
+    }
+}
+
+extension JWSAlgorithm {
+    /// Whether two signatures of the same message are equal.
+    var isDeterministic: Bool { !rawValue.hasPrefix("ES") && !rawValue.hasPrefix("PS") }
+}
+
+extension SigningKey {
+    func signature(for message: [UInt8]) throws -> [UInt8] {
+        try message.withBytes { try signature(for: $0) }
+    }
+}
+
+extension VerificationKey {
+    func isValid(_ signature: some Sequence<UInt8>, for message: [UInt8]) -> Bool {
+        Array(signature).withBytes { signature in message.withBytes { isValidSignature(signature, for: $0) } }
+    }
+}
