@@ -16,12 +16,15 @@ public struct SigningKey: Sendable {
 
     /// Makes a new key.
     ///
-    /// - Parameter algorithm: The algorithm the key is for.
+    /// - Parameters:
+    ///   - algorithm: The algorithm the key is for. ``JWSAlgorithm/edDSA`` makes a key on Ed25519.
+    ///   - rsaKeySize: The bits of an RSA key's modulus: 2048, as by default, to 16384. No other kind of key has a choice.
     /// - Returns: The key.
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, or `signingFailed` if the system can't make a key.
-    public static func generate(_ algorithm: JWSAlgorithm) throws(TokenError) -> SigningKey {
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `weakKey` or `tooLarge` for another size, or
+    ///   `signingFailed` if the system can't make a key.
+    public static func generate(_ algorithm: JWSAlgorithm, rsaKeySize: Int = 2048) throws(TokenError) -> SigningKey {
         let details = try algorithm.supportedDetails()
-        return try SigningKey(SigningMaterial(generating: details), details)
+        return try SigningKey(SigningMaterial(generating: details, rsaKeySize: rsaKeySize), AlgorithmChoice(details))
     }
 
     /// Reads a private key from PEM: PKCS#8, encrypted PKCS#8, or the older SEC1 form.
@@ -38,8 +41,8 @@ public struct SigningKey: Sendable {
         }
         let secret = password.map { Array($0.utf8).withBytes { SecretBytes(copying: $0) } }
         let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPrivateKey(pem: pem, password: secret) }
-        let details = try AlgorithmDescription.only(for: .ec, curve: key.curve.name, wanted: algorithm)
-        try self.init(SigningMaterial(key, details), details)
+        let choice = try AlgorithmChoice(for: .ec, curve: key.curve.name, named: algorithm)
+        try self.init(SigningMaterial(key, choice.details), choice)
     }
 
     /// Makes a key of a private JWK, after checking its numbers, that its private and public parts belong together, and that
@@ -52,11 +55,11 @@ public struct SigningKey: Sendable {
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `keyMismatch`, `privateKeyRequired`,
     ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        let details = try jwk.algorithmDetails(for: .signing, wanted: algorithm)
+        let choice = try jwk.algorithmChoice(for: .signing, wanted: algorithm)
         guard jwk.isPrivate else {
             throw TokenError(.privateKeyRequired, "the JWK has a public key: give the private key that belongs to it")
         }
-        try self.init(SigningMaterial(jwk, details), details, from: jwk)
+        try self.init(SigningMaterial(jwk, choice.details), choice, from: jwk)
     }
 
     /// Makes a key of the secret of an HMAC algorithm.
@@ -95,15 +98,15 @@ public struct SigningKey: Sendable {
             throw TokenError(.algorithmMismatch, "\(algorithm) needs a key pair; a secret is for HMAC algorithms")
         }
         let secret = try SharedSecret(octets, for: details, length: length)
-        try self.init(SigningMaterial(secret, details), details)
+        try self.init(SigningMaterial(secret, details), AlgorithmChoice(details))
     }
 
     /// Takes material that has been checked, and the JWK that the key came in, whose public members are kept.
-    init(_ material: SigningMaterial, _ details: AlgorithmDescription, from source: JWK? = nil) throws(TokenError) {
+    init(_ material: SigningMaterial, _ choice: AlgorithmChoice, from source: JWK? = nil) throws(TokenError) {
         self.material = material
         verificationKey = try VerificationKey(
-            material.verification,
-            details,
+            material.verification(),
+            choice,
             from: source,
             thumbprint: material.secretThumbprint()
         )
