@@ -184,7 +184,8 @@ extension TokenError {
         self.init(.algorithmMismatch, "\(details.algorithm) needs another kind of key than \(key)")
     }
 
-    private init(refusedKey error: CryptoError) {
+    /// A key that the cryptography below refused.
+    init(refusedKey error: CryptoError) {
         let code: Code =
             switch error.code {
             case .wrongKeyType, .unsupportedCurve: .unsupportedKey

@@ -12,7 +12,7 @@ public struct SigningKey: Sendable {
     /// The public half, or of a secret the same secret: what verifies the key's signatures.
     public let verificationKey: VerificationKey
 
-    private let material: SigningMaterial
+    let material: SigningMaterial
 
     /// Makes a new key.
     ///
@@ -25,24 +25,6 @@ public struct SigningKey: Sendable {
     public static func generate(_ algorithm: JWSAlgorithm, rsaKeySize: Int = 2048) throws(TokenError) -> SigningKey {
         let details = try algorithm.supportedDetails()
         return try SigningKey(SigningMaterial(generating: details, rsaKeySize: rsaKeySize), AlgorithmChoice(details))
-    }
-
-    /// Reads a private key from PEM: PKCS#8, encrypted PKCS#8, or the older SEC1 form.
-    ///
-    /// - Parameters:
-    ///   - pem: The PEM text.
-    ///   - password: The password of an encrypted key.
-    ///   - algorithm: The algorithm the key is for; `nil` takes the only one that a key on its curve can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `privateKeyRequired`, `passwordRequired`,
-    ///   `incorrectPassword`, `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
-    public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if pem.contains("BEGIN PUBLIC KEY-----"), !pem.contains("PRIVATE KEY-----") {
-            throw TokenError(.privateKeyRequired, "the PEM has a public key: give the private key that belongs to it")
-        }
-        let secret = password.map { Array($0.utf8).withBytes { SecretBytes(copying: $0) } }
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPrivateKey(pem: pem, password: secret) }
-        let choice = try AlgorithmChoice(for: .ec, curve: key.curve.name, named: algorithm)
-        try self.init(SigningMaterial(key, choice.details), choice)
     }
 
     /// Makes a key of a private JWK, after checking its numbers, that its private and public parts belong together, and that
@@ -105,7 +87,7 @@ public struct SigningKey: Sendable {
     init(_ material: SigningMaterial, _ choice: AlgorithmChoice, from source: JWK? = nil) throws(TokenError) {
         self.material = material
         verificationKey = try VerificationKey(
-            material.verification(),
+            material.verification(choice.details),
             choice,
             from: source,
             thumbprint: material.secretThumbprint()
@@ -119,15 +101,6 @@ extension SigningKey {
 
     /// The ID that the JWK had from which the key was made, or `nil`.
     public var keyID: String? { verificationKey.keyID }
-
-    /// The private key as PEM (PKCS#8), not encrypted.
-    ///
-    /// - Returns: The PEM text. Keep it secret.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret, which has no such form, or `malformedKey` if OpenSSL
-    ///   can't write the key.
-    public func pem() throws(TokenError) -> String {
-        try material.pem()
-    }
 
     /// The private key as a JWK, private members included.
     ///

@@ -31,25 +31,6 @@ public struct VerificationKey: Sendable {
         }
     }
 
-    /// Reads a public key from PEM: an SPKI structure (`BEGIN PUBLIC KEY`).
-    ///
-    /// - Parameters:
-    ///   - pem: The PEM text.
-    ///   - algorithm: The algorithm the key is for; `nil` takes the only one that a key on its curve can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `publicKeyRequired`, `algorithmRequired`,
-    ///   `algorithmMismatch` or `unsupportedAlgorithm`.
-    public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if pem.contains("PRIVATE KEY-----") {
-            throw TokenError(
-                .publicKeyRequired,
-                "the PEM has a private key: give its public half, which SigningKey(pem:).verificationKey.pem() writes"
-            )
-        }
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(pem: pem) }
-        let choice = try AlgorithmChoice(for: .ec, curve: key.curve.name, named: algorithm)
-        try self.init(VerificationMaterial(key, choice.details), choice)
-    }
-
     /// Makes a key of a JWK, after checking its numbers and that `use`, `key_ops` and `alg` allow verifying.
     ///
     /// - Parameters:
@@ -139,13 +120,8 @@ extension VerificationKey {
     /// The thumbprint as a URI ([RFC 9278](https://www.rfc-editor.org/rfc/rfc9278)).
     public var thumbprintURI: String { JWK.thumbprintURI(thumbprint) }
 
-    /// The key as PEM (SPKI, `BEGIN PUBLIC KEY`).
-    ///
-    /// - Returns: The PEM text.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret, which has no such form.
-    public func pem() throws(TokenError) -> String {
-        try storage.material.pem()
-    }
+    /// The public key; none if it is a secret.
+    var publicKey: PublicKey? { storage.material.publicKey }
 
     /// The same key with another ID in its JWK.
     func identified(by keyID: String?) -> VerificationKey {
