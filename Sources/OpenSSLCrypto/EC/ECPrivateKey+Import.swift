@@ -30,7 +30,7 @@ extension ECPrivateKey {
         guard case .ellipticCurve(let key) = key else {
             throw CryptoError(
                 .wrongKeyType,
-                "An EC private key is needed, and the algorithm of this one is \(key.kind)"
+                "An EC key is needed, and the algorithm of this one is \(key.kind)"
             )
         }
         self = key
