@@ -19,9 +19,9 @@ struct CompactToken {
         let bytes = Array(token.utf8)
         let dot = UInt8(ascii: ".")
         guard
-            let headerEnd = bytes.firstIndex(of: dot),
-            let payloadEnd = bytes[(headerEnd + 1)...].firstIndex(of: dot),
-            !bytes[(payloadEnd + 1)...].contains(dot)
+            let headerEnd = bytes.span.firstOffset(of: dot, from: 0),
+            let payloadEnd = bytes.span.firstOffset(of: dot, from: headerEnd + 1),
+            bytes.span.firstOffset(of: dot, from: payloadEnd + 1) == nil
         else {
             throw Self.otherThing(bytes)
         }

@@ -83,18 +83,24 @@ public struct JWTGenerator: Sendable {
                     EncodedHeader.of(try header(from: content.header ?? ["typ": "JWT"]))
                 }
             let payload = content.payload.bytes
-            var output: [UInt8] = []
+            let inputSize = header.count + Base64URL.encodedSize(payload.count)
             // Nearly all signatures fit: those of RSA make the buffer grow once.
-            output.reserveCapacity(header.count + Base64URL.encodedSize(payload.count) + 180)
-            output.append(contentsOf: header)
-            Base64URL.encode(payload.span, into: &output)
+            var text = [UInt8](repeating: 0, count: inputSize + 180)
+            var target = text.mutableSpan
+            target.store(header.span, at: 0)
+            Base64URL.encode(payload.span, into: &target, at: header.count)
             let signature =
                 if let service {
-                    try output.withBytes { input throws(TokenError) in try service.signature(for: input) }
-                } else { try signingService.checkedSignature(for: output) }
-            output.append(UInt8(ascii: "."))
-            Base64URL.encode(signature.span, into: &output)
-            return String(decoding: output, as: UTF8.self)
+                    try text.withBytes { text throws(TokenError) in
+                        try service.signature(for: text.extracting(first: inputSize))
+                    }
+                } else { try signingService.checkedSignature(for: Array(text[..<inputSize])) }
+            let size = inputSize + 1 + Base64URL.encodedSize(signature.count)
+            if size > text.count { text.append(contentsOf: repeatElement(0, count: size - text.count)) }
+            target = text.mutableSpan
+            target[inputSize] = UInt8(ascii: ".")
+            Base64URL.encode(signature.span, into: &target, at: inputSize + 1)
+            return String(checkedASCII: text.span.extracting(first: size))
         }
     }
 }
