@@ -53,7 +53,7 @@ public struct JWTVerifier: Sendable {
     ///   `notYetValid`, `issuedInFuture`, `tooOld`, `lifetimeTooLong`, `prohibitedClaim`, `issuerMismatch`, `subjectMismatch`,
     ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
+        let token = try CompactToken(token, limits: policy.limits)
         let header = try token.header()
         try header.checkCriticalMembers()
         let candidates = try keys.keys(for: header)
@@ -62,7 +62,7 @@ public struct JWTVerifier: Sendable {
             throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
         }
         let payload = try token.payload()
-        let claims = try token.claims(in: payload, limits: policy.claimLimits(size: payload.count))
+        let claims = try token.claims(in: payload)
         let registered = try policy.check(header, claims)
         return VerifiedToken(header: header.members, claims: claims, registered: registered, payload: payload)
     }
