@@ -49,14 +49,20 @@ public struct JWSVerifier: Sendable {
         self.limits = limits
     }
 
-    /// Makes a verifier for a set of keys, of which a signature's `kid` selects one as ``JWTVerifier/init(keys:policy:)`` does.
+    /// Makes a verifier for a set of keys, of which a signature's `kid` selects one as ``JWTVerifier/init(keys:selection:policy:)`` does.
     ///
     /// - Parameters:
     ///   - keys: The keys.
+    ///   - selection: Exceptions from the rules of selection.
     ///   - understoodExtensions: The header parameters that a `crit` may name, besides `b64`.
     ///   - limits: How large a JWS may be.
-    public init(keys: JWKSet, understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
-        self.keys = .set(KeySelector(keys))
+    public init(
+        keys: JWKSet,
+        selection: KeySelection = KeySelection(),
+        understoodExtensions: Set<String> = [],
+        limits: JWSLimits = JWSLimits()
+    ) {
+        self.keys = .set(KeySelector(keys, selection))
         self.understoodExtensions = understoodExtensions
         self.limits = limits
     }

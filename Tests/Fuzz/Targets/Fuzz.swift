@@ -27,7 +27,11 @@ struct Fuzz {
 nonisolated(unsafe) private var chosenTarget = FuzzTarget.json
 
 /// The name is libFuzzer's: its own `main`, which is linked but not used, asks for it.
-@c(LLVMFuzzerTestOneInput)
+#if compiler(>=6.3)
+    @c(LLVMFuzzerTestOneInput)
+#else
+    @_cdecl("LLVMFuzzerTestOneInput")
+#endif
 public func testOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let bytes = unsafe Array(UnsafeBufferPointer(start: start, count: count))
     unsafe chosenTarget.run(bytes)

@@ -7,6 +7,10 @@ enum FuzzTarget: String, CaseIterable {
     case json
     /// Compact tokens, for the verifier and for the unverified view.
     case token
+    /// Compact JWSs of any payload, attached, detached and unencoded.
+    case compact
+    /// JWSs in JSON, flattened and general.
+    case jws
     /// JWK and JWK Set text.
     case jwk
     /// PEM text.
@@ -18,6 +22,8 @@ enum FuzzTarget: String, CaseIterable {
         switch self {
         case .json: Self.json(bytes)
         case .token: Self.token(bytes)
+        case .compact: Self.compact(String(decoding: bytes, as: UTF8.self))
+        case .jws: Self.jws(Data(bytes))
         case .jwk: Self.jwk(bytes)
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))
         case .der:
@@ -95,11 +101,11 @@ enum FuzzTarget: String, CaseIterable {
         require(!key.jwk.isPrivate, "a verification key has private members")
     }
 
-    private static func require(_ condition: Bool, _ defect: String) {
+    static func require(_ condition: Bool, _ defect: String) {
         if !condition { Self.defect(defect) }
     }
 
-    private static func defect(_ text: String) -> Never {
+    static func defect(_ text: String) -> Never {
         fatalError(text)  // reason: a trap is how libFuzzer learns of a defect and keeps the input.
     }
 }

@@ -43,6 +43,8 @@ enum Seeds {
             collect(object, into: &seeds)
             if data.count <= 8192 { seeds[.json, default: []].append(data) }
         }
+        seeds[.compact, default: []] += try compactSeeds()
+        seeds[.jws, default: []] += try jsonSeeds()
         let key = try SigningKey(jwk: vector.key)
         for pem in [try key.pem(), try key.verificationKey.pem()] {
             seeds[.pem, default: []].append(Data(pem.utf8))
@@ -67,6 +69,7 @@ enum Seeds {
     private static func collect(_ value: Any, into seeds: inout [FuzzTarget: [Data]]) {
         if let text = value as? String, text.split(separator: ".", omittingEmptySubsequences: false).count == 3 {
             seeds[.token, default: []].append(Data(text.utf8))
+            seeds[.compact, default: []].append(Data(text.utf8))
         } else if let list = value as? [Any] {
             for element in list { collect(element, into: &seeds) }
         } else if let object = value as? [String: Any] {
@@ -74,6 +77,11 @@ enum Seeds {
                 let data = try? JSONSerialization.data(withJSONObject: object, options: .sortedKeys)
             {
                 seeds[.jwk, default: []].append(data)
+            }
+            if object["signature"] is String || object["signatures"] is [Any],
+                let data = try? JSONSerialization.data(withJSONObject: object, options: .sortedKeys)
+            {
+                seeds[.jws, default: []].append(data)
             }
             for name in object.keys.sorted() {
                 if let member = object[name] { collect(member, into: &seeds) }

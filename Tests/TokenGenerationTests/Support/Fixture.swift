@@ -42,7 +42,7 @@ enum Fixture {
     /// Appends a good signature to any signing input.
     static func signed(_ input: String, key: SigningKey? = nil) throws -> String {
         let key = try key ?? signingKey()
-        return try input + "." + Base64URL.encode(Array(input.utf8).withBytes { try key.signature(for: $0) })
+        return try input + "." + Base64URL.encode(key.signature(over: Array(input.utf8)))
     }
 
     static func verifier(_ policy: ValidationPolicy = ValidationPolicy()) throws -> JWTVerifier {
@@ -62,6 +62,13 @@ enum Fixture {
             value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
             return value ^ (value >> 31)
         }
+    }
+}
+
+extension SigningKey {
+    /// Signs octets.
+    func signature(over octets: [UInt8]) throws -> [UInt8] {
+        try octets.withBytes { try signature(for: $0) }
     }
 }
 

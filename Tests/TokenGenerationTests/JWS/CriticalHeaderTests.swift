@@ -1,0 +1,197 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Extensions that a header demands")
+struct CriticalHeaderTests {
+    /// The members besides `alg`, and the refusal of them where `ext` is understood; `nil` where there is none.
+    private static let cases: [(members: String, expected: TokenError.Code?)] =
+        [
+            (#""crit":["ext"],"ext":1"#, nil), (#""crit":["ext"],"ext":null"#, nil),
+            (#""crit":["\u0065xt"],"ext":1"#, nil),
+            (#""crit":["b64","ext"],"ext":1,"b64":true"#, nil), (#""ext":1"#, nil),
+            (#""crit":["EXT"],"EXT":1"#, .criticalHeaderUnsupported),
+            (#""crit":["exp"],"exp":1"#, .criticalHeaderUnsupported),
+            (#""crit":["ext","exp"],"ext":1,"exp":1"#, .criticalHeaderUnsupported),
+            (#""crit":["http://a.example/x"],"http://a.example/x":1"#, .criticalHeaderUnsupported),
+            (#""crit":["e\u0301"],"e\u0301":1"#, .criticalHeaderUnsupported),
+            (#""crit":["ext"]"#, .malformedToken), (#""crit":["Ext"],"ext":1"#, .malformedToken),
+            (#""crit":["ext","ext"],"ext":1"#, .malformedToken), (#""crit":["ext",""],"ext":1,"":1"#, .malformedToken),
+            (#""crit":["ext",1],"ext":1"#, .malformedToken), (#""crit":["ext",null],"ext":1"#, .malformedToken),
+            (#""crit":["ext",["ext"]],"ext":1"#, .malformedToken), (#""crit":["ext",{}],"ext":1"#, .malformedToken),
+            (#""crit":[]"#, .malformedToken), (#""crit":null"#, .malformedToken),
+            (#""crit":"ext","ext":1"#, .malformedToken),
+            (#""crit":true,"ext":1"#, .malformedToken), (#""crit":5"#, .malformedToken),
+            (#""crit":{"ext":1},"ext":1"#, .malformedToken),
+            (#""crit":["ext"],"crit":["ext"],"ext":1"#, .malformedToken),
+            (#""crit":["b64"]"#, .malformedToken), (#""b64":false"#, .malformedToken),
+            (#""b64":true"#, .malformedToken),
+            (#""b64":null"#, .malformedToken), (#""crit":["ext"],"ext":1,"b64":false"#, .malformedToken),
+            (#""crit":["b64"],"b64":null"#, .malformedToken), (#""crit":["b64"],"b64":"false""#, .malformedToken),
+            (#""crit":["b64"],"b64":0"#, .malformedToken), (#""crit":["b64"],"b64":[]"#, .malformedToken),
+        ]
+        + ["alg", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit"].map { name in
+            let member = ["alg", "crit"].contains(name) ? "" : #","\#(name)":"a""#
+            return (#""crit":["\#(name)"]\#(member)"#, .malformedToken)
+        }
+
+    @Test("An extension is demanded in the right shape and understood, in every serialization", arguments: cases)
+    func shapes(members: String, expected: TokenError.Code?) throws {
+        let header = #"{"alg":"ES256",\#(members)}"#
+        let verifier = try JSONFixture.verifier(understanding: ["ext", "é"])
+        let compact = try Fixture.token(header: header, payload: #"{"exp":1}"#)
+        #expect(code { try verifier.verify(compact: compact) } == expected)
+        let segments = compact.split(separator: ".")
+        let detached = "\(segments[0])..\(segments[2])"
+        #expect(code { try verifier.verify(compact: detached, detachedPayload: JSONFixture.payload) } == expected)
+        let entry = try JSONFixture.entry(header)
+        for json in [JSONFixture.flattened(entry), JSONFixture.general([entry])] {
+            #expect(code { try verifier.verify(json: json, requiring: .any) } == expected)
+        }
+    }
+
+    @Test(
+        "What is not declared is not understood",
+        arguments: [#""crit":["ext"],"ext":1"#, #""crit":["b64","ext"],"ext":1,"b64":true"#]
+    )
+    func notDeclared(members: String) throws {
+        let header = #"{"alg":"ES256",\#(members)}"#
+        let verifier = try JSONFixture.verifier()
+        #expect(code { try verifier.verify(compact: Fixture.token(header: header)) } == .criticalHeaderUnsupported)
+        let entry = try JSONFixture.entry(header)
+        for json in [JSONFixture.flattened(entry), JSONFixture.general([entry])] {
+            #expect(code { try verifier.verify(json: json, requiring: .any) } == .criticalHeaderUnsupported)
+        }
+    }
+
+    @Test("A JWT has no extensions, not even those of JWSs")
+    func tokens() throws {
+        for members in [#""crit":["b64"],"b64":false"#, #""crit":["b64"],"b64":true"#, #""crit":["ext"],"ext":1"#] {
+            let token = try Fixture.token(header: #"{"alg":"ES256",\#(members)}"#)
+            #expect(code { try Fixture.verifier().verify(token) } == .criticalHeaderUnsupported)
+        }
+        for header in [["b64": false], ["b64": true], ["crit": ["b64"], "b64": false]] as [JSONObject] {
+            let service = try ES256SigningService(key: Fixture.signingKey())
+            let generator = JWTGenerator(header: header, payload: [:], signingService: service)
+            #expect(code { try generator.token } == .criticalHeaderUnsupported)
+        }
+    }
+
+    @Test(
+        "A demand, an algorithm or an encoding that nobody protects is refused",
+        arguments: [
+            (#"{"alg":"ES256"}"#, #"{"crit":["ext"],"ext":1}"#), (#"{"alg":"ES256","ext":1}"#, #"{"crit":["ext"]}"#),
+            (#"{"alg":"ES256","crit":["ext"]}"#, #"{"ext":1}"#), (#"{"alg":"ES256"}"#, #"{"b64":false}"#),
+            (#"{"alg":"ES256"}"#, #"{"b64":true}"#), (#"{"alg":"ES256","crit":["b64"]}"#, #"{"b64":false}"#),
+            (nil, #"{"alg":"ES256"}"#), (#"{"kid":"a"}"#, #"{"alg":"ES256"}"#), (nil, #"{"alg":"none"}"#),
+        ] as [(String?, String)]
+    )
+    func unprotected(protected: String?, unprotected: String) throws {
+        let verifier = try JSONFixture.verifier(understanding: ["ext"])
+        let entry = try JSONFixture.entry(protected, unprotected: unprotected)
+        for json in [JSONFixture.flattened(entry), JSONFixture.general([entry])] {
+            #expect(code { try verifier.verify(json: json, requiring: .any) } == .unprotectedParameter)
+        }
+    }
+
+    @Test("A parameter that stands in both headers is refused, the same value or not")
+    func notDisjoint() throws {
+        for name in ["alg", "kid", "x", "crit", "b64"] {
+            for value in ["\"ES256\"", "1", "null"] {
+                let entry = try JSONFixture.entry(
+                    #"{"alg":"ES256"\#(name == "alg" ? "" : #","\#(name)":"ES256""#)}"#,
+                    unprotected: #"{"\#(name)":\#(value)}"#
+                )
+                for json in [JSONFixture.flattened(entry), JSONFixture.general([entry])] {
+                    #expect(code { try JSONFixture.verifier().verify(json: json, requiring: .any) } == .malformedToken)
+                }
+            }
+        }
+    }
+
+    @Test("The key decides on the algorithm before anything is computed, in every serialization")
+    func algorithms() throws {
+        let verifier = try JSONFixture.verifier()
+        for (header, expected) in [
+            (#"{"alg":"none"}"#, .algorithmMismatch), (#"{"alg":"NonE"}"#, .algorithmMismatch),
+            (#"{"alg":""}"#, .algorithmMismatch), (#"{"alg":"ES384"}"#, .algorithmMismatch),
+            (#"{"alg":"HS256"}"#, .algorithmMismatch), (#"{"alg":"es256"}"#, .algorithmMismatch),
+            (#"{"alg":null}"#, .malformedToken), (#"{"alg":["ES256"]}"#, .malformedToken), (#"{}"#, .malformedToken),
+            (#"{"ALG":"ES256"}"#, .malformedToken), (#"{"alg":"none","alg":"ES256"}"#, .malformedToken),
+        ] as [(String, TokenError.Code)] {
+            let token = try Fixture.token(header: header)
+            #expect(code { try verifier.verify(compact: token) } == expected, "\(header)")
+            let unsigned = String(token[...(token.lastIndex(of: ".") ?? token.startIndex)])
+            #expect(code { try verifier.verify(compact: unsigned) } == expected, "\(header)")
+            let entry = try JSONFixture.entry(header)
+            let empty = #""protected":"\#(token.prefix { $0 != "." })","signature":"""#
+            for entry in [entry, empty] {
+                for json in [JSONFixture.flattened(entry), JSONFixture.general([entry])] {
+                    #expect(code { try verifier.verify(json: json, requiring: .any) } == expected, "\(header)")
+                }
+            }
+        }
+    }
+
+    @Test("A signature that is empty, short, long, in DER or out of range is not one")
+    func signatures() throws {
+        let entry = try JSONFixture.entry()
+        let start = try #require(entry.range(of: #""signature":""#)).upperBound
+        let text = String(entry[start...].dropLast())
+        let octets = try Base64URL.decode(text)
+        let der: [UInt8] = [0x30, 0x44, 2, 0x20] + octets[..<32] + [2, 0x20] + octets[32...]
+        for forged in [
+            [], [0], Array(octets.dropLast()), octets + [0], [0] + octets, der, [UInt8](repeating: 0, count: 64),
+            Array(octets[..<32]), Array(octets[32...] + octets[..<32]),
+        ] {
+            let json = JSONFixture.flattened(entry.replacing(text, with: Base64URL.encode(forged)))
+            #expect(
+                code { try JSONFixture.verifier().verify(json: json, requiring: .any) } == .signatureInvalid,
+                "\(forged.count)"
+            )
+        }
+    }
+
+    @Test("Keys and addresses in either header are not used, whatever they are")
+    func embeddedKeys() throws {
+        let attacker = try SigningKey.generate(.es256)
+        let verifier = try JSONFixture.verifier()
+        let jwk = attacker.verificationKey.jwk.members.serialized()
+        for member in [
+            #""jwk":\#(jwk)"#, #""jku":"https://evil.example""#, #""x5u":"data:,""#, #""x5c":["MII"]"#, #""x5c":5"#,
+        ] {
+            for (protected, unprotected) in [
+                (#"{"alg":"ES256",\#(member)}"#, nil), (#"{"alg":"ES256"}"#, "{\(member)}"),
+            ] {
+                let forged = try JSONFixture.entry(protected, unprotected: unprotected, key: attacker)
+                #expect(
+                    code { try verifier.verify(json: JSONFixture.flattened(forged), requiring: .any) }
+                        == .signatureInvalid
+                )
+                let genuine = try JSONFixture.entry(protected, unprotected: unprotected)
+                #expect(throws: Never.self) {
+                    try verifier.verify(json: JSONFixture.flattened(genuine), requiring: .any)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "Numbers of any size, deep nesting and malformed text in a header are refused or harmless",
+        arguments: [
+            (#""x":1e999"#, nil), (#""x":-1e300"#, nil), (#""x":99999999999999999999"#, nil),
+            (#""x":01"#, .malformedToken), (#""x":NaN"#, .malformedToken), (#""x":"\ud800""#, .malformedToken),
+            (#""x":{"a":1,"a":1}"#, .malformedToken),
+            ("\"x\":" + String(repeating: "[", count: 64) + String(repeating: "]", count: 64), .tooLarge),
+        ] as [(String, TokenError.Code?)]
+    )
+    func values(member: String, expected: TokenError.Code?) throws {
+        let verifier = try JSONFixture.verifier()
+        let header = #"{"alg":"ES256",\#(member)}"#
+        #expect(code { try verifier.verify(compact: Fixture.token(header: header)) } == expected)
+        let json = JSONFixture.flattened(try JSONFixture.entry(header))
+        #expect(code { try verifier.verify(json: json, requiring: .any) } == expected)
+        let other = JSONFixture.flattened(try JSONFixture.entry(unprotected: "{\(member)}"))
+        #expect(code { try verifier.verify(json: other, requiring: .any) } == expected)
+    }
+}

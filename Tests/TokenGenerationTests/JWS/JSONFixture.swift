@@ -1,0 +1,47 @@
+import Foundation
+import TokenGeneration
+
+/// Hand-made JSON serializations with good signatures over anything.
+enum JSONFixture {
+    /// The payload of these: `{"exp":1}`.
+    static let payload = Data(#"{"exp":1}"#.utf8)
+    static let payloadText = Base64URL.encode(Array(payload))
+
+    /// The members of one signature, without braces; a `nil` protected header is left out.
+    static func entry(
+        _ protected: String? = #"{"alg":"ES256"}"#,
+        unprotected: String? = nil,
+        payload: String = payloadText,
+        key: SigningKey? = nil
+    ) throws -> String {
+        try entry(protectedText: protected.map { Base64URL.encode(Array($0.utf8)) }, unprotected, payload, key)
+    }
+
+    /// The same for a protected header that is any text.
+    static func entry(
+        protectedText: String?,
+        _ unprotected: String? = nil,
+        _ payload: String = payloadText,
+        _ key: SigningKey? = nil
+    ) throws -> String {
+        let key = try key ?? Fixture.signingKey()
+        let input = (protectedText ?? "") + "." + payload
+        let signature = try key.signature(over: Array(input.utf8))
+        var members = protectedText.map { [#""protected":"\#($0)""#] } ?? []
+        if let unprotected { members.append(#""header":\#(unprotected)"#) }
+        members.append(#""signature":"\#(Base64URL.encode(signature))""#)
+        return members.joined(separator: ",")
+    }
+
+    static func flattened(_ entry: String, payload: String = payloadText) -> String {
+        #"{"payload":"\#(payload)",\#(entry)}"#
+    }
+
+    static func general(_ entries: [String], payload: String = payloadText) -> String {
+        #"{"payload":"\#(payload)","signatures":[\#(entries.map { "{\($0)}" }.joined(separator: ","))]}"#
+    }
+
+    static func verifier(understanding extensions: Set<String> = []) throws -> JWSVerifier {
+        JWSVerifier(key: try Fixture.signingKey().verificationKey, understoodExtensions: extensions)
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("JWS JSON serializations")
+struct JWSJSONTests {
+    private let verifier: JWSVerifier
+
+    init() throws {
+        verifier = try JSONFixture.verifier()
+    }
+
+    @Test("A flattened and a general JWS of any payload are verified as they were made")
+    func roundTrip() throws {
+        let service = try ES256SigningService(key: Fixture.signingKey(), keyID: "k")
+        for payload in [Data(), Data([0, 255, 46, 10]), Data(repeating: 7, count: 5_000)] {
+            let signer = JWSSigner(
+                signingService: service,
+                header: ["cty": "x/y", "x5c": ["MIIB"], "jku": "https://a.example"],
+                unprotectedHeader: ["note": "free", "jwk": 5]
+            )
+            let generator = JWSGenerator(payload: payload, signers: [signer])
+            for object in [try generator.flattenedJSON(), try generator.generalJSON()] {
+                for verified in [
+                    try verifier.verify(json: object.serialized(), requiring: .any),
+                    try verifier.verify(json: object.serializedData(), requiring: .all),
+                ] {
+                    #expect(verified.payload == payload)
+                    #expect(verified.payloadEncoding == .base64url)
+                    #expect(
+                        verified.header
+                            == [
+                                "alg": "ES256", "kid": "k", "cty": "x/y", "x5c": ["MIIB"], "jku": "https://a.example",
+                            ]
+                    )
+                    #expect(verified.signatures.map(\.index) == [0])
+                    #expect(verified.signatures.first?.unprotectedHeader == ["note": "free", "jwk": 5])
+                    #expect(verified.refusals.isEmpty)
+                }
+                let view = try UnverifiedJWS(json: object.serialized())
+                #expect(view.unverifiedPayload == payload)
+                #expect(view.unverifiedSignatures.map(\.unverifiedProtectedHeader["kid"]) == ["k"])
+                #expect(view.unverifiedSignatures.map(\.unprotectedHeader["note"]) == ["free"])
+            }
+        }
+    }
+
+    @Test("Members that are not known are ignored, at the top and beside a signature")
+    func unknownMembers() throws {
+        let flattened = JSONFixture.flattened(try JSONFixture.entry()).dropLast() + #","x":[1],"Payload":"a","é":null}"#
+        #expect(try verifier.verify(json: String(flattened), requiring: .all).payload == JSONFixture.payload)
+        let general = JSONFixture.general([try JSONFixture.entry() + #","x":{"alg":"none"},"payload":5"#])
+        #expect(try verifier.verify(json: general, requiring: .all).payload == JSONFixture.payload)
+    }
+
+    @Test(
+        "A member that is absent, of the wrong type or there twice makes the text malformed",
+        arguments: [
+            (#""payload":"#, #""nothing":"#), (#""payload":""#, #""payload":null,"x":""#),
+            (#""payload":""#, #""payload":["a"],"x":""#), (#""payload":""#, #""payload":5,"x":""#),
+            (#""payload":""#, #""payload":"","payload":""#), (#""signature":"#, #""nothing":"#),
+            (#""signature":""#, #""signature":null,"x":""#), (#""signature":""#, #""signature":{},"x":""#),
+            (#""signature":""#, #""signature":"","signature":""#), (#""protected":""#, #""protected":null,"x":""#),
+            (#""protected":""#, #""protected":{"alg":"ES256"},"x":""#), (#""protected":""#, #""protected":"","x":""#),
+            (#""protected":""#, #""protected":"e30","protected":""#),
+            (#""protected":""#, #""\u0070rotected":"e30","protected":""#),
+            (#""protected":""#, #""header":null,"protected":""#), (#""protected":""#, #""header":"e30","protected":""#),
+            (#""protected":""#, #""header":[],"protected":""#),
+            (#""protected":""#, #""header":{},"header":{},"protected":""#),
+            (#""protected":""#, #""header":{"a":1,"a":2},"protected":""#),
+            (#""protected":""#, #""header":{"x":"\ud800"},"protected":""#),
+            (#""protected":""#, #""header":{"kid":1},"protected":""#),
+            (#""protected":""#, #""header":{"alg":"ES256"},"protected":""#),
+        ]
+    )
+    func malformed(text: String, replacement: String) throws {
+        let entry = try JSONFixture.entry()
+        for json in [JSONFixture.flattened(entry), JSONFixture.general([entry])] {
+            #expect(throws: Never.self) { try verifier.verify(json: json, requiring: .any) }
+            let changed = json.replacing(text, with: replacement)
+            #expect(changed != json)
+            #expect(code { try verifier.verify(json: changed, requiring: .any) } == .malformedToken, "\(changed)")
+        }
+    }
+
+    @Test("A text that is no JSON object, or of another kind, is malformed")
+    func otherTexts() throws {
+        let entry = try JSONFixture.entry()
+        let flattened = JSONFixture.flattened(entry)
+        for json in [
+            "", " ", "null", "[]", "\"a\"", "{", "{}", flattened + "x", "[\(flattened)]", "\u{FEFF}" + flattened,
+            try Fixture.token(), #"{"payload":"","signatures":[]}"#, #"{"payload":"","signatures":null}"#,
+            #"{"payload":"","signatures":{}}"#, #"{"payload":"","signatures":"a"}"#,
+            #"{"payload":"","signatures":[null]}"#, #"{"payload":"","signatures":[[]]}"#,
+            #"{"payload":"","signatures":[{}]}"#, #"{"payload":"","signatures":[{"header":{"alg":"ES256"}}]}"#,
+        ] {
+            #expect(code { try verifier.verify(json: json, requiring: .any) } == .malformedToken, "\(json)")
+            #expect(code { try UnverifiedJWS(json: json) } == .malformedToken, "\(json)")
+        }
+        let invalidUTF8 = Data(flattened.utf8.dropLast()) + Data(#","x":""#.utf8) + Data([0xFF]) + Data("\"}".utf8)
+        #expect(code { try verifier.verify(json: invalidUTF8, requiring: .any) } == .malformedToken)
+        #expect(code { try verifier.verify(compact: flattened) } == .malformedToken)
+        #expect(try #require(error { try verifier.verify(compact: flattened) }).message.contains("JSON"))
+    }
+
+    @Test("A text that could be two things is neither: general and flattened, JWS and JWE")
+    func polyglots() throws {
+        let entry = try JSONFixture.entry()
+        let general = JSONFixture.general([entry]).dropLast()
+        for addition in [
+            #""signature":"AA""#, #""protected":"e30""#, #""header":{}"#, entry, #""ciphertext":"AA""#,
+            #""recipients":[]"#,
+        ] {
+            let json = "\(general),\(addition)}"
+            #expect(code { try verifier.verify(json: json, requiring: .any) } == .malformedToken, "\(addition)")
+        }
+    }
+
+    @Test(
+        "Base64url that is not canonical is refused in every member",
+        arguments: ["protected", "payload", "signature"],
+        ["=", "==", " ", "\\n", "!", "+", "/", "é", "."]
+    )
+    func base64url(member: String, addition: String) throws {
+        let json = JSONFixture.flattened(try JSONFixture.entry())
+        let start = try #require(json.range(of: "\"\(member)\":\""))
+        let end = try #require(json[start.upperBound...].firstIndex(of: "\""))
+        var changed = json
+        changed.insert(contentsOf: addition, at: end)
+        #expect(code { try verifier.verify(json: changed, requiring: .any) } == .malformedToken)
+    }
+
+    @Test("Base64url with unused bits set is refused though the signature is over it")
+    func unusedBits() throws {
+        let header = try JSONFixture.entry(protectedText: "eyJhbGciOiJFUzI1NiJ9")
+        #expect(throws: Never.self) { try verifier.verify(json: JSONFixture.flattened(header), requiring: .any) }
+        // Two characters, "AB", of which the last four bits must be zero.
+        let payload = try JSONFixture.entry(payload: "AB")
+        let json = JSONFixture.flattened(payload, payload: "AB")
+        #expect(code { try verifier.verify(json: json, requiring: .any) } == .malformedToken)
+        let spaced = try JSONFixture.entry(protectedText: "eyJhbGciOiJFUzI1NiIgfR")
+        #expect(code { try verifier.verify(json: JSONFixture.flattened(spaced), requiring: .any) } == .malformedToken)
+    }
+
+    @Test("The limits on size, header, depth, members and signatures hold to the last one")
+    func limits() throws {
+        let entry = try JSONFixture.entry()
+        let json = JSONFixture.flattened(entry)
+        var verifier = verifier
+        verifier.limits.size = json.utf8.count
+        #expect(throws: Never.self) { try verifier.verify(json: json, requiring: .any) }
+        verifier.limits.size -= 1
+        #expect(code { try verifier.verify(json: json, requiring: .any) } == .tooLarge)
+        #expect(code { try UnverifiedJWS(json: json, limits: verifier.limits) } == .tooLarge)
+        let huge = String(repeating: " ", count: 65_537)
+        #expect(code { try self.verifier.verify(json: huge, requiring: .any) } == .tooLarge)
+
+        func header(_ size: Int) throws -> String {
+            JSONFixture.flattened(
+                try JSONFixture.entry(#"{"alg":"ES256","x":""# + String(repeating: "x", count: size - 22) + "\"}")
+            )
+        }
+        #expect(throws: Never.self) { try self.verifier.verify(json: header(8_192), requiring: .any) }
+        #expect(code { try self.verifier.verify(json: header(8_193), requiring: .any) } == .tooLarge)
+        verifier.limits = JWSLimits(headerSize: 15)
+        #expect(throws: Never.self) { try verifier.verify(json: json, requiring: .any) }
+        verifier.limits.headerSize = 14
+        #expect(code { try verifier.verify(json: json, requiring: .any) } == .tooLarge)
+
+        let deep = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
+        #expect(
+            code { try self.verifier.verify(json: String(json.dropLast()) + ",\"x\":\(deep)}", requiring: .any) }
+                == .tooLarge
+        )
+        verifier.limits = JWSLimits(depth: 65)
+        #expect(throws: Never.self) {
+            try verifier.verify(json: String(json.dropLast()) + ",\"x\":\(deep)}", requiring: .any)
+        }
+
+        verifier.limits = JWSLimits(memberCount: 2)
+        #expect(code { try verifier.verify(json: json, requiring: .any) } == .tooLarge)
+
+        let hundred = JSONFixture.general(Array(repeating: entry, count: 100))
+        #expect(throws: Never.self) { try self.verifier.verify(json: hundred, requiring: .all) }
+        let more = JSONFixture.general(Array(repeating: entry, count: 101))
+        #expect(code { try self.verifier.verify(json: more, requiring: .any) } == .tooLarge)
+        verifier.limits = JWSLimits(signatureCount: 99)
+        #expect(code { try verifier.verify(json: hundred, requiring: .any) } == .tooLarge)
+        #expect(code { try UnverifiedJWS(json: Data(hundred.utf8), limits: verifier.limits) } == .tooLarge)
+    }
+}

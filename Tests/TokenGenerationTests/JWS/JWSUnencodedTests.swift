@@ -1,0 +1,149 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Unencoded payloads (RFC 7797)")
+struct JWSUnencodedTests {
+    private static let header = #"{"alg":"ES256","b64":false,"crit":["b64"]}"#
+    private let service: ES256SigningService
+    private let verifier: JWSVerifier
+
+    init() throws {
+        service = try ES256SigningService(key: Fixture.signingKey())
+        verifier = try JSONFixture.verifier()
+    }
+
+    private func generator(_ payload: Data, header: JSONObject = [:]) -> JWSGenerator {
+        JWSGenerator(payload: payload, payloadEncoding: .unencoded, header: header, signingService: service)
+    }
+
+    /// A compact JWS whose payload stands for itself, whatever it is.
+    private func compact(_ payload: [UInt8]) throws -> String {
+        let input = Array(Base64URL.encode(Array(Self.header.utf8)).utf8) + [UInt8(ascii: ".")] + payload
+        let signature = try Fixture.signingKey().signature(over: input)
+        return String(decoding: input, as: UTF8.self) + "." + Base64URL.encode(signature)
+    }
+
+    @Test("The header says that the payload is not encoded, and demands that this is understood")
+    func header() throws {
+        let verified = try verifier.verify(compact: generator(Data("text".utf8)).compact())
+        #expect(verified.header == ["alg": "ES256", "b64": false, "crit": ["b64"]])
+        #expect(verified.payloadEncoding == .unencoded)
+        let more = try generator(Data("text".utf8), header: ["crit": ["ext"], "ext": 1]).compact()
+        #expect(code { try verifier.verify(compact: more) } == .criticalHeaderUnsupported)
+        #expect(
+            try JSONFixture.verifier(understanding: ["ext"]).verify(compact: more).header["crit"] == ["ext", "b64"]
+        )
+    }
+
+    @Test("A compact JWS has every printable ASCII character but the period, and nothing else")
+    func compactCharacters() throws {
+        for octet in UInt8.min...UInt8.max {
+            let payload = [UInt8(ascii: "a"), octet, UInt8(ascii: "b")]
+            let isAllowed = (0x20...0x7E).contains(octet) && octet != UInt8(ascii: ".")
+            #expect(
+                code { try generator(Data(payload)).compact() } == (isAllowed ? nil : .unencodableContent),
+                "\(octet)"
+            )
+            guard octet < 0x80 else { continue }
+            let text = try compact(payload)
+            if isAllowed {
+                #expect(try verifier.verify(compact: text).payload == Data(payload))
+                #expect(try UnverifiedJWS(compact: text).unverifiedPayload == Data(payload))
+            } else {
+                #expect(code { try verifier.verify(compact: text) } == .malformedToken, "\(octet)")
+                #expect(code { try UnverifiedJWS(compact: text) } == .malformedToken, "\(octet)")
+            }
+        }
+        #expect(code { try verifier.verify(compact: compact(Array("é".utf8))) } == .malformedToken)
+    }
+
+    @Test("A detached payload can be anything", arguments: [Data(), Data([0, 46, 255]), Data("é.\n".utf8)])
+    func detached(payload: Data) throws {
+        let generator = generator(payload)
+        let compact = try generator.compact(.detached)
+        #expect(try verifier.verify(compact: compact, detachedPayload: payload).payload == payload)
+        #expect(code { try verifier.verify(compact: compact, detachedPayload: payload + [0]) } == .signatureInvalid)
+        for json in [try generator.flattenedJSON(.detached), try generator.generalJSON(.detached)] {
+            #expect(
+                try verifier.verify(json: json.serialized(), detachedPayload: payload, requiring: .all).payload
+                    == payload
+            )
+        }
+    }
+
+    @Test("In JSON the payload is the text after its escapes")
+    func escapes() throws {
+        let entry = try JSONFixture.entry(Self.header, payload: "$.02 é😀\u{7F}")
+        for text in ["$.02 é😀\u{7F}", #"\u0024.02\u0020\u00e9\uD83D\uDE00\u007f"#] {
+            let json = JSONFixture.flattened(entry, payload: text)
+            #expect(try verifier.verify(json: json, requiring: .all).payload == Data("$.02 é😀\u{7F}".utf8))
+        }
+        // The same character in another spelling is another payload.
+        let decomposed = JSONFixture.flattened(entry, payload: #"$.02 e\u0301😀\u007f"#)
+        #expect(code { try verifier.verify(json: decomposed, requiring: .all) } == .signatureInvalid)
+    }
+
+    @Test("A payload in JSON is text of assigned code points")
+    func jsonCharacters() throws {
+        for payload in ["", "a.b", "\"\\\u{0}\u{1F}\n", "é\u{10FFFD}😀"] {
+            for json in [
+                try generator(Data(payload.utf8)).flattenedJSON(), try generator(Data(payload.utf8)).generalJSON(),
+            ] {
+                #expect(json["payload"] == .string(payload))
+                #expect(try verifier.verify(json: json.serialized(), requiring: .all).payload == Data(payload.utf8))
+            }
+        }
+        for payload in [Data([0xFF]), Data([0xC3]), Data([0xEF, 0xBF, 0xBF]), Data([0xEF, 0xB7, 0x90])] {
+            #expect(code { try generator(payload).flattenedJSON() } == .unencodableContent)
+            #expect(code { try generator(payload).generalJSON() } == .unencodableContent)
+            #expect(throws: Never.self) { try generator(payload).flattenedJSON(.detached) }
+        }
+        // Unassigned, as of all versions of Unicode so far; a newer one may assign it.
+        #expect(code { try generator(Data("\u{E1000}".utf8)).flattenedJSON() } == .unencodableContent)
+        let newer = JSONFixture.flattened(
+            try JSONFixture.entry(Self.header, payload: "\u{E1000}"),
+            payload: "\u{E1000}"
+        )
+        #expect(try verifier.verify(json: newer, requiring: .all).payload == Data("\u{E1000}".utf8))
+        let noncharacter = String(decoding: [0xEF, 0xBF, 0xBE], as: UTF8.self)
+        let never = JSONFixture.flattened(
+            try JSONFixture.entry(Self.header, payload: noncharacter),
+            payload: noncharacter
+        )
+        #expect(code { try verifier.verify(json: never, requiring: .all) } == .malformedToken)
+    }
+
+    @Test("The encodings of one payload are not mistaken for each other")
+    func otherEncoding() throws {
+        // Signed as the text "e30", not as the two octets that it stands for in base64url, and the other way round.
+        let unencoded = try compact(Array("e30".utf8))
+        #expect(try verifier.verify(compact: unencoded).payload == Data("e30".utf8))
+        let encoded = try JWSGenerator(payload: Data("{}".utf8), signingService: service).compact()
+        #expect(try verifier.verify(compact: encoded).payload == Data("{}".utf8))
+        let header = try #require(unencoded.split(separator: ".").first)
+        let rest = encoded.drop { $0 != "." }
+        #expect(code { try verifier.verify(compact: "\(header)\(rest)") } == .signatureInvalid)
+        #expect(code { try Fixture.verifier().verify(unencoded) } == .criticalHeaderUnsupported)
+    }
+
+    @Test("Signatures that do not agree on the encoding make the whole text malformed")
+    func disagreement() throws {
+        let encoded = try JSONFixture.entry(#"{"alg":"ES256"}"#, payload: "e30")
+        let explicit = try JSONFixture.entry(#"{"alg":"ES256","b64":true,"crit":["b64"]}"#, payload: "e30")
+        let unencoded = try JSONFixture.entry(Self.header, payload: "e30")
+        let unprotected = try JSONFixture.entry(nil, unprotected: #"{"alg":"ES256"}"#, payload: "e30")
+        for entries in [
+            [encoded, unencoded], [unencoded, encoded], [unencoded, explicit], [unencoded, unprotected],
+        ] {
+            let json = JSONFixture.general(entries, payload: "e30")
+            #expect(code { try verifier.verify(json: json, requiring: .any) } == .malformedToken)
+            #expect(code { try UnverifiedJWS(json: json) } == .malformedToken)
+        }
+        for entries in [[encoded, explicit], [explicit], [unencoded, unencoded]] {
+            #expect(throws: Never.self) {
+                try verifier.verify(json: JSONFixture.general(entries, payload: "e30"), requiring: .all)
+            }
+        }
+    }
+}
