@@ -3,6 +3,7 @@
 #ifndef COPENSSL_SHIM_H
 #define COPENSSL_SHIM_H
 
+#include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
@@ -19,6 +20,8 @@
 #include <openssl/rsa.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
 
 // An OSSL_PARAM keeps the address of its name. A string that Swift passes to C lives only during that one call; the
 // literals behind these macros last.
@@ -54,6 +57,9 @@ static inline int COpenSSL_push_rsa_numbers(
 // The importer does not evaluate macros that combine other macros with `|`.
 static inline int COpenSSL_selection_keypair(void) { return EVP_PKEY_KEYPAIR; }
 static inline int COpenSSL_selection_public_key(void) { return EVP_PKEY_PUBLIC_KEY; }
+
+// Likewise. RFC 2253, but with the characters of other languages as they are instead of as octets.
+static inline unsigned long COpenSSL_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
 
 // ERR_R_UNSUPPORTED is a macro that combines others, and the reasons before it differ by library.
 static inline int COpenSSL_is_unsupported(unsigned long code) {

@@ -29,7 +29,7 @@ extension CryptoError {
     package struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case malformedKey, wrongKeyType, unsupportedCurve, pointNotOnCurve, invalidScalar, keyMismatch
-            case weakKey, keyTooLarge
+            case weakKey, keyTooLarge, malformedCertificate, certificateNotTrusted, certificateNotValid
             case passwordRequired, incorrectPassword, malformedSignature, randomUnavailable, invalidArgument, openSSL
         }
 
@@ -59,6 +59,12 @@ extension CryptoError {
         package static var weakKey: Self { Self(.weakKey) }
         /// The key is larger than what is accepted: working with it would keep a thread busy for long.
         package static var keyTooLarge: Self { Self(.keyTooLarge) }
+        /// The text or octets are not an X.509 certificate.
+        package static var malformedCertificate: Self { Self(.malformedCertificate) }
+        /// No chain of certificates leads to a root that is trusted, or one of them does not allow its use.
+        package static var certificateNotTrusted: Self { Self(.certificateNotTrusted) }
+        /// A certificate has expired or is not valid yet at the time in question.
+        package static var certificateNotValid: Self { Self(.certificateNotValid) }
         /// The private key is encrypted and no password was given.
         package static var passwordRequired: Self { Self(.passwordRequired) }
         /// The private key does not decrypt: the password is wrong or the encrypted octets are damaged.

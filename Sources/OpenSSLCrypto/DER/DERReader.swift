@@ -85,6 +85,52 @@ struct DERReader {
         return contents.dropFirst()
     }
 
+    /// Reads an element of any kind, which nobody looks into.
+    ///
+    /// - Returns: Where the element is, its tag and length included.
+    mutating func skip(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> Range<Int> {
+        let start = position
+        guard let tag = nextTag(in: bytes) else {
+            throw CryptoError(code, "The \(name) is missing at offset \(start)")
+        }
+        _ = try contents(tag, name, in: bytes)
+        return start..<position
+    }
+
+    /// Reads an OBJECT IDENTIFIER.
+    mutating func identifier(_ name: StaticString, in bytes: RawSpan) throws(CryptoError) -> ObjectIdentifier {
+        let contents = try contents(Tag.objectIdentifier, name, in: bytes)
+        return ObjectIdentifier(octets: contents.map { bytes[$0] })
+    }
+
+    /// Reads a BIT STRING of whole octets.
+    ///
+    /// - Returns: Where its octets are.
+    mutating func bitString(
+        _ name: StaticString,
+        tag: UInt8 = Tag.bitString,
+        in bytes: RawSpan
+    ) throws(CryptoError) -> Range<Int> {
+        let contents = try contents(tag, name, in: bytes)
+        guard let unusedBits = contents.first, bytes[unusedBits] == 0 else {
+            throw CryptoError(code, "The \(name) does not hold whole octets")
+        }
+        return contents.dropFirst()
+    }
+
+    /// Starts to read a SEQUENCE that is all there is in a range.
+    static func sequence(
+        _ name: StaticString,
+        in bytes: RawSpan,
+        _ range: Range<Int>? = nil,
+        code: CryptoError.Code = .malformedKey
+    ) throws(CryptoError) -> DERReader {
+        var outer = DERReader(range ?? bytes.byteOffsets, code: code)
+        let contents = try outer.contents(Tag.sequence, name, in: bytes)
+        try outer.finish(name)
+        return DERReader(contents, code: code)
+    }
+
     /// Checks that nothing follows.
     func finish(_ name: StaticString) throws(CryptoError) {
         guard position == end else {

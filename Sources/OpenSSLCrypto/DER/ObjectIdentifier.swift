@@ -31,12 +31,19 @@ extension ObjectIdentifier: CustomStringConvertible {
     private static let names: [ObjectIdentifier: String] = [
         rsaKey: "RSA",
         ObjectIdentifier(1, 2, 840, 113549, 1, 1, 10): "RSA-PSS",
+        ObjectIdentifier(1, 2, 840, 113549, 1, 1, 7): "RSA-OAEP",
         ObjectIdentifier(1, 2, 840, 10040, 4, 1): "DSA",
+        ObjectIdentifier(1, 2, 840, 113549, 1, 3, 1): "DH",
+        ObjectIdentifier(1, 2, 840, 10046, 2, 1): "DH (X9.42)",
+        ObjectIdentifier(1, 3, 132, 1, 12): "ECDH",
+        ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 3, 17): "ML-DSA-44",
+        ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 3, 18): "ML-DSA-65",
+        ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 3, 19): "ML-DSA-87",
         ellipticCurveKey: "EC",
         ObjectIdentifier(1, 3, 101, 110): "X25519",
         ObjectIdentifier(1, 3, 101, 111): "X448",
-        ObjectIdentifier(1, 3, 101, 112): "Ed25519",
-        ObjectIdentifier(1, 3, 101, 113): "Ed448",
+        EdwardsCurve.ed25519.identifier: EdwardsCurve.ed25519.name,
+        EdwardsCurve.ed448.identifier: EdwardsCurve.ed448.name,
     ]
 
     /// The usual name if there is one, and the dotted numbers otherwise.

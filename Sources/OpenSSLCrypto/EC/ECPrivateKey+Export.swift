@@ -22,7 +22,15 @@ extension ECPrivateKey {
     ///   be cleared from memory.
     /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
     package func sec1PEM() throws(CryptoError) -> String {
-        try writer.sec1(scalar()).withBytes { PEMWriter.text("EC PRIVATE KEY", $0) }
+        try sec1DER().withBytes { PEMWriter.text("EC PRIVATE KEY", $0) }
+    }
+
+    /// Writes the key pair as SEC 1 DER, unencrypted.
+    ///
+    /// - Returns: The ECPrivateKey, which names its curve.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the key can't be read out.
+    package func sec1DER() throws(CryptoError) -> SecretBytes {
+        try writer.sec1(scalar())
     }
 
     private var writer: ECKeyWriter {

@@ -15,28 +15,7 @@ extension ECPrivateKey {
     ///   ``CryptoError/Code/incorrectPassword``, ``CryptoError/Code/invalidArgument`` (password too long) or
     ///   ``CryptoError/Code/openSSL`` (unknown encryption).
     package init(pem: String, password: SecretBytes? = nil) throws(CryptoError) {
-        let block = try PEMBlock.only(in: pem, skipping: "EC PARAMETERS")
-        guard let isSEC1 = Self.labels[block.label] else {
-            throw CryptoError(
-                .wrongKeyType,
-                "Line \(block.line) begins a block “\(block.label)”: an EC private key is in a block "
-                    + "“PRIVATE KEY”, “ENCRYPTED PRIVATE KEY” or “EC PRIVATE KEY”"
-            )
-        }
-        let isEncrypted = block.isEncrypted
-        let der = try isEncrypted ? PrivateKeyDecryption.contents(of: block, password: password) : block.contents
-        do throws(CryptoError) {
-            self = try der.withBytes { bytes throws(CryptoError) in
-                try ECPrivateKey(isSEC1 ? ECKeyReader(sec1: bytes) : ECKeyReader(pkcs8: bytes))
-            }
-        } catch  where isEncrypted && error.code == .malformedKey {
-            // One wrong password in 256 leaves what looks like a decrypted text.
-            throw CryptoError(
-                .incorrectPassword,
-                "The private key in line \(block.line) decrypts to something else: the password is wrong or the key is "
-                    + "damaged"
-            )
-        }
+        try self.init(PrivateKey(pem: pem, password: password))
     }
 
     /// Reads a key pair from DER.
@@ -44,19 +23,21 @@ extension ECPrivateKey {
     /// - Parameter der: A PKCS#8 PrivateKeyInfo or a SEC 1 ECPrivateKey; the caller's to clear.
     /// - Throws: As ``init(pem:password:)``; an encrypted key is ``CryptoError/Code/passwordRequired``.
     package init(der: [UInt8]) throws(CryptoError) {
-        self = try der.withBytes { bytes throws(CryptoError) in
-            switch try ECKeyFormat(detectedIn: bytes) {
-            case .pkcs8: try ECPrivateKey(ECKeyReader(pkcs8: bytes))
-            case .sec1: try ECPrivateKey(ECKeyReader(sec1: bytes))
-            case .encryptedPKCS8:
-                throw CryptoError(.passwordRequired, "The private key is encrypted: give it as PEM with its password")
-            case let other:
-                throw CryptoError(.wrongKeyType, "An EC private key is needed, and this is \(other)")
-            }
-        }
+        try self.init(PrivateKey(der: der))
     }
 
-    private init(_ key: ECKeyReader) throws(CryptoError) {
+    private init(_ key: PrivateKey) throws(CryptoError) {
+        guard case .ellipticCurve(let key) = key else {
+            throw CryptoError(
+                .wrongKeyType,
+                "An EC key is needed, and the algorithm of this one is \(key.kind)"
+            )
+        }
+        self = key
+    }
+
+    /// Checks the numbers that were read.
+    init(_ key: ECKeyReader) throws(CryptoError) {
         guard let scalar = key.scalar else { throw CryptoError(.wrongKeyType, "The key has no private part") }
         let group = try CurveGroup.shared(for: key.curve)
         var expected: CurvePoint?
@@ -69,6 +50,4 @@ extension ECPrivateKey {
         }
         try self.init(key.curve, scalar: scalar, expecting: expected)
     }
-    /// The labels of private keys, and whether they stand for SEC 1.
-    private static let labels = ["PRIVATE KEY": false, "ENCRYPTED PRIVATE KEY": false, "EC PRIVATE KEY": true]
 }

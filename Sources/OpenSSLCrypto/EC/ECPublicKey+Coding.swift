@@ -21,7 +21,7 @@ extension ECPublicKey {
     /// - Throws: As ``init(pem:)``.
     package init(der: [UInt8]) throws(CryptoError) {
         self = try der.withBytes { bytes throws(CryptoError) in
-            switch try ECKeyFormat(detectedIn: bytes) {
+            switch try KeyFormat(detectedIn: bytes) {
             case .publicKey: try ECPublicKey(spki: bytes)
             case let other: throw CryptoError(.wrongKeyType, "A public key is needed, and this is \(other)")
             }
@@ -43,8 +43,16 @@ extension ECPublicKey {
     }
 
     private init(spki bytes: RawSpan) throws(CryptoError) {
-        let key = try ECKeyReader(spki: bytes)
-        let encoded = key.points[0]
+        let key = try SubjectPublicKeyInfo(bytes)
+        guard key.algorithm == .ellipticCurveKey else {
+            throw CryptoError(.wrongKeyType, "An EC key is needed, and the algorithm of this one is \(key.algorithm)")
+        }
+        try self.init(ECKeyReader(key, in: bytes))
+    }
+
+    /// Checks the point that was read.
+    init(_ key: ECKeyReader) throws(CryptoError) {
+        guard let encoded = key.points.first else { throw CryptoError(.malformedKey, "The key has no public point") }
         let group = try CurveGroup.shared(for: key.curve)
         let point = try encoded.withBytes { encoded throws(CryptoError) in try group.point(decoding: encoded) }
         try self.init(key.curve, checked: point)

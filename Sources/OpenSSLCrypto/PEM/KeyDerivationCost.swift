@@ -34,7 +34,7 @@ enum KeyDerivationCost {
     }
 
     /// Sixteen times what OWASP recommends for PBKDF2 with SHA-256; some seconds of work.
-    private static let maximumIterations = 10_000_000
+    static let maximumIterations = 10_000_000
     /// N · r · p; 128 times OpenSSL's default.
     private static let maximumScryptCost = 1 << 24
 

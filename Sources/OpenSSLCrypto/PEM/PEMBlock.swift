@@ -23,12 +23,7 @@ struct PEMBlock {
     /// - Returns: The block.
     /// - Throws: ``CryptoError/Code/malformedKey``, naming the line.
     static func only(in text: String, skipping skippedLabel: String? = nil) throws(CryptoError) -> PEMBlock {
-        guard text.utf8.count <= maximumSize else {
-            throw CryptoError(
-                .malformedKey,
-                "The PEM text has \(text.utf8.count) octets: more than \(maximumSize) are not read"
-            )
-        }
+        try checkSize(of: text, maximum: maximumSize)
         var parser = PEMParser(text)
         var block = try parser.nextBlock()
         while let skipped = block, skipped.label == skippedLabel {
@@ -43,5 +38,31 @@ struct PEMBlock {
         }
         try parser.finish(after: block)
         return block
+    }
+
+    /// Reads all blocks of a text; what is around them is ignored.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - maximumSize: How many octets it may have.
+    /// - Returns: The blocks, none if there are none.
+    /// - Throws: ``CryptoError/Code/malformedKey``, naming the line.
+    static func all(in text: String, maximumSize: Int) throws(CryptoError) -> [PEMBlock] {
+        try checkSize(of: text, maximum: maximumSize)
+        var parser = PEMParser(text)
+        var blocks: [PEMBlock] = []
+        while let block = try parser.nextBlock() {
+            blocks.append(block)
+        }
+        return blocks
+    }
+
+    private static func checkSize(of text: String, maximum: Int) throws(CryptoError) {
+        guard text.utf8.count <= maximum else {
+            throw CryptoError(
+                .malformedKey,
+                "The PEM text has \(text.utf8.count) octets: more than \(maximum) are not read"
+            )
+        }
     }
 }

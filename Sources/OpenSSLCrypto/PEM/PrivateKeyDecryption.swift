@@ -11,11 +11,41 @@ enum PrivateKeyDecryption {
     /// - Throws: ``CryptoError/Code/passwordRequired``, ``CryptoError/Code/incorrectPassword``,
     ///   ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/malformedKey``, ``CryptoError/Code/openSSL``.
     static func contents(of block: PEMBlock, password: SecretBytes?) throws(CryptoError) -> SecretBytes {
+        guard block.header.isEmpty else {
+            return try legacy(block, password: checked(password, "The private key in line \(block.line)"))
+        }
+        return try block.contents.withBytes { bytes throws(CryptoError) in
+            try contents(ofPKCS8: bytes, password: password, "The private key in line \(block.line)")
+        }
+    }
+
+    /// Decrypts an EncryptedPrivateKeyInfo ([RFC 5958 §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)).
+    ///
+    /// - Parameters:
+    ///   - der: The EncryptedPrivateKeyInfo.
+    ///   - password: The password, if there is one.
+    ///   - name: What it is, for the error.
+    /// - Returns: The PrivateKeyInfo.
+    /// - Throws: As ``contents(of:password:)``.
+    static func contents(
+        ofPKCS8 der: RawSpan,
+        password: SecretBytes?,
+        _ name: String = "The private key"
+    ) throws(CryptoError) -> SecretBytes {
+        try pkcs8(der, password: checked(password, name))
+    }
+
+    /// What to tell where a decrypted text is no key: one wrong password in 256 leaves what looks like one.
+    static func notAKey(_ name: String) -> CryptoError {
+        CryptoError(
+            .incorrectPassword,
+            "\(name) decrypts to something else: the password is wrong or the key is damaged"
+        )
+    }
+
+    private static func checked(_ password: SecretBytes?, _ name: String) throws(CryptoError) -> SecretBytes {
         guard let password else {
-            throw CryptoError(
-                .passwordRequired,
-                "The private key in line \(block.line) is encrypted: a password is needed"
-            )
+            throw CryptoError(.passwordRequired, "\(name) is encrypted: a password is needed")
         }
         guard password.count <= maximumPasswordSize else {
             throw CryptoError(
@@ -23,26 +53,21 @@ enum PrivateKeyDecryption {
                 "The password has \(password.count) octets: at most \(maximumPasswordSize) are possible"
             )
         }
-        // Decoding may succeed and still leave errors behind, which other users of the thread would take for theirs.
-        defer { OpenSSLLibrary.clearErrors() }
-        return try block.header.isEmpty
-            ? pkcs8(block.contents, password: password)
-            : legacy(block, password: password)
+        return password
     }
 
     /// OpenSSL's older method takes no more, so neither does the other.
-    private static let maximumPasswordSize = Int(PEM_BUFSIZE)
+    static let maximumPasswordSize = Int(PEM_BUFSIZE)
 
-    /// Decrypts an EncryptedPrivateKeyInfo ([RFC 5958 §3](https://www.rfc-editor.org/rfc/rfc5958#section-3)).
-    private static func pkcs8(_ der: SecretBytes, password: SecretBytes) throws(CryptoError) -> SecretBytes {
-        try der.withBytes { bytes throws(CryptoError) in try KeyDerivationCost.check(encryptedKey: bytes) }
+    private static func pkcs8(_ der: RawSpan, password: SecretBytes) throws(CryptoError) -> SecretBytes {
+        try KeyDerivationCost.check(encryptedKey: der)
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
-        let encrypted = unsafe der.withBytes { bytes in
-            unsafe bytes.withUnsafeBytes { bytes in
-                var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                return unsafe d2i_X509_SIG(nil, &start, bytes.count)
-            }
+        // Decoding may succeed and still leave errors behind, which other users of the thread would take for theirs.
+        defer { OpenSSLLibrary.clearErrors() }
+        let encrypted = unsafe der.withUnsafeBytes { bytes in
+            var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            return unsafe d2i_X509_SIG(nil, &start, bytes.count)
         }
         defer { unsafe X509_SIG_free(encrypted) }
         guard unsafe encrypted != nil else {
@@ -79,6 +104,7 @@ enum PrivateKeyDecryption {
     private static func legacy(_ block: PEMBlock, password: SecretBytes) throws(CryptoError) -> SecretBytes {
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
+        defer { OpenSSLLibrary.clearErrors() }
         var header = Array(block.header.utf8CString)
         var cipher = unsafe EVP_CIPHER_INFO()
         let isRead = unsafe header.withUnsafeMutableBufferPointer { header in

@@ -1,6 +1,7 @@
 /// Finds the primes of an RSA modulus when both exponents are known.
 ///
 /// The way is that of [NIST SP 800-56B, Appendix C.1](https://doi.org/10.6028/NIST.SP.800-56Br2).
+///
 /// `d · e - 1` is a multiple of the order of every number modulo `n`. Halving it from there leads, for at least every
 /// second number, to a square root of 1 that is neither 1 nor -1, and that has a factor in common with `n`.
 struct RSAFactorization {

@@ -122,10 +122,10 @@ import Testing
     }
 
     @Test("keys in the other formats are refused as such") func otherFormats() {
-        for pem in [TestPEM.rsaPKCS1, TestPEM.rsaPKCS8, TestPEM.ed25519PKCS8, TestKey.p256.spki] {
+        for pem in [KeyPEM.rsaPKCS1, KeyPEM.rsaPKCS8, KeyPEM.ed25519PKCS8, TestKey.p256.spki] {
             #expect(code { _ = try ECPrivateKey(der: [UInt8](pem: pem)) } == .wrongKeyType)
         }
-        for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8, TestPEM.encryptedScrypt, TestPEM.rsaSPKI, TestPEM.rsaPKCS1] {
+        for pem in [TestKey.p256.sec1, TestKey.p256.pkcs8, TestPEM.encryptedScrypt, KeyPEM.rsaSPKI, KeyPEM.rsaPKCS1] {
             #expect(code { _ = try ECPublicKey(der: [UInt8](pem: pem)) } == .wrongKeyType)
         }
     }

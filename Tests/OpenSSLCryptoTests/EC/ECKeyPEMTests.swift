@@ -111,7 +111,7 @@ import Testing
     @Test(
         "keys of another kind are refused as such",
         arguments: [
-            TestPEM.rsaPKCS8, TestPEM.rsaPKCS1, TestPEM.rsaSPKI, TestPEM.ed25519PKCS8, TestPEM.certificate,
+            KeyPEM.rsaPKCS8, KeyPEM.rsaPKCS1, KeyPEM.rsaSPKI, KeyPEM.ed25519PKCS8, TestPEM.certificate,
             TestKey.p256.spki,
         ]
     )
@@ -122,7 +122,7 @@ import Testing
     @Test(
         "a private key is no public key, nor is one of another kind",
         arguments: [
-            TestKey.p256.pkcs8, TestKey.p256.sec1, TestPEM.encryptedPBKDF2, TestPEM.rsaSPKI, TestPEM.rsaPKCS8,
+            TestKey.p256.pkcs8, TestKey.p256.sec1, TestPEM.encryptedPBKDF2, KeyPEM.rsaSPKI, KeyPEM.rsaPKCS8,
             TestPEM.certificate,
         ]
     )
@@ -131,8 +131,8 @@ import Testing
     }
 
     @Test("the algorithm of a wrong key is named") func namedAlgorithm() throws {
-        #expect(try #require(error { _ = try ECPrivateKey(pem: TestPEM.rsaPKCS8) }).message.contains("RSA"))
-        #expect(try #require(error { _ = try ECPrivateKey(pem: TestPEM.ed25519PKCS8) }).message.contains("Ed25519"))
+        #expect(try #require(error { _ = try ECPrivateKey(pem: KeyPEM.rsaPKCS8) }).message.contains("RSA"))
+        #expect(try #require(error { _ = try ECPrivateKey(pem: KeyPEM.ed25519PKCS8) }).message.contains("Ed25519"))
         #expect(try #require(error { _ = try ECPrivateKey(pem: TestKey.p256.spki) }).message.contains("PUBLIC KEY"))
     }
 

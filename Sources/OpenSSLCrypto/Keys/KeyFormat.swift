@@ -1,6 +1,6 @@
 /// The ASN.1 formats of a key, told apart by the first tags.
-enum ECKeyFormat: CustomStringConvertible {
-    case pkcs8, sec1, encryptedPKCS8, publicKey, rsaPrivateKey
+enum KeyFormat: CustomStringConvertible {
+    case pkcs8, encryptedPKCS8, sec1, pkcs1, publicKey, pkcs1PublicKey, certificate
 
     init(detectedIn bytes: RawSpan) throws(CryptoError) {
         guard bytes.byteCount <= PEMBlock.maximumSize else {
@@ -12,27 +12,36 @@ enum ECKeyFormat: CustomStringConvertible {
         var whole = DERReader(bytes.byteOffsets, code: .malformedKey)
         let sequence = try whole.contents(DERReader.Tag.sequence, "key's SEQUENCE", in: bytes)
         var reader = DERReader(sequence, code: .malformedKey)
-        let first = reader.nextTag(in: bytes)
-        if let first {
-            _ = try reader.contents(first, "key's first element", in: bytes)
+        var tags: [UInt8] = []
+        while tags.count < 3, let tag = reader.nextTag(in: bytes) {
+            tags.append(tag)
+            _ = try reader.contents(tag, "key's element", in: bytes)
         }
-        switch (first, reader.nextTag(in: bytes)) {
+        let second = tags.count > 1 ? tags[1] : nil
+        switch (tags.first, second) {
         case (DERReader.Tag.integer, DERReader.Tag.sequence): self = .pkcs8
         case (DERReader.Tag.integer, DERReader.Tag.octetString): self = .sec1
-        case (DERReader.Tag.integer, DERReader.Tag.integer): self = .rsaPrivateKey
+        case (DERReader.Tag.integer, DERReader.Tag.integer): self = tags.count == 2 ? .pkcs1PublicKey : .pkcs1
         case (DERReader.Tag.sequence, DERReader.Tag.octetString): self = .encryptedPKCS8
         case (DERReader.Tag.sequence, DERReader.Tag.bitString): self = .publicKey
-        default: throw CryptoError(.malformedKey, "The octets are no PKCS#8, SEC 1 or SubjectPublicKeyInfo key")
+        case (DERReader.Tag.sequence, DERReader.Tag.sequence): self = .certificate
+        default:
+            throw CryptoError(
+                .malformedKey,
+                "The octets are no key of PKCS#8, PKCS#1, SEC 1 or SubjectPublicKeyInfo, and no certificate"
+            )
         }
     }
 
     var description: String {
         switch self {
         case .pkcs8: "a PKCS#8 private key"
-        case .sec1: "a SEC 1 private key"
         case .encryptedPKCS8: "an encrypted private key"
+        case .sec1: "a SEC 1 private key"
+        case .pkcs1: "an RSA private key"
         case .publicKey: "a public key"
-        case .rsaPrivateKey: "an RSA private key"
+        case .pkcs1PublicKey: "an RSA public key"
+        case .certificate: "a certificate"
         }
     }
 }

@@ -1,0 +1,87 @@
+internal import COpenSSL
+
+/// A decoded certificate: the owner of an `X509`.
+// reason: the pointer is set once and the certificate is not changed after it was decoded; what OpenSSL remembers in it
+// of its extensions it guards with a lock of the certificate's own, and its reference count is atomic.
+@safe final class X509Certificate: @unchecked Sendable {
+    private let pointer: OpaquePointer
+
+    init(decoding der: RawSpan) throws(CryptoError) {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        var consumedCount = 0
+        let pointer = unsafe der.withUnsafeBytes { der in
+            let first = unsafe der.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            var next = unsafe first
+            let pointer = unsafe d2i_X509(nil, &next, der.count)
+            if let first = unsafe first, let next = unsafe next {
+                consumedCount = unsafe next - first
+            }
+            return unsafe pointer
+        }
+        guard let pointer = unsafe pointer else {
+            throw CryptoError(.malformedCertificate, failed: "d2i_X509", "The certificate can't be read")
+        }
+        unsafe self.pointer = pointer
+        guard consumedCount == der.byteCount else {
+            throw CryptoError(.malformedCertificate, "Octets follow the certificate at offset \(consumedCount)")
+        }
+    }
+
+    deinit {
+        unsafe X509_free(pointer)
+    }
+
+    /// Lends the pointer for the time of a call.
+    func withPointer<Result>(_ body: (OpaquePointer) -> Result) -> Result {
+        unsafe body(pointer)
+    }
+
+    /// The first and the last second of validity, counted from the start of 1970.
+    func validity() throws(CryptoError) -> (Int64, Int64) {
+        try (
+            unsafe Self.seconds(X509_get0_notBefore(pointer), "start"),
+            unsafe Self.seconds(X509_get0_notAfter(pointer), "end")
+        )
+    }
+
+    var subject: String { unsafe Self.text(X509_get_subject_name(pointer)) }
+
+    var issuer: String { unsafe Self.text(X509_get_issuer_name(pointer)) }
+
+    /// Whether the certificate may be used to make signatures: it says so, or says nothing about uses.
+    var allowsSignatures: Bool {
+        unsafe X509_get_key_usage(pointer) & UInt32(X509v3_KU_DIGITAL_SIGNATURE) != 0
+    }
+
+    private static func seconds(
+        _ time: UnsafePointer<ASN1_TIME>?,
+        _ name: StaticString
+    ) throws(CryptoError) -> Int64 {
+        OpenSSLLibrary.clearErrors()
+        let start = unsafe ASN1_TIME_set(nil, 0)
+        defer { unsafe ASN1_TIME_free(start) }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard unsafe ASN1_TIME_diff(&days, &seconds, start, time) == 1 else {
+            throw CryptoError(
+                .malformedCertificate,
+                failed: "ASN1_TIME_diff",
+                "The \(name) of the certificate's validity is no time"
+            )
+        }
+        return Int64(days) * 86_400 + Int64(seconds)
+    }
+
+    private static func text(_ name: OpaquePointer?) -> String {
+        OpenSSLLibrary.clearErrors()
+        defer { OpenSSLLibrary.clearErrors() }
+        let output = unsafe BIO_new(BIO_s_mem())
+        defer { unsafe BIO_free(output) }
+        guard unsafe X509_NAME_print_ex(output, name, 0, COpenSSL_name_flags()) >= 0 else { return "" }
+        let octets = unsafe [UInt8](unsafeUninitializedCapacity: BIO_ctrl_pending(output)) { buffer, count in
+            count = max(Int(unsafe BIO_read(output, buffer.baseAddress, Int32(buffer.count))), 0)
+        }
+        return String(decoding: octets, as: UTF8.self)
+    }
+}

@@ -1,0 +1,109 @@
+extension PublicKey {
+    /// Reads a key from PEM ([RFC 7468](https://www.rfc-editor.org/rfc/rfc7468)).
+    ///
+    /// Taken are a SubjectPublicKeyInfo (`PUBLIC KEY`), PKCS#1 (`RSA PUBLIC KEY`) and an X.509 certificate
+    /// (`CERTIFICATE`), whose key is taken and of which nothing is verified.
+    ///
+    /// - Parameter pem: A text with exactly one block; lines before it are ignored, others after it are refused. At
+    ///   most 64 KiB.
+    /// - Throws: ``CryptoError`` with the code `malformedKey`, `malformedCertificate`, `wrongKeyType` (a private key, or
+    ///   a kind that is not supported), `unsupportedCurve`, `pointNotOnCurve`, `weakKey` or `keyTooLarge`.
+    package init(pem: String) throws(CryptoError) {
+        let block = try PEMBlock.only(in: pem)
+        guard let format = Self.formats[block.label] else {
+            throw CryptoError(
+                .wrongKeyType,
+                "Line \(block.line) begins a block “\(block.label)”: a public key is in a block “PUBLIC KEY”, "
+                    + "“RSA PUBLIC KEY” or “CERTIFICATE”"
+            )
+        }
+        self = try block.contents.withBytes { bytes throws(CryptoError) in try PublicKey(bytes, in: format) }
+    }
+
+    /// Reads a key from DER.
+    ///
+    /// - Parameter der: A SubjectPublicKeyInfo, a PKCS#1 RSAPublicKey or an X.509 certificate; at most 64 KiB.
+    /// - Throws: As ``init(pem:)``.
+    package init(der: RawSpan) throws(CryptoError) {
+        try self.init(der, in: KeyFormat(detectedIn: der))
+    }
+
+    /// Reads a key from DER.
+    ///
+    /// - Parameter der: As for the function that takes a `RawSpan`.
+    /// - Throws: As ``init(pem:)``.
+    package init(der: [UInt8]) throws(CryptoError) {
+        self = try der.withBytes { bytes throws(CryptoError) in try PublicKey(der: bytes) }
+    }
+
+    /// Writes the key as DER.
+    ///
+    /// - Returns: The SubjectPublicKeyInfo, equal to what `openssl pkey -pubout` writes.
+    package func spkiDER() -> [UInt8] {
+        switch self {
+        case .rsa(let key):
+            SubjectPublicKeyInfo.encoding(algorithm: RSAKeyCoding.algorithm, key: RSAKeyCoding.encoding(key))
+        case .ellipticCurve(let key): key.spkiDER()
+        case .edwards(let key):
+            SubjectPublicKeyInfo.encoding(algorithm: EdwardsKeyCoding.algorithm(of: key.curve), key: key.octets)
+        }
+    }
+
+    /// Writes the key as PEM.
+    ///
+    /// - Returns: A `PUBLIC KEY` block.
+    package func spkiPEM() -> String {
+        spkiDER().withBytes { PEMWriter.text("PUBLIC KEY", $0) }
+    }
+
+    /// Writes an RSA key in its older format, PKCS#1, as DER.
+    ///
+    /// - Returns: The RSAPublicKey; `nil` for keys of another kind, which have no such format.
+    package func traditionalDER() -> [UInt8]? {
+        guard case .rsa(let key) = self else { return nil }
+        return RSAKeyCoding.encoding(key)
+    }
+
+    /// Writes an RSA key in its older format, PKCS#1, as PEM.
+    ///
+    /// - Returns: An `RSA PUBLIC KEY` block; `nil` for keys of another kind.
+    package func traditionalPEM() -> String? {
+        traditionalDER()?.withBytes { PEMWriter.text("RSA PUBLIC KEY", $0) }
+    }
+
+    static func unsupported(_ algorithm: ObjectIdentifier) -> CryptoError {
+        CryptoError(
+            .wrongKeyType,
+            "The algorithm of the key is \(algorithm): RSA, EC, Ed25519 and Ed448 keys are supported"
+        )
+    }
+
+    /// Reads a SubjectPublicKeyInfo.
+    init(spki bytes: RawSpan) throws(CryptoError) {
+        let key = try SubjectPublicKeyInfo(bytes)
+        if key.algorithm == .rsaKey {
+            try RSAKeyCoding.check(key.parameters, in: bytes)
+            self = .rsa(try RSAKeyCoding.publicKey(bytes, in: key.key))
+        } else if key.algorithm == .ellipticCurveKey {
+            self = .ellipticCurve(try ECPublicKey(ECKeyReader(key, in: bytes)))
+        } else if let curve = EdwardsCurve(identifier: key.algorithm) {
+            self = .edwards(try EdwardsKeyCoding.publicKey(curve, key, in: bytes))
+        } else {
+            throw Self.unsupported(key.algorithm)
+        }
+    }
+
+    private static let formats: [String: KeyFormat] = [
+        "PUBLIC KEY": .publicKey, "RSA PUBLIC KEY": .pkcs1PublicKey, "CERTIFICATE": .certificate,
+    ]
+
+    private init(_ bytes: RawSpan, in format: KeyFormat) throws(CryptoError) {
+        switch format {
+        case .publicKey: try self.init(spki: bytes)
+        case .pkcs1PublicKey: self = .rsa(try RSAKeyCoding.publicKey(bytes))
+        case .certificate: self = try Certificate(der: bytes).publicKey()
+        case .pkcs8, .encryptedPKCS8, .sec1, .pkcs1:
+            throw CryptoError(.wrongKeyType, "A public key is needed, and this is \(format)")
+        }
+    }
+}

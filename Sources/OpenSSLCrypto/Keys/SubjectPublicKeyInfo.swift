@@ -1,0 +1,42 @@
+/// Where the parts of a SubjectPublicKeyInfo are ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)).
+struct SubjectPublicKeyInfo {
+    let algorithm: ObjectIdentifier
+    /// What follows the algorithm's identifier.
+    let parameters: DERReader
+    /// The octets of the public key.
+    let key: Range<Int>
+
+    init(_ bytes: RawSpan) throws(CryptoError) {
+        var reader = try DERReader.sequence("public key", in: bytes)
+        (algorithm, parameters) = try Self.algorithm(&reader, in: bytes)
+        key = try reader.bitString("public key BIT STRING", in: bytes)
+        try reader.finish("public key")
+    }
+
+    /// Reads an AlgorithmIdentifier.
+    static func algorithm(
+        _ reader: inout DERReader,
+        in bytes: RawSpan
+    ) throws(CryptoError) -> (ObjectIdentifier, DERReader) {
+        let contents = try reader.contents(DERReader.Tag.sequence, "key's algorithm", in: bytes)
+        var parameters = DERReader(contents, code: .malformedKey)
+        let identifier = try parameters.identifier("algorithm's identifier", in: bytes)
+        return (identifier, parameters)
+    }
+
+    /// Writes a key.
+    ///
+    /// - Parameters:
+    ///   - algorithm: The contents of the algorithm's SEQUENCE.
+    ///   - key: The octets of the public key.
+    /// - Returns: The SubjectPublicKeyInfo.
+    static func encoding(algorithm: [UInt8], key: [UInt8]) -> [UInt8] {
+        let contents =
+            DERWriter.size(ofElementWith: algorithm.count) + DERWriter.size(ofElementWith: 1 + key.count)
+        return [UInt8](capacity: DERWriter.size(ofElementWith: contents)) { output in
+            DERWriter.appendHeader(DERReader.Tag.sequence, size: contents, to: &output)
+            DERWriter.append(DERReader.Tag.sequence, algorithm, to: &output)
+            DERWriter.append(DERReader.Tag.bitString, [0] + key, to: &output)
+        }
+    }
+}
