@@ -87,8 +87,9 @@ struct CompactToken {
     /// Reads claims out of the payload's octets.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
-    func claims(in payload: [UInt8], limits: JSONLimits? = nil) throws(TokenError) -> JSONObject {
-        try parse(payload, limits: limits ?? JSONLimits(size: payload.count), "payload")
+    func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
+        let limits = JSONLimits(size: payload.count, depth: limits.depth, members: limits.memberCount)
+        return try parse(payload, limits: limits, "payload")
     }
 
     /// Decodes the signature's octets.

@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 internal import OpenSSLCrypto
 
 /// Makes signed tokens: compact JWS with JSON claims ([RFC 7519 §7.1](https://www.rfc-editor.org/rfc/rfc7519#section-7.1)).
@@ -46,6 +46,21 @@ public struct JWTGenerator: Sendable {
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
         content = .success(Content(header: Self.typed(header), payload: ClaimsText(payload)))
+        self.signingService = signingService
+    }
+
+    /// Makes a generator for claims that are JSON already, which are signed byte for byte as they are.
+    ///
+    /// They are checked at once, as ``JSONObject/init(parsing:)-(Data)`` does; what is not strict JSON makes ``token`` throw.
+    ///
+    /// - Parameters:
+    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
+    ///   - claimsJSON: The claims in UTF-8, a JSON object.
+    ///   - signingService: What signs.
+    public init(header: JSONObject = [:], claimsJSON: Data, signingService: any SigningService) {
+        content = Result { () throws(TokenError) in
+            Content(header: Self.typed(header), payload: try ClaimsText(checking: claimsJSON))
+        }
         self.signingService = signingService
     }
 

@@ -54,7 +54,7 @@ public struct JWTVerifier: Sendable {
     ///   `notYetValid`, `issuedInFuture`, `tooOld`, `lifetimeTooLong`, `prohibitedClaim`, `issuerMismatch`, `subjectMismatch`,
     ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
+        let token = try CompactToken(token, limits: policy.limits)
         let known = knownHeaders.entry(for: token)
         let entry = if let known { known } else { try read(token) }
         let signature = try token.signature()
@@ -64,7 +64,7 @@ public struct JWTVerifier: Sendable {
         if known == nil { knownHeaders.keep(entry) }
         let header = entry.header
         let payload = try token.payload()
-        let claims = try token.claims(in: payload, limits: policy.claimLimits(size: payload.count))
+        let claims = try token.claims(in: payload)
         let registered = try policy.check(header, claims)
         return VerifiedToken(header: header.members, claims: claims, registered: registered, payload: payload)
     }

@@ -88,7 +88,8 @@ extension ValidationPolicy {
             throw TokenError(.missingClaim, "the claim “iss” is missing, which the policy expects")
         }
         for issuer in issuers where issuer.isExactly(found) { return }
-        throw TokenError(.issuerMismatch, "the claim “iss” is not one that the policy expects")
+        let expected = issuers.count == 1 ? "the one" : "one of those"
+        throw TokenError(.issuerMismatch, "the claim “iss” is not \(expected) that the policy expects")
     }
 
     private func checkSubject(_ found: String?) throws(TokenError) {

@@ -48,14 +48,8 @@ public struct ValidationPolicy: Sendable {
     public var prohibitedClaims: [String] = []
     /// Checks of your own, made in order after all others.
     public var checks: [ClaimsCheck] = []
-    /// The most bytes that a token may have: 64 KiB by default.
-    ///
-    /// The header alone may have 8 KiB.
-    public var maximumTokenSize: Int
-    /// The most levels of objects and arrays in the claims: 64 by default.
-    public var maximumDepth = 64
-    /// The most members of one object in the claims: 1000 by default.
-    public var maximumMembers = 1_000
+    /// How large a token may be to be looked at at all: 64 KiB, 8 KiB of them for the header, by default.
+    public var limits: JWSLimits
     /// Tells the time.
     public var currentDate: @Sendable () -> Date
 
@@ -94,7 +88,7 @@ public struct ValidationPolicy: Sendable {
         self.expiration = expiration
         self.maximumAge = maximumAge
         self.requiredClaims = requiredClaims
-        self.maximumTokenSize = maximumTokenSize
+        limits = JWSLimits(size: maximumTokenSize)
         self.currentDate = currentDate
     }
 }
@@ -111,10 +105,5 @@ extension ValidationPolicy {
         ///
         /// - Warning: A token without `exp` is good for ever: only a new key ends it.
         public static let optional = Presence(wrapped: .optional)
-    }
-
-    /// The limits on the JSON of the claims.
-    func claimLimits(size: Int) -> JSONLimits {
-        JSONLimits(size: size, depth: maximumDepth, members: maximumMembers)
     }
 }

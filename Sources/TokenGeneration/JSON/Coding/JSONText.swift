@@ -104,9 +104,9 @@ extension JSONText {
         return true
     }
 
-    /// Writes the name of a member whose value comes next, or the comma before an element.
+    /// Writes the name of a member whose value comes next, or the comma before an element; `child` is the number of the
+    /// text that belongs here, if it is written elsewhere.
     ///
-    /// - Parameter child: The number of the text that belongs here, if it is written elsewhere.
     /// - Returns: Whether the container can be written to now.
     mutating func startPart(_ ticket: Ticket, _ name: String?, child: Int? = nil) -> Bool {
         guard let index = top(ticket) else { return false }

@@ -1,3 +1,5 @@
+internal import Foundation
+
 /// A claims set as the JSON that will be signed.
 struct ClaimsText: Sendable {
     let bytes: [UInt8]
@@ -5,6 +7,18 @@ struct ClaimsText: Sendable {
     /// Writes JSON: sorted, without white space.
     init(_ claims: JSONObject) {
         bytes = claims.serializedBytes()
+    }
+
+    /// Takes JSON as it is, if it is an object of strict JSON.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    init(checking json: Data) throws(TokenError) {
+        bytes = Array(json)
+        do throws(TokenError) {
+            _ = try JSONObject(parsing: bytes, limits: .document)
+        } catch {
+            throw TokenError(.unencodableContent, "the claims are no claims set: \(error.message)", cause: error)
+        }
     }
 
     /// Encodes a value that must be a JSON object: sorted, without white space, dates as NumericDate.
