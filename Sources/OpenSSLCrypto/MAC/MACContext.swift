@@ -38,7 +38,9 @@ internal import COpenSSL
         let context = try unsafe readyContext()
         let size = hash.digestSize
         let isComputed = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            guard unsafe Self.compute(message, size, in: context, into: buffer, at: initializedCount) else { return false }
+            guard unsafe Self.compute(message, size, in: context, into: buffer, at: initializedCount) else {
+                return false
+            }
             initializedCount += size
             return true
         }
