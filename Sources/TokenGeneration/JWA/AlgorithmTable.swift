@@ -8,6 +8,8 @@ struct AlgorithmDescription: Sendable {
     enum Scheme: Sendable {
         case hmac(HashFunction)
         case ecdsa(HashFunction)
+        case rsa(RSASignaturePadding, HashFunction)
+        case edwards
     }
 
     let algorithm: JWSAlgorithm
@@ -42,16 +44,52 @@ struct AlgorithmDescription: Sendable {
         )
     }
 
+    /// The salt of PSS is as long as the hash ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
+    private static func rsa(_ algorithm: JWSAlgorithm, _ padding: RSASignaturePadding, _ hash: HashFunction) -> Self {
+        Self(
+            algorithm: algorithm,
+            keyType: .rsa,
+            curves: [],
+            scheme: .rsa(padding, hash),
+            minimumKeySize: 2048,
+            signatureSize: nil
+        )
+    }
+
+    private static func edwards(_ algorithm: JWSAlgorithm, _ curves: EdwardsCurve...) -> Self {
+        Self(
+            algorithm: algorithm,
+            keyType: .okp,
+            curves: curves.map(\.name),
+            scheme: .edwards,
+            minimumKeySize: 256,
+            signatureSize: curves.count == 1 ? curves[0].signatureSize : nil
+        )
+    }
+
     /// The rows, in the order in which they are listed to people.
     static let table: [AlgorithmDescription] = [
         .hmac(.hs256, .sha256),
         .hmac(.hs384, .sha384),
         .hmac(.hs512, .sha512),
+        .rsa(.rs256, .pkcs1v15, .sha256),
+        .rsa(.rs384, .pkcs1v15, .sha384),
+        .rsa(.rs512, .pkcs1v15, .sha512),
+        .rsa(.ps256, .pss, .sha256),
+        .rsa(.ps384, .pss, .sha384),
+        .rsa(.ps512, .pss, .sha512),
         .ecdsa(.es256, .p256, .sha256),
         .ecdsa(.es384, .p384, .sha384),
         .ecdsa(.es512, .p521, .sha512),
         .ecdsa(.es256k, .secp256k1, .sha256),
+        .edwards(.ed25519, .ed25519),
+        .edwards(.ed448, .ed448),
+        .edwards(.edDSA, .ed25519, .ed448),
     ]
+
+    /// Whether the name alone says what is done; `EdDSA` does not, and is deprecated for that
+    /// ([RFC 9864 §4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
+    var isFullySpecified: Bool { curves.count <= 1 }
 
     /// Whether a key of a type, on a curve, can be for the algorithm.
     func fits(_ keyType: KeyType, curve: String?) -> Bool {

@@ -19,10 +19,10 @@ extension JWK {
     /// - Parameters:
     ///   - purpose: What the key is wanted for.
     ///   - wanted: The algorithm the caller names.
-    /// - Returns: What the algorithm needs.
+    /// - Returns: The algorithm.
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `unsupportedAlgorithm`, `algorithmRequired`,
     ///   `algorithmMismatch` or `keyMismatch`.
-    func algorithmDetails(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmDescription {
+    func algorithmChoice(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmChoice {
         try checkUse(for: purpose)
         guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
             throw TokenError(
@@ -37,7 +37,7 @@ extension JWK {
         // A “crv” that the type does not define has no meaning (RFC 7517 §4: ignored).
         let curve = [.ec, .okp].contains(type) ? curve : nil
         guard let name = algorithm else {
-            return try AlgorithmDescription.only(for: type, curve: curve, wanted: wanted)
+            return try AlgorithmChoice(for: type, curve: curve, named: wanted)
         }
         guard let details = JWSAlgorithm(name)?.details else {
             throw TokenError(
@@ -57,7 +57,7 @@ extension JWK {
                 "“alg” of the JWK says \(details.algorithm): the key is not for another algorithm"
             )
         }
-        return details
+        return AlgorithmChoice(details)
     }
 
     /// The curve of a key of the type EC.
@@ -69,6 +69,51 @@ extension JWK {
         }
         return curve
     }
+
+    /// The curve of a key of the type OKP.
+    ///
+    /// - Throws: ``TokenError`` with the code `unsupportedKey`.
+    func edwardsCurve() throws(TokenError) -> EdwardsCurve {
+        guard let curve = curve.flatMap(EdwardsCurve.init(name:)) else {
+            throw TokenError(.unsupportedKey, "the curve of the JWK is not one that this version knows")
+        }
+        return curve
+    }
+
+    /// The numbers of an RSA key beyond the private exponent: all of them or none
+    /// ([RFC 7518 §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2)).
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `unsupportedKey` for more than two primes.
+    func rsaFactors() throws(TokenError) -> RSAFactors? {
+        guard members["oth"] == nil else {
+            throw TokenError(.unsupportedKey, "“oth” of the JWK: RSA keys with more than two primes are not used")
+        }
+        guard ["p", "q", "dp", "dq", "qi"].contains(where: { members[$0] != nil }) else { return nil }
+        return try RSAFactors(
+            p: secretNumber("p"),
+            q: secretNumber("q"),
+            dp: secretNumber("dp"),
+            dq: secretNumber("dq"),
+            qi: secretNumber("qi")
+        )
+    }
+
+    /// A private number of an RSA key.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge`.
+    func secretNumber(_ name: String) throws(TokenError) -> SecretBytes {
+        try octets(of: name, limit: Self.maximumNumberSize).withBytes { SecretBytes(copying: $0) }
+    }
+
+    /// A public number of an RSA key.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge`.
+    func number(_ name: String) throws(TokenError) -> [UInt8] {
+        try octets(of: name, limit: Self.maximumNumberSize)
+    }
+
+    /// 16384 bits and a leading zero.
+    private static let maximumNumberSize = 2049
 
     /// A member that is binary in base64url, of any length.
     ///
@@ -124,44 +169,6 @@ extension JWK {
     }
 }
 
-extension AlgorithmDescription {
-    /// The description of the algorithm that the caller names, or else of the only one that a key can be for.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`, `unsupportedAlgorithm`, `algorithmRequired` or
-    ///   `algorithmMismatch`.
-    static func only(
-        for keyType: KeyType,
-        curve: String?,
-        wanted: JWSAlgorithm?
-    ) throws(TokenError) -> AlgorithmDescription {
-        if let wanted {
-            let details = try wanted.supportedDetails()
-            guard details.fits(keyType, curve: curve) else {
-                throw TokenError(
-                    .algorithmMismatch,
-                    "\(wanted) needs another key than \(KeyType.description(keyType, curve: curve))"
-                )
-            }
-            return details
-        }
-        let candidates = table.filter { $0.fits(keyType, curve: curve) }
-        guard let only = candidates.first else {
-            throw TokenError(
-                .unsupportedKey,
-                "no signature algorithm is implemented for \(KeyType.description(keyType, curve: curve))"
-            )
-        }
-        guard candidates.count == 1 else {
-            let names = candidates.map(\.algorithm.rawValue).joined(separator: ", ")
-            throw TokenError(
-                .algorithmRequired,
-                "\(KeyType.description(keyType, curve: curve)) can be for \(names), and does not say for which: name the algorithm"
-            )
-        }
-        return only
-    }
-}
-
 extension TokenError {
     /// Runs an import and gives its failure the module's error type.
     static func refusingKey<Key>(_ makeKey: () throws(CryptoError) -> Key) throws(TokenError) -> Key {
@@ -177,10 +184,13 @@ extension TokenError {
         self.init(.algorithmMismatch, "\(details.algorithm) needs another kind of key than \(key)")
     }
 
-    private init(refusedKey error: CryptoError) {
+    /// A key that the cryptography below refused.
+    init(refusedKey error: CryptoError) {
         let code: Code =
             switch error.code {
             case .wrongKeyType, .unsupportedCurve: .unsupportedKey
+            case .weakKey: .weakKey
+            case .keyTooLarge: .tooLarge
             case .keyMismatch: .keyMismatch
             case .passwordRequired: .passwordRequired
             case .incorrectPassword: .incorrectPassword

@@ -12,34 +12,19 @@ public struct SigningKey: Sendable {
     /// The public half, or of a secret the same secret: what verifies the key's signatures.
     public let verificationKey: VerificationKey
 
-    private let material: SigningMaterial
+    let material: SigningMaterial
 
     /// Makes a new key.
     ///
-    /// - Parameter algorithm: The algorithm the key is for.
-    /// - Returns: The key.
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, or `signingFailed` if the system can't make a key.
-    public static func generate(_ algorithm: JWSAlgorithm) throws(TokenError) -> SigningKey {
-        let details = try algorithm.supportedDetails()
-        return try SigningKey(SigningMaterial(generating: details), details)
-    }
-
-    /// Reads a private key from PEM: PKCS#8, encrypted PKCS#8, or the older SEC1 form.
-    ///
     /// - Parameters:
-    ///   - pem: The PEM text.
-    ///   - password: The password of an encrypted key.
-    ///   - algorithm: The algorithm the key is for; `nil` takes the only one that a key on its curve can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `privateKeyRequired`, `passwordRequired`,
-    ///   `incorrectPassword`, `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
-    public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if pem.contains("BEGIN PUBLIC KEY-----"), !pem.contains("PRIVATE KEY-----") {
-            throw TokenError(.privateKeyRequired, "the PEM has a public key: give the private key that belongs to it")
-        }
-        let secret = password.map { Array($0.utf8).withBytes { SecretBytes(copying: $0) } }
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPrivateKey(pem: pem, password: secret) }
-        let details = try AlgorithmDescription.only(for: .ec, curve: key.curve.name, wanted: algorithm)
-        try self.init(SigningMaterial(key, details), details)
+    ///   - algorithm: The algorithm the key is for. ``JWSAlgorithm/edDSA`` makes a key on Ed25519.
+    ///   - rsaKeySize: The bits of an RSA key's modulus: 2048, as by default, to 16384. No other kind of key has a choice.
+    /// - Returns: The key.
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `weakKey` or `tooLarge` for another size, or
+    ///   `signingFailed` if the system can't make a key.
+    public static func generate(_ algorithm: JWSAlgorithm, rsaKeySize: Int = 2048) throws(TokenError) -> SigningKey {
+        let details = try algorithm.supportedDetails()
+        return try SigningKey(SigningMaterial(generating: details, rsaKeySize: rsaKeySize), AlgorithmChoice(details))
     }
 
     /// Makes a key of a private JWK, after checking its numbers, that its private and public parts belong together, and that
@@ -52,11 +37,11 @@ public struct SigningKey: Sendable {
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `keyMismatch`, `privateKeyRequired`,
     ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        let details = try jwk.algorithmDetails(for: .signing, wanted: algorithm)
+        let choice = try jwk.algorithmChoice(for: .signing, wanted: algorithm)
         guard jwk.isPrivate else {
             throw TokenError(.privateKeyRequired, "the JWK has a public key: give the private key that belongs to it")
         }
-        try self.init(SigningMaterial(jwk, details), details, from: jwk)
+        try self.init(SigningMaterial(jwk, choice.details), choice, from: jwk)
     }
 
     /// Makes a key of the secret of an HMAC algorithm.
@@ -95,15 +80,15 @@ public struct SigningKey: Sendable {
             throw TokenError(.algorithmMismatch, "\(algorithm) needs a key pair; a secret is for HMAC algorithms")
         }
         let secret = try SharedSecret(octets, for: details, length: length)
-        try self.init(SigningMaterial(secret, details), details)
+        try self.init(SigningMaterial(secret, details), AlgorithmChoice(details))
     }
 
     /// Takes material that has been checked, and the JWK that the key came in, whose public members are kept.
-    init(_ material: SigningMaterial, _ details: AlgorithmDescription, from source: JWK? = nil) throws(TokenError) {
+    init(_ material: SigningMaterial, _ choice: AlgorithmChoice, from source: JWK? = nil) throws(TokenError) {
         self.material = material
         verificationKey = try VerificationKey(
-            material.verification,
-            details,
+            material.verification(choice.details),
+            choice,
             from: source,
             thumbprint: material.secretThumbprint()
         )
@@ -116,15 +101,6 @@ extension SigningKey {
 
     /// The ID that the JWK had from which the key was made, or `nil`.
     public var keyID: String? { verificationKey.keyID }
-
-    /// The private key as PEM (PKCS#8), not encrypted.
-    ///
-    /// - Returns: The PEM text. Keep it secret.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret, which has no such form, or `malformedKey` if OpenSSL
-    ///   can't write the key.
-    public func pem() throws(TokenError) -> String {
-        try material.pem()
-    }
 
     /// The private key as a JWK, private members included.
     ///

@@ -4,11 +4,14 @@ internal import OpenSSLCrypto
 indirect enum SigningMaterial: Sendable {
     case hmac(HMAC, SharedSecret)
     case ec(ECPrivateKey, HashFunction)
+    case rsa(RSAPrivateKey, RSASigner)
+    case edwards(EdwardsPrivateKey)
 
     /// Makes a new key.
     ///
-    /// - Throws: ``TokenError`` with the code `signingFailed` if the system can't make a key.
-    init(generating details: AlgorithmDescription) throws(TokenError) {
+    /// - Throws: ``TokenError`` with the code `weakKey` or `tooLarge` for another RSA key size, `signingFailed` if the system
+    ///   can't make a key.
+    init(generating details: AlgorithmDescription, rsaKeySize: Int) throws(TokenError) {
         do throws(CryptoError) {
             switch details.scheme {
             case .hmac(let hash):
@@ -18,10 +21,24 @@ indirect enum SigningMaterial: Sendable {
                 guard let curve = details.curves.first.flatMap(EllipticCurve.init(name:)) else {
                     throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
                 }
-                self = .ec(try ECPrivateKey.generate(curve), hash)
+                self = .ec(try .generate(curve), hash)
+            case .rsa(let padding, let hash):
+                let key = try RSAPrivateKey.generate(bitCount: rsaKeySize)
+                self = .rsa(key, try key.signer(padding, hash: hash))
+            case .edwards:
+                guard let curve = details.curves.first.flatMap(EdwardsCurve.init(name:)) else {
+                    throw CryptoError(.unsupportedCurve, "\(details.algorithm) has no curve")
+                }
+                self = .edwards(try .generate(curve))
             }
         } catch {
-            throw TokenError(.signingFailed, "the key could not be generated: \(error.message)", cause: error)
+            let code: TokenError.Code =
+                switch error.code {
+                case .weakKey: .weakKey
+                case .keyTooLarge: .tooLarge
+                default: .signingFailed
+                }
+            throw TokenError(code, "the key could not be generated: \(error.message)", cause: error)
         }
     }
 
@@ -36,62 +53,72 @@ indirect enum SigningMaterial: Sendable {
         )
     }
 
-    /// Takes an elliptic-curve key for an algorithm on its curve.
+    /// Prepares a key pair for an algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm is not one for such keys.
-    init(_ key: ECPrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
-        guard case .ecdsa(let hash) = details.scheme else { throw TokenError(mismatched: details, "an EC key") }
-        self = .ec(key, hash)
+    init(_ key: PrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
+        switch (key, details.scheme) {
+        case (.ellipticCurve(let key), .ecdsa(let hash)):
+            self = .ec(key, hash)
+        case (.rsa(let key), .rsa(let padding, let hash)):
+            let signer = try TokenError.refusingKey { () throws(CryptoError) in try key.signer(padding, hash: hash) }
+            self = .rsa(key, signer)
+        case (.edwards(let key), .edwards):
+            self = .edwards(key)
+        default:
+            throw TokenError(mismatched: details, key.kind)
+        }
     }
 
     /// Reads the members of a private JWK whose statements have been found to fit the algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey` or `keyMismatch`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`, `unsupportedKey` or `tooLarge`.
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:
             try self.init(SharedSecret(jwk.octets(of: "k"), for: details, length: .standard), details)
-        case .ecdsa(let hash):
+        case .ecdsa:
             let curve = try jwk.ellipticCurve()
             let x = try jwk.octets(of: "x", count: curve.coordinateSize)
             let y = try jwk.octets(of: "y", count: curve.coordinateSize)
             let scalar = try jwk.octets(of: "d", count: curve.coordinateSize).withBytes { SecretBytes(copying: $0) }
-            self = .ec(
-                try TokenError.refusingKey { () throws(CryptoError) in
-                    try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y)
-                },
-                hash
-            )
+            let key = try TokenError.refusingKey { () throws(CryptoError) in
+                try ECPrivateKey(curve: curve, scalar: scalar, x: x, y: y)
+            }
+            try self.init(.ellipticCurve(key), details)
+        case .rsa:
+            let modulus = try jwk.number("n")
+            let exponent = try jwk.number("e")
+            let privateExponent = try jwk.secretNumber("d")
+            let factors = try jwk.rsaFactors()
+            let key = try TokenError.refusingKey { () throws(CryptoError) in
+                try RSAPrivateKey(
+                    modulus: modulus,
+                    exponent: exponent,
+                    privateExponent: privateExponent,
+                    factors: factors
+                )
+            }
+            try self.init(.rsa(key), details)
+        case .edwards:
+            let curve = try jwk.edwardsCurve()
+            let octets = try jwk.octets(of: "x", count: curve.keySize)
+            let seed = try jwk.octets(of: "d", count: curve.keySize).withBytes { SecretBytes(copying: $0) }
+            let key = try TokenError.refusingKey { () throws(CryptoError) in
+                try EdwardsPrivateKey(curve: curve, seed: seed, expecting: octets)
+            }
+            try self.init(.edwards(key), details)
         }
     }
 
-    /// What verifies the signatures.
-    var verification: VerificationMaterial {
+    /// The key pair; none if it is a secret.
+    var keyPair: PrivateKey? {
         switch self {
-        case .hmac(let code, _): .hmac(code)
-        case .ec(let key, let hash): .ec(key.publicKey, hash)
+        case .hmac: nil
+        case .ec(let key, _): .ellipticCurve(key)
+        case .rsa(let key, _): .rsa(key)
+        case .edwards(let key): .edwards(key)
         }
-    }
-
-    /// The private members of the JWK.
-    ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't give the key out.
-    func privateMembers() throws(TokenError) -> JSONObject {
-        switch self {
-        case .hmac(_, let secret):
-            return ["k": .string(secret.bytes.withBytes { Base64URL.encode($0) })]
-        case .ec(let key, _):
-            let scalar = try TokenError.refusingKey { () throws(CryptoError) in try key.scalar() }
-            return ["d": .string(scalar.withBytes { Base64URL.encode($0) })]
-        }
-    }
-
-    /// The thumbprint of a secret, which its public members don't make.
-    func secretThumbprint() throws(TokenError) -> String? {
-        guard case .hmac = self else { return nil }
-        var members = try privateMembers()
-        members["kty"] = .string(KeyType.oct.rawValue)
-        return try JWK(members).thumbprint
     }
 
     /// Signs a message.
@@ -99,16 +126,8 @@ indirect enum SigningMaterial: Sendable {
         switch self {
         case .hmac(let code, _): try code.authenticationCode(for: message)
         case .ec(let key, let hash): try key.signature(for: message, hash: hash)
-        }
-    }
-
-    /// Writes the key as PKCS#8 in PEM.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret.
-    func pem() throws(TokenError) -> String {
-        switch self {
-        case .hmac: throw TokenError(.unsupportedKey, "a secret has no PEM form: write it as a JWK")
-        case .ec(let key, _): try TokenError.refusingKey { () throws(CryptoError) in try key.pkcs8PEM() }
+        case .rsa(_, let signer): try signer.signature(for: message)
+        case .edwards(let key): try key.signature(for: message)
         }
     }
 }

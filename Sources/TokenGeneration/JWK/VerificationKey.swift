@@ -11,32 +11,24 @@ public struct VerificationKey: Sendable {
         let jwk: JWK
         let thumbprint: String
         let material: VerificationMaterial
+        /// Other names of the algorithm that are accepted.
+        let synonyms: [JWSAlgorithm]
 
-        init(_ algorithm: JWSAlgorithm, _ jwk: JWK, _ thumbprint: String, _ material: VerificationMaterial) {
-            self.algorithm = algorithm
+        init(_ choice: AlgorithmChoice, _ jwk: JWK, _ thumbprint: String, _ material: VerificationMaterial) {
+            algorithm = choice.details.algorithm
+            synonyms = choice.synonyms
             self.jwk = jwk
             self.thumbprint = thumbprint
             self.material = material
         }
-    }
 
-    /// Reads a public key from PEM: an SPKI structure (`BEGIN PUBLIC KEY`).
-    ///
-    /// - Parameters:
-    ///   - pem: The PEM text.
-    ///   - algorithm: The algorithm the key is for; `nil` takes the only one that a key on its curve can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `publicKeyRequired`, `algorithmRequired`,
-    ///   `algorithmMismatch` or `unsupportedAlgorithm`.
-    public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if pem.contains("PRIVATE KEY-----") {
-            throw TokenError(
-                .publicKeyRequired,
-                "the PEM has a private key: give its public half, which SigningKey(pem:).verificationKey.pem() writes"
-            )
+        init(_ other: Storage, _ jwk: JWK) {
+            algorithm = other.algorithm
+            self.jwk = jwk
+            thumbprint = other.thumbprint
+            material = other.material
+            synonyms = other.synonyms
         }
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(pem: pem) }
-        let details = try AlgorithmDescription.only(for: .ec, curve: key.curve.name, wanted: algorithm)
-        try self.init(VerificationMaterial(key, details), details)
     }
 
     /// Makes a key of a JWK, after checking its numbers and that `use`, `key_ops` and `alg` allow verifying.
@@ -48,12 +40,12 @@ public struct VerificationKey: Sendable {
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `keyMismatch`, `algorithmRequired`,
     ///   `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        let details = try jwk.algorithmDetails(for: .verification, wanted: algorithm)
+        let choice = try jwk.algorithmChoice(for: .verification, wanted: algorithm)
         guard !jwk.isPrivate else {
-            self = try SigningKey(SigningMaterial(jwk, details), details, from: jwk).verificationKey
+            self = try SigningKey(SigningMaterial(jwk, choice.details), choice, from: jwk).verificationKey
             return
         }
-        try self.init(VerificationMaterial(jwk, details), details, from: jwk)
+        try self.init(VerificationMaterial(jwk, choice.details), choice, from: jwk)
     }
 
     /// Makes a key of the secret of an HMAC algorithm.
@@ -88,18 +80,18 @@ public struct VerificationKey: Sendable {
     /// if it is not of public members.
     init(
         _ material: VerificationMaterial,
-        _ details: AlgorithmDescription,
+        _ choice: AlgorithmChoice,
         from source: JWK? = nil,
         thumbprint: String? = nil
     ) throws(TokenError) {
         var members = source?.publicPart.members ?? JSONObject()
-        members["kty"] = .string(details.keyType.rawValue)
-        members["alg"] = .string(details.algorithm.rawValue)
+        members["kty"] = .string(choice.details.keyType.rawValue)
+        if choice.synonyms.isEmpty { members["alg"] = .string(choice.details.algorithm.rawValue) }
         for member in material.members { members[member.name] = member.value }
         let document = try JWK(members)
         var thumbprint = thumbprint
         if thumbprint == nil { thumbprint = try document.thumbprint }
-        storage = Storage(details.algorithm, document, thumbprint ?? "", material)
+        storage = Storage(choice, document, thumbprint ?? "", material)
     }
 
     private init(_ storage: Storage) {
@@ -114,7 +106,7 @@ extension VerificationKey {
     /// The key as a JWK, fit to be published.
     ///
     /// It states `alg`, and has the other members of the JWK it was made of, without private ones. Of a secret, only what is
-    /// not the secret is left.
+    /// not the secret is left. The JWK of a key on an Edwards curve for which nobody named an algorithm states none, either.
     public var jwk: JWK { storage.jwk }
 
     /// The thumbprint with SHA-256, in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
@@ -128,24 +120,19 @@ extension VerificationKey {
     /// The thumbprint as a URI ([RFC 9278](https://www.rfc-editor.org/rfc/rfc9278)).
     public var thumbprintURI: String { JWK.thumbprintURI(thumbprint) }
 
-    /// The key as PEM (SPKI, `BEGIN PUBLIC KEY`).
-    ///
-    /// - Returns: The PEM text.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret, which has no such form.
-    public func pem() throws(TokenError) -> String {
-        try storage.material.pem()
-    }
+    /// The public key; none if it is a secret.
+    var publicKey: PublicKey? { storage.material.publicKey }
 
     /// The same key with another ID in its JWK.
     func identified(by keyID: String?) -> VerificationKey {
         var document = jwk
         document.keyID = keyID
-        return VerificationKey(Storage(algorithm, document, thumbprint, storage.material))
+        return VerificationKey(Storage(storage, document))
     }
 
     /// Whether the key verifies signatures that are made under a name of an algorithm.
     package func accepts(algorithm name: String) -> Bool {
-        name.isExactly(storage.algorithm.rawValue)
+        name.isExactly(storage.algorithm.rawValue) || storage.synonyms.contains { name.isExactly($0.rawValue) }
     }
 
     /// Whether a signature is one by this key over a message.

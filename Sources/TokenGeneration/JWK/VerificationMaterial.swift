@@ -4,41 +4,88 @@ internal import OpenSSLCrypto
 indirect enum VerificationMaterial: Sendable {
     case hmac(HMAC)
     case ec(ECPublicKey, HashFunction)
+    case rsa(RSAPublicKey, RSAVerifier)
+    case edwards(EdwardsPublicKey)
 
     /// Reads the members of a public JWK whose statements have been found to fit the algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` or `weakKey`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or `tooLarge`.
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:
             throw TokenError(.malformedKey, "the JWK needs “k”, the secret, as a base64url string")
-        case .ecdsa(let hash):
+        case .ecdsa:
             let curve = try jwk.ellipticCurve()
             let x = try jwk.octets(of: "x", count: curve.coordinateSize)
             let y = try jwk.octets(of: "y", count: curve.coordinateSize)
-            self = .ec(
-                try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(curve: curve, x: x, y: y) },
-                hash
-            )
+            let key = try TokenError.refusingKey { () throws(CryptoError) in try ECPublicKey(curve: curve, x: x, y: y) }
+            try self.init(.ellipticCurve(key), details)
+        case .rsa:
+            let modulus = try jwk.number("n")
+            let exponent = try jwk.number("e")
+            let key = try TokenError.refusingKey { () throws(CryptoError) in
+                try RSAPublicKey(modulus: modulus, exponent: exponent)
+            }
+            try self.init(.rsa(key), details)
+        case .edwards:
+            let curve = try jwk.edwardsCurve()
+            let octets = try jwk.octets(of: "x", count: curve.keySize)
+            let key = try TokenError.refusingKey { () throws(CryptoError) in
+                try EdwardsPublicKey(curve: curve, octets: octets)
+            }
+            try self.init(.edwards(key), details)
         }
     }
 
-    /// Takes an elliptic-curve key for an algorithm on its curve.
-    init(_ key: ECPublicKey, _ details: AlgorithmDescription) throws(TokenError) {
-        guard case .ecdsa(let hash) = details.scheme else { throw TokenError(mismatched: details, "an EC key") }
-        self = .ec(key, hash)
+    /// Prepares a key for an algorithm.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm is not one for such keys.
+    init(_ key: PublicKey, _ details: AlgorithmDescription) throws(TokenError) {
+        switch (key, details.scheme) {
+        case (.ellipticCurve(let key), .ecdsa(let hash)):
+            self = .ec(key, hash)
+        case (.rsa(let key), .rsa(let padding, let hash)):
+            let verifier = try TokenError.refusingKey { () throws(CryptoError) in
+                try key.verifier(padding, hash: hash)
+            }
+            self = .rsa(key, verifier)
+        case (.edwards(let key), .edwards):
+            self = .edwards(key)
+        default:
+            throw TokenError(mismatched: details, key.kind)
+        }
+    }
+
+    /// The public key; none if it is a secret.
+    var publicKey: PublicKey? {
+        switch self {
+        case .hmac: nil
+        case .ec(let key, _): .ellipticCurve(key)
+        case .rsa(let key, _): .rsa(key)
+        case .edwards(let key): .edwards(key)
+        }
     }
 
     /// The members of a JWK that make the key what it is, as far as they may be published.
     var members: JSONObject {
         switch self {
         case .hmac:
-            return [:]
+            [:]
         case .ec(let key, _):
-            return [
+            [
                 "crv": .string(key.curve.name),
                 "x": .string(Base64URL.encode(key.x)),
                 "y": .string(Base64URL.encode(key.y)),
+            ]
+        case .rsa(let key, _):
+            [
+                "n": .string(Base64URL.encode(key.modulus)),
+                "e": .string(Base64URL.encode(key.exponent)),
+            ]
+        case .edwards(let key):
+            [
+                "crv": .string(key.curve.name),
+                "x": .string(Base64URL.encode(key.octets)),
             ]
         }
     }
@@ -50,16 +97,8 @@ indirect enum VerificationMaterial: Sendable {
         switch self {
         case .hmac(let code): code.isValid(signature, for: message)
         case .ec(let key, let hash): key.isValidSignature(signature, for: message, hash: hash)
-        }
-    }
-
-    /// Writes the key as SPKI in PEM.
-    ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` for a secret.
-    func pem() throws(TokenError) -> String {
-        switch self {
-        case .hmac: throw TokenError(.unsupportedKey, "a secret has no PEM form: write the signing key as a JWK")
-        case .ec(let key, _): key.spkiPEM()
+        case .rsa(_, let verifier): verifier.isValidSignature(signature, for: message)
+        case .edwards(let key): key.isValidSignature(signature, for: message)
         }
     }
 }

@@ -21,6 +21,36 @@ public enum SigningAlgorithms {
         /// ``JWSAlgorithm/hs512``.
         public static var algorithm: JWSAlgorithm { .hs512 }
     }
+    /// Stands for ``JWSAlgorithm/rs256``.
+    public enum RS256: SigningAlgorithm {
+        /// ``JWSAlgorithm/rs256``.
+        public static var algorithm: JWSAlgorithm { .rs256 }
+    }
+    /// Stands for ``JWSAlgorithm/rs384``.
+    public enum RS384: SigningAlgorithm {
+        /// ``JWSAlgorithm/rs384``.
+        public static var algorithm: JWSAlgorithm { .rs384 }
+    }
+    /// Stands for ``JWSAlgorithm/rs512``.
+    public enum RS512: SigningAlgorithm {
+        /// ``JWSAlgorithm/rs512``.
+        public static var algorithm: JWSAlgorithm { .rs512 }
+    }
+    /// Stands for ``JWSAlgorithm/ps256``.
+    public enum PS256: SigningAlgorithm {
+        /// ``JWSAlgorithm/ps256``.
+        public static var algorithm: JWSAlgorithm { .ps256 }
+    }
+    /// Stands for ``JWSAlgorithm/ps384``.
+    public enum PS384: SigningAlgorithm {
+        /// ``JWSAlgorithm/ps384``.
+        public static var algorithm: JWSAlgorithm { .ps384 }
+    }
+    /// Stands for ``JWSAlgorithm/ps512``.
+    public enum PS512: SigningAlgorithm {
+        /// ``JWSAlgorithm/ps512``.
+        public static var algorithm: JWSAlgorithm { .ps512 }
+    }
     /// Stands for ``JWSAlgorithm/es256``.
     public enum ES256: SigningAlgorithm {
         /// ``JWSAlgorithm/es256``.
@@ -41,6 +71,21 @@ public enum SigningAlgorithms {
         /// ``JWSAlgorithm/es256k``.
         public static var algorithm: JWSAlgorithm { .es256k }
     }
+    /// Stands for ``JWSAlgorithm/ed25519``.
+    public enum Ed25519: SigningAlgorithm {
+        /// ``JWSAlgorithm/ed25519``.
+        public static var algorithm: JWSAlgorithm { .ed25519 }
+    }
+    /// Stands for ``JWSAlgorithm/ed448``.
+    public enum Ed448: SigningAlgorithm {
+        /// ``JWSAlgorithm/ed448``.
+        public static var algorithm: JWSAlgorithm { .ed448 }
+    }
+    /// Stands for ``JWSAlgorithm/edDSA``.
+    public enum EdDSA: SigningAlgorithm {
+        /// ``JWSAlgorithm/edDSA``.
+        public static var algorithm: JWSAlgorithm { .edDSA }
+    }
 }
 
 /// Signs with ``JWSAlgorithm/hs256``.
@@ -49,6 +94,18 @@ public typealias HS256SigningService = AlgorithmSigningService<SigningAlgorithms
 public typealias HS384SigningService = AlgorithmSigningService<SigningAlgorithms.HS384>
 /// Signs with ``JWSAlgorithm/hs512``.
 public typealias HS512SigningService = AlgorithmSigningService<SigningAlgorithms.HS512>
+/// Signs with ``JWSAlgorithm/rs256``.
+public typealias RS256SigningService = AlgorithmSigningService<SigningAlgorithms.RS256>
+/// Signs with ``JWSAlgorithm/rs384``.
+public typealias RS384SigningService = AlgorithmSigningService<SigningAlgorithms.RS384>
+/// Signs with ``JWSAlgorithm/rs512``.
+public typealias RS512SigningService = AlgorithmSigningService<SigningAlgorithms.RS512>
+/// Signs with ``JWSAlgorithm/ps256``.
+public typealias PS256SigningService = AlgorithmSigningService<SigningAlgorithms.PS256>
+/// Signs with ``JWSAlgorithm/ps384``.
+public typealias PS384SigningService = AlgorithmSigningService<SigningAlgorithms.PS384>
+/// Signs with ``JWSAlgorithm/ps512``.
+public typealias PS512SigningService = AlgorithmSigningService<SigningAlgorithms.PS512>
 /// Signs with ``JWSAlgorithm/es256``.
 public typealias ES256SigningService = AlgorithmSigningService<SigningAlgorithms.ES256>
 /// Signs with ``JWSAlgorithm/es384``.
@@ -57,3 +114,9 @@ public typealias ES384SigningService = AlgorithmSigningService<SigningAlgorithms
 public typealias ES512SigningService = AlgorithmSigningService<SigningAlgorithms.ES512>
 /// Signs with ``JWSAlgorithm/es256k``.
 public typealias ES256KSigningService = AlgorithmSigningService<SigningAlgorithms.ES256K>
+/// Signs with ``JWSAlgorithm/ed25519``.
+public typealias Ed25519SigningService = AlgorithmSigningService<SigningAlgorithms.Ed25519>
+/// Signs with ``JWSAlgorithm/ed448``.
+public typealias Ed448SigningService = AlgorithmSigningService<SigningAlgorithms.Ed448>
+/// Signs with ``JWSAlgorithm/edDSA``.
+public typealias EdDSASigningService = AlgorithmSigningService<SigningAlgorithms.EdDSA>

@@ -13,7 +13,7 @@ struct KeygenCommand {
         "alg",
         value: "ALG",
         isRequired: true,
-        "The algorithm the key is for: ES256"
+        "The algorithm the key is for: \(KeyAlgorithm.names.joined(separator: ", "))"
     )
     private static let out = Option<OutputFile>(
         "out",
@@ -29,7 +29,7 @@ struct KeygenCommand {
     private static let format = Option<Format>(
         "format",
         value: "pem|jwk",
-        "PKCS #8 and SPKI in PEM (default), or JSON Web Keys with the RFC 7638 thumbprint as kid"
+        "PKCS #8 and SPKI in PEM (default), or JSON Web Keys with the RFC 7638 thumbprint as kid (always for HS algorithms)"
     )
     private static let force = Flag("force", short: "f", "Replace files that exist")
 
@@ -73,7 +73,14 @@ struct KeygenCommand {
         algorithm = try arguments.requiredValue(of: Self.algorithm).algorithm
         out = try arguments.value(of: Self.out) ?? .standardOutput
         publicOut = try arguments.value(of: Self.publicOut)
-        format = try arguments.value(of: Self.format) ?? .pem
+        let format = try arguments.value(of: Self.format)
+        if algorithm.isSymmetric, format == .pem {
+            throw arguments.usageError("\(algorithm) has a secret, which has no PEM form: use --format jwk")
+        }
+        if algorithm.isSymmetric, publicOut != nil {
+            throw arguments.usageError("\(algorithm) has a secret and no public key: leave --public-out out")
+        }
+        self.format = format ?? (algorithm.isSymmetric ? .jwk : .pem)
         force = arguments.contains(Self.force)
         if out == publicOut { throw arguments.usageError("the private and the public key need different places") }
     }
@@ -81,12 +88,11 @@ struct KeygenCommand {
     private func run(on console: Console) throws {
         let key = try SigningKey.generate(algorithm)
         let privateText = try privateText(of: key)
-        let publicText = try publicText(of: key)
         // Both files are complete on the disk before either gets its name, and neither gets it if printing fails.
         let privateFile = try stage(privateText, at: out, mode: 0o600)
-        let publicFile = try publicOut.flatMap { try stage(publicText, at: $0, mode: 0o644) }
+        let publicFile = try publicOut.flatMap { try stage(publicText(of: key), at: $0, mode: 0o644) }
         if out.isStandardOutput { try console.print(privateText, terminator: "") }
-        if let publicOut, publicOut.isStandardOutput { try console.print(publicText, terminator: "") }
+        if let publicOut, publicOut.isStandardOutput { try console.print(publicText(of: key), terminator: "") }
         try publicFile?.commit()
         do {
             try privateFile?.commit()

@@ -12,8 +12,17 @@ struct SignCommand {
         value: "FILE",
         section: keySection,
         """
-        The private key, PEM or JWK; without it a key is made for this token alone, and its public JWK is printed on \
+        The private key: PEM, DER or JWK; without it a key is made for this token alone, and its public JWK is printed on \
         standard error
+        """
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: keySection,
+        """
+        The algorithm, for a key that does not state it, such as an RSA key in PEM; without --key, of the key that is made \
+        (default: ES256)
         """
     )
     private static let keyID = Option<NonEmptyText>(
@@ -70,7 +79,8 @@ struct SignCommand {
             """
         ],
         options: [
-            key.definition, keyID.definition, header.definition, claim.definition, claims.definition, issuer.definition,
+            key.definition, algorithm.definition, keyID.definition, header.definition, claim.definition,
+            claims.definition, issuer.definition,
             subject.definition, audience.definition, expiresIn.definition, noIssuedAt.definition,
         ],
         examples: [
@@ -106,12 +116,18 @@ struct SignCommand {
         let header = try header()
         var claims = try claimsFromOptions()
         let keyInput = try arguments.value(of: Self.key)
+        let algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        if keyInput == nil, let algorithm, algorithm.isSymmetric {
+            throw arguments.usageError(
+                "--alg \(algorithm) needs --key: nobody could check a token of a secret that is gone"
+            )
+        }
         let claimsInput = try arguments.value(of: Self.claims)
         if keyInput?.isStandardInput == true, claimsInput?.isStandardInput == true {
             throw arguments.usageError("--key and --claims cannot both read standard input")
         }
 
-        let service = try service(keyInput, console)
+        let service = try service(keyInput, algorithm, console)
         if let claimsInput {
             for member in try Self.claims(in: claimsInput) {
                 try add(member.name, member.value, from: "the --claims file", to: &claims)
@@ -167,20 +183,24 @@ struct SignCommand {
         if setsIssuedAt, !claims.contains("iat") { try add("iat", .number(JSONNumber(now)), from: origin, to: &claims) }
     }
 
-    private func service(_ input: InputFile?, _ console: Console) throws -> ES256SigningService {
+    private func service(
+        _ input: InputFile?,
+        _ algorithm: JWSAlgorithm?,
+        _ console: Console
+    ) throws -> KeySigningService {
         let stated = try arguments.value(of: Self.keyID)?.text
         let key: SigningKey
         var keyID: String?
         if let input {
             let file = try KeyFile(input)
-            (key, keyID) = try file.signingKey()
+            (key, keyID) = try file.signingKey(for: algorithm)
             if let warning = file.permissionWarning { console.warn(warning) }
         } else {
-            key = try SigningKey.generate(.es256)
+            key = try SigningKey.generate(algorithm ?? .es256)
             keyID = key.verificationKey.thumbprint
         }
         if let stated { keyID = stated == "auto" ? key.verificationKey.thumbprint : stated }
-        return try ES256SigningService(key: key, keyID: keyID)
+        return KeySigningService(key: key, keyID: keyID)
     }
 
     private func add(
@@ -199,7 +219,7 @@ struct SignCommand {
     private static func token(
         _ header: JSONObject,
         _ claims: JSONObject,
-        _ service: ES256SigningService
+        _ service: KeySigningService
     ) throws -> String {
         do {
             return try JWTGenerator(header: header, payload: claims, signingService: service).token

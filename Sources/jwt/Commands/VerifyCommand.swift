@@ -11,7 +11,13 @@ struct VerifyCommand {
         value: "FILE",
         isRequired: true,
         section: "Key",
-        "The key, PEM or JWK, or a JWK Set; of a private key the public half is used"
+        "The key: PEM, DER or JWK, a certificate, or a JWK Set; of a private key the public half is used"
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: "Key",
+        "The algorithm, for keys that do not state it, such as an RSA key in PEM"
     )
     private static let issuer = Option<NonEmptyText>(
         "iss",
@@ -66,7 +72,8 @@ struct VerifyCommand {
             """
         ],
         options: [
-            key.definition, issuer.definition, audience.definition, subject.definition, type.definition,
+            key.definition, algorithm.definition, issuer.definition, audience.definition, subject.definition,
+            type.definition,
             leeway.definition, time.definition, allowNoExpiration.definition,
         ],
         operands: [TokenInput.operand],
@@ -93,11 +100,13 @@ struct VerifyCommand {
     private static let maximumTokenSize = TokenInput.sizeLimit
 
     private let key: InputFile
+    private let algorithm: JWSAlgorithm?
     private let token: TokenInput
     private let policy: ValidationPolicy
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         key = try arguments.requiredValue(of: Self.key)
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
         token = try TokenInput(arguments)
         policy = try Self.policy(arguments)
         if key.isStandardInput, token.isStandardInput {
@@ -106,7 +115,7 @@ struct VerifyCommand {
     }
 
     private func run(on console: Console) throws {
-        let verifier = try KeyFile(key).verifier(policy: policy)
+        let verifier = try KeyFile(key).verifier(for: algorithm, policy: policy)
         let token = try token.read()
         let verified: VerifiedToken
         do throws(TokenError) {

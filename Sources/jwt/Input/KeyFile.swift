@@ -1,10 +1,11 @@
 import Glibc
 import TokenGeneration
 
-/// A key the user named by its file: PEM, a JWK or a JWK Set, told apart by content.
+/// A key the user named by its file: PEM, DER, a JWK or a JWK Set, told apart by content.
 struct KeyFile {
     private enum Content {
         case pem(String)
+        case der([UInt8])
         case jwk(JWK)
         case set(JWKSet)
     }
@@ -22,27 +23,28 @@ struct KeyFile {
         mode = data.mode
         let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
         guard let start else { throw CommandFailure(.failed, "\(file.name): empty, so there is no key in it") }
-        guard let text = String(validating: data.bytes, as: UTF8.self) else {
-            let advice = start == 0x30 ? "; DER becomes PEM with: openssl pkey -inform DER -in FILE" : ""
-            throw CommandFailure(.failed, "\(file.name): neither PEM nor JWK\(advice)")
-        }
-        if start == UInt8(ascii: "{") {
+        if let text = String(validating: data.bytes, as: UTF8.self), start == UInt8(ascii: "{") {
             content = try Self.describing(file) { try Self.json(text) }
-        } else if text.contains("-----BEGIN ") {
+        } else if let text = String(validating: data.bytes, as: UTF8.self), text.contains("-----BEGIN ") {
             content = .pem(text)
+        } else if data.bytes.first == 0x30 {
+            content = .der(data.bytes)
         } else {
-            throw CommandFailure(.failed, "\(file.name): neither PEM nor JWK")
+            throw CommandFailure(.failed, "\(file.name): neither PEM, DER nor JWK")
         }
     }
 
     /// The private key to sign with, and the key ID that a JWK states.
     ///
+    /// - Parameter algorithm: The algorithm, if the user named one.
+    /// - Returns: The key and its ID.
     /// - Throws: ``CommandFailure`` if the file holds no private key that can sign.
-    func signingKey() throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
+    func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(file) {
             switch content {
-            case .pem(let text): (try SigningKey(pem: text), nil)
-            case .jwk(let jwk): (try SigningKey(jwk: jwk), jwk.keyID)
+            case .pem(let text): (try SigningKey(pem: text, algorithm: algorithm), nil)
+            case .der(let bytes): (try SigningKey(der: bytes, algorithm: algorithm), nil)
+            case .jwk(let jwk): (try SigningKey(jwk: jwk, algorithm: algorithm), jwk.keyID)
             case .set: throw CommandFailure(.failed, "\(file.name): a JWK Set; signing needs a single key")
             }
         }
@@ -50,18 +52,31 @@ struct KeyFile {
 
     /// A verifier with the public key, the public half of the private key, or the set of keys.
     ///
+    /// - Parameters:
+    ///   - algorithm: The algorithm of keys that do not state one, if the user named it.
+    ///   - policy: What the token must say.
+    /// - Returns: The verifier.
     /// - Throws: ``CommandFailure`` if the file holds no usable key.
-    func verifier(policy: ValidationPolicy) throws(CommandFailure) -> JWTVerifier {
+    func verifier(
+        for algorithm: JWSAlgorithm?,
+        policy: ValidationPolicy
+    ) throws(CommandFailure) -> JWTVerifier {
         try Self.describing(file) {
             switch content {
             case .pem(let text) where text.contains("PRIVATE KEY-----"):
-                JWTVerifier(key: try SigningKey(pem: text).verificationKey, policy: policy)
+                JWTVerifier(key: try SigningKey(pem: text, algorithm: algorithm).verificationKey, policy: policy)
             case .pem(let text):
-                JWTVerifier(key: try VerificationKey(pem: text), policy: policy)
+                JWTVerifier(key: try VerificationKey(pem: text, algorithm: algorithm), policy: policy)
+            case .der(let bytes):
+                JWTVerifier(key: try Self.publicHalf(of: bytes, for: algorithm), policy: policy)
             case .jwk(let jwk):
-                JWTVerifier(key: try VerificationKey(jwk: jwk), policy: policy)
+                JWTVerifier(key: try VerificationKey(jwk: jwk, algorithm: algorithm), policy: policy)
             case .set(let set):
-                JWTVerifier(keys: set, policy: policy)
+                JWTVerifier(
+                    keys: set,
+                    selection: KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []),
+                    policy: policy
+                )
             }
         }
     }
@@ -71,6 +86,17 @@ struct KeyFile {
         guard let mode, mode & S_IFMT == S_IFREG, mode & 0o077 != 0 else { return nil }
         let permissions = String(mode & 0o777, radix: 8)
         return "\(file.name): other users may use this private key (mode \(permissions)); to stop it: chmod 600 FILE"
+    }
+
+    private static func publicHalf(
+        of der: [UInt8],
+        for algorithm: JWSAlgorithm?
+    ) throws(TokenError) -> VerificationKey {
+        do throws(TokenError) {
+            return try VerificationKey(der: der, algorithm: algorithm)
+        } catch  where error.code == .publicKeyRequired {
+            return try SigningKey(der: der, algorithm: algorithm).verificationKey
+        }
     }
 
     private static func json(_ text: String) throws -> Content {
@@ -88,7 +114,12 @@ struct KeyFile {
         } catch let failure as CommandFailure {
             throw failure
         } catch let error as TokenError {
-            let advice = error.code == .passwordRequired ? "; to decrypt it: openssl pkey -in FILE" : ""
+            let advice =
+                switch error.code {
+                case .passwordRequired: "; to decrypt it: openssl pkey -in FILE"
+                case .algorithmRequired: " with --alg"
+                default: ""
+                }
             throw CommandFailure(.failed, "\(file.name): \(error.message)\(advice)", cause: error)
         } catch {
             throw CommandFailure(.failed, "\(file.name): \(error)", cause: error)

@@ -1,12 +1,18 @@
 import TokenGeneration
 
-/// The algorithms that the command can make keys for.
-enum KeyAlgorithm: String, CaseIterable, ArgumentValue {
-    case es256 = "ES256"
+/// An algorithm that the command can make keys for and sign with.
+struct KeyAlgorithm: ArgumentValue, Equatable {
+    static let valueKind = OptionDefinition.ValueKind.choice(names)
 
-    var algorithm: JWSAlgorithm {
-        switch self {
-        case .es256: .es256
+    let algorithm: JWSAlgorithm
+
+    init(argument: String) throws(ValueError) {
+        guard let algorithm = JWSAlgorithm.implemented.first(where: { $0.rawValue == argument }) else {
+            throw ValueError(message: "must be one of " + Self.names.joined(separator: ", "))
         }
+        self.algorithm = algorithm
     }
+
+    /// The names, in the order in which they are listed.
+    static let names = JWSAlgorithm.implemented.map(\.rawValue)
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TokenGeneration
 
 @Suite("Key files of jwt sign and jwt verify")
 struct KeyFileTests {
@@ -33,23 +34,34 @@ struct KeyFileTests {
         try folder.write(" \n", to: "blank")
         try expectRefusal(of: "blank", "empty, so there is no key in it")
         try folder.write("secret", to: "text")
-        try expectRefusal(of: "text", "neither PEM nor JWK")
+        try expectRefusal(of: "text", "neither PEM, DER nor JWK")
         try folder.write("{\"kid\":\"secret\"}", to: "other.json")
         try expectRefusal(of: "other.json", "the JWK has no “kty”, which says what kind of key it is")
         try folder.write(String(repeating: " ", count: 1 << 20) + "{}", to: "large")
         try expectRefusal(of: "large", "larger than 1 MiB")
     }
 
-    @Test("DER is recognized, with the way out")
+    @Test("private and public keys in DER sign and verify; other binary files are refused")
     func der() throws {
-        let base64 = KeyFixtures.pkcs8.split(separator: "\n").dropFirst().dropLast().joined()
-        let der = try #require(Data(base64Encoded: base64))
-        let path = try folder.write("", to: "key.der")
-        try der.write(to: URL(filePath: path))
-        try expectRefusal(
-            of: "key.der",
-            "neither PEM nor JWK; DER becomes PEM with: openssl pkey -inform DER -in FILE"
-        )
+        let key = try SigningKey(pem: KeyFixtures.pkcs8)
+        let (privatePath, publicPath) = (folder.file("key.der"), folder.file("public.der"))
+        try key.der().write(to: URL(filePath: privatePath))
+        try key.verificationKey.der().write(to: URL(filePath: publicPath))
+        let signed = try BuiltProgram.jwt.run("sign", "-k", privatePath, "--expires-in", "1h")
+        #expect(signed.status == 0)
+        let token = signed.output.trimmingCharacters(in: .newlines)
+        for path in [privatePath, publicPath] {
+            #expect(try BuiltProgram.jwt.run("verify", "-k", path, token).status == 0)
+        }
+        let reversed = try BuiltProgram.jwt.run("sign", "-k", publicPath)
+        #expect(reversed.status == 2)
+        #expect(reversed.errors.contains("this is a public key"))
+        try Data([0x30, 0x03, 0xFF, 0xFE, 0xFD]).write(to: URL(filePath: folder.file("broken.der")))
+        let broken = try BuiltProgram.jwt.run("sign", "-k", folder.file("broken.der"))
+        #expect(broken.status == 2)
+        #expect(broken.errors.hasPrefix("jwt sign: \(folder.file("broken.der")): "))
+        try Data([0xFF, 0xFE]).write(to: URL(filePath: folder.file("binary")))
+        try expectRefusal(of: "binary", "neither PEM, DER nor JWK")
     }
 
     @Test(
@@ -93,7 +105,7 @@ struct KeyFileTests {
         #expect(try BuiltProgram.shell(script, in: folder).status == 0)
         let publicJWK = try SampleTokens.es256JWK(without: "d")
         let cases = [
-            (folder.file("public"), "the PEM has a public key: give the private key that belongs to it"),
+            (folder.file("public"), "this is a public key: give the private key that belongs to it"),
             (
                 try folder.write(publicJWK, to: "public.jwk"),
                 "the JWK has a public key: give the private key that belongs to it"
@@ -113,7 +125,11 @@ struct KeyFileTests {
     func otherKinds() throws {
         try folder.write(KeyFixtures.rsa, to: "rsa")
         try folder.write(KeyFixtures.encrypted, to: "encrypted")
-        try expectRefusal(of: "rsa", "An EC key is needed, and the algorithm of this one is RSA")
+        try expectRefusal(
+            of: "rsa",
+            "a key of kty “RSA” can be for RS256, RS384, RS512, PS256, PS384, PS512, and does not say for which: name the "
+                + "algorithm with --alg"
+        )
         try expectRefusal(
             of: "encrypted",
             "The private key in line 1 is encrypted: a password is needed; to decrypt it: openssl pkey -in FILE"

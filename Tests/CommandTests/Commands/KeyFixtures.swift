@@ -32,14 +32,19 @@ enum KeyFixtures {
 
         """
 
-    /// A P-384 key as SEC1.
-    static let p384 = """
-        -----BEGIN EC PRIVATE KEY-----
-        MIGkAgEBBDAfDCnQGvIPMCJ8PrG0Kg9u4NkYLuhqLNjB30p9tjST6GWAygApglH3
-        v8DLysdprEygBwYFK4EEACKhZANiAAQq2XGpFIYtnz7q1sIbSItHIhFiNsrhRZzk
-        Hd95Ultc9CskvIipyOyV4GrcGhTcZX6xfhKkV7c7yF4YeglDvLEfYOzpnzbS73ta
-        n5hwrro8OY/eiQWYCLr2gS05sG+RzTA=
-        -----END EC PRIVATE KEY-----
+    /// A self-signed certificate with a P-256 key.
+    static let certificate = """
+        -----BEGIN CERTIFICATE-----
+        MIIBhTCCASugAwIBAgIUYgzSuyRifaETtM0ihyzkeuPK3qgwCgYIKoZIzj0EAwIw
+        FzEVMBMGA1UEAwwMZXhhbXBsZS50ZXN0MCAXDTI2MTEyMTA1MjI0MFoYDzIxMjYx
+        MDI4MDUyMjQwWjAXMRUwEwYDVQQDDAxleGFtcGxlLnRlc3QwWTATBgcqhkjOPQIB
+        BggqhkjOPQMBBwNCAARLemqdTIpQzalN+6Z/QY8lbN2Mw6OkahRBNuGxV0PAOQue
+        1xfLdycBSLbYCg8c0TqhZBX0fexxQK7d84wWpn+Po1MwUTAdBgNVHQ4EFgQUbwhM
+        24UNbnDJbK0nYn2JjMcIfJwwHwYDVR0jBBgwFoAUbwhM24UNbnDJbK0nYn2JjMcI
+        fJwwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNIADBFAiBKWLEpL//8u5nv
+        kYBp5+dmTJT+KEsbIntuZ3GRyA7bqAIhAL4kduAx0wM79XVoyeKI0zCw0Mtu4yus
+        Fwz7I/RxVEGq
+        -----END CERTIFICATE-----
 
         """
 

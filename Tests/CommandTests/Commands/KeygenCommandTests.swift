@@ -2,6 +2,9 @@ import Foundation
 import Testing
 import TokenGeneration
 
+private let algorithms =
+    "HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA"
+
 @Suite("jwt keygen")
 struct KeygenCommandTests {
     private let folder: TemporaryFolder
@@ -197,8 +200,13 @@ struct KeygenCommandTests {
         arguments: [
             ([], "--alg ALG is required"),
             (["--alg"], "--alg needs a value: --alg ALG"),
-            (["--alg", "RS256"], "--alg must be ES256"),
-            (["--alg", "none"], "--alg must be ES256"),
+            (["--alg", "RS1"], "--alg must be one of \(algorithms)"),
+            (["--alg", "none"], "--alg must be one of \(algorithms)"),
+            (["--alg", "HS256", "--format", "pem"], "HS256 has a secret, which has no PEM form: use --format jwk"),
+            (
+                ["--alg", "HS256", "--public-out", "p"],
+                "HS256 has a secret and no public key: leave --public-out out"
+            ),
             (["--alg", "ES256", "--format", "der"], "--format must be pem or jwk"),
             (["--alg", "ES256", "--out", ""], "--out must name a file, or - for standard output"),
             (["--alg", "ES256", "--out", "folder/"], "--out must name a file, or - for standard output"),

@@ -8,7 +8,9 @@ import TokenGeneration
 struct KnownAnswerTests {
     @Test(
         "The example of an RFC verifies, and is made again where the algorithm is deterministic",
-        arguments: ["rfc7515-a1-hs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7519-3.1-jwt-hs256"]
+        arguments: [
+            "rfc7515-a1-hs256", "rfc7515-a2-rs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7519-3.1-jwt-hs256",
+        ]
     )
     func examples(id: String) throws {
         let vector = try Vector.object(id)

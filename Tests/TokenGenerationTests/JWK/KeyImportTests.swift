@@ -30,7 +30,16 @@ struct KeyImportTests {
                 isPrivate: true
             ),
             Refusal(name: "kty in lower case", changes: ["kty": "ec"], code: .unsupportedKey),
-            Refusal(name: "RSA", changes: ["kty": "RSA", "n": "AQAB", "e": "AQAB"], code: .unsupportedKey),
+            Refusal(
+                name: "RSA without alg",
+                changes: ["kty": "RSA", "n": "AQAB", "e": "AQAB"],
+                code: .algorithmRequired
+            ),
+            Refusal(
+                name: "tiny RSA",
+                changes: ["kty": "RSA", "alg": "RS256", "n": "AQAB", "e": "AQAB"],
+                code: .weakKey
+            ),
             Refusal(name: "no crv", changes: ["crv": nil], code: .malformedKey),
             Refusal(name: "another crv", changes: ["crv": "P-384"], code: .malformedKey),
             Refusal(name: "unknown crv", changes: ["crv": "P-257"], code: .unsupportedKey),

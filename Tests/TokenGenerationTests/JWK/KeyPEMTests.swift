@@ -20,13 +20,13 @@ struct KeyPEMTests {
 
     @Test("PEM of other kinds of keys, and another algorithm than the key's, are refused")
     func otherKinds() throws {
-        #expect(code { try VerificationKey(pem: Self.rsaPublicPEM) } == .unsupportedKey)
+        #expect(code { try VerificationKey(pem: Self.rsaPublicPEM) } == .algorithmRequired)
         #expect(try VerificationKey(pem: Self.p384PublicPEM).algorithm == .es384)
         #expect(code { try VerificationKey(pem: Self.p384PublicPEM, algorithm: .es256) } == .algorithmMismatch)
         let pem = try Fixture.signingKey().pem()
         #expect(try SigningKey(pem: pem, algorithm: .es256).algorithm == .es256)
         let rs256 = try #require(JWSAlgorithm("RS256"))
-        #expect(code { try SigningKey(pem: pem, algorithm: rs256) } == .unsupportedAlgorithm)
+        #expect(code { try SigningKey(pem: pem, algorithm: rs256) } == .algorithmMismatch)
     }
 
     @Test("An encrypted PEM needs its password; SEC1 reads, too")

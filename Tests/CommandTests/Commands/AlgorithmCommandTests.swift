@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("The algorithms of the jwt command")
+struct AlgorithmCommandTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    @Test("a key of each algorithm signs, and its public part checks the token", arguments: JWSAlgorithm.implemented)
+    func everyAlgorithm(algorithm: JWSAlgorithm) throws {
+        let files = algorithm.isSymmetric ? "--out key" : "--format jwk --out key --public-out public"
+        let script = """
+            jwt keygen --alg \(algorithm) \(files) && jwt sign -k key --sub alice --expires-in 1h > token && \
+            jwt verify -k key < token && jwt verify -k \(algorithm.isSymmetric ? "key" : "public") < token | grep -q alice
+            """
+        let result = try BuiltProgram.shell(script, in: folder)
+        #expect(result.status == 0)
+        #expect(result.errors == "")
+        #expect(try SampleTokens.header(of: folder.text(of: "token")).contains("\"alg\":\"\(algorithm)\""))
+    }
+
+    @Test(
+        "an RSA key in PEM is for the algorithm that the user names, and for no other",
+        arguments: ["RS256", "PS512"]
+    )
+    func named(algorithm: String) throws {
+        let script = """
+            jwt keygen --alg \(algorithm) --out key --public-out public && \
+            jwt sign -k key --alg \(algorithm) --expires-in 1h > token && jwt verify -k public --alg \(algorithm) < token
+            """
+        #expect(try BuiltProgram.shell(script, in: folder).status == 0)
+        let other = try BuiltProgram.shell("jwt verify -k public --alg RS384 < token", in: folder)
+        #expect(other.status == 1)
+        #expect(other.errors == "jwt verify: “alg” of the header is “\(algorithm)”, the key is for RS384\n")
+        let unnamed = try BuiltProgram.shell("jwt verify -k public < token", in: folder)
+        #expect(unnamed.status == 2)
+        #expect(unnamed.errors.hasSuffix("name the algorithm with --alg\n"))
+        let wrong = try BuiltProgram.shell("jwt sign -k key --alg ES256", in: folder)
+        #expect(wrong.status == 2)
+        #expect(wrong.errors.contains("ES256 needs another key"))
+    }
+
+    @Test("a key set whose keys state no algorithm is read with the one that the user names")
+    func namedForSet() throws {
+        let key = try SigningKey.generate(.ps256)
+        var jwk = key.verificationKey.jwk
+        jwk.members["alg"] = nil
+        try folder.write(JWKSet(keys: [jwk]).serialized(), to: "set")
+        try folder.write(key.pem(), to: "key")
+        #expect(try BuiltProgram.shell("jwt sign -k key --alg PS256 --expires-in 1h > token", in: folder).status == 0)
+        #expect(try BuiltProgram.shell("jwt verify -k set --alg PS256 < token", in: folder).status == 0)
+        #expect(try BuiltProgram.shell("jwt verify -k set < token", in: folder).status == 1)
+    }
+
+    @Test("a certificate is a public key")
+    func certificate() throws {
+        try folder.write(KeyFixtures.certificate, to: "certificate.pem")
+        let result = try BuiltProgram.jwt.run(
+            "verify",
+            "-k",
+            folder.file("certificate.pem"),
+            try SampleTokens.es256Token()
+        )
+        #expect(result.status == 1)
+        #expect(result.errors == "jwt verify: the signature is not one by this key over this token\n")
+    }
+
+    @Test("a secret signs only from a file, and a key that is made for one token is for the algorithm that is named")
+    func withoutKey() throws {
+        let secret = try BuiltProgram.jwt.run("sign", "--alg", "HS256")
+        #expect(secret.status == 64)
+        #expect(secret.errors.hasPrefix("jwt sign: --alg HS256 needs --key"))
+        let made = try BuiltProgram.jwt.run("sign", "--alg", "Ed25519", "--expires-in", "1h")
+        #expect(made.status == 0)
+        #expect(try VerificationKey(jwk: JWK(parsing: made.errors)).algorithm == .ed25519)
+    }
+
+    @Test("a secret that is too short, or a key of another kind, is refused with the reason")
+    func refused() throws {
+        try folder.write(#"{"kty":"oct","alg":"HS256","k":"c2VjcmV0"}"#, to: "short")
+        let short = try BuiltProgram.jwt.run("sign", "-k", folder.file("short"))
+        #expect(short.status == 2)
+        #expect(short.errors.contains("the secret has 6 octets, HS256 needs 32 at least"))
+        #expect(!short.errors.contains("c2VjcmV0"))
+    }
+}
