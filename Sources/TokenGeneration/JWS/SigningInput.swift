@@ -2,9 +2,7 @@
 /// [RFC 7797 §3](https://www.rfc-editor.org/rfc/rfc7797#section-3)): the protected header in base64url, a period, and the
 /// payload in its encoding, in one buffer.
 enum SigningInput {
-    /// - Parameters:
-    ///   - header: The protected header in base64url; empty if there is none.
-    ///   - payload: The payload's octets.
+    /// Encodes the payload's octets after the protected header, which is in base64url, or empty if there is none.
     static func make(
         _ header: some Collection<UInt8>,
         _ payload: [UInt8],
