@@ -19,7 +19,9 @@ extension FuzzTarget {
             require(text.utf8.count { $0 == UInt8(ascii: ".") } == 2, "a compact JWS has two periods")
         }
         for payload in view.unverifiedPayload == nil ? Seeds.payloads : [Seeds.payloads[2]] {
-            guard let detached = try? Seeds.jwsVerifier.verify(compact: text, detachedPayload: payload) else { continue }
+            guard let detached = try? Seeds.jwsVerifier.verify(compact: text, detachedPayload: payload) else {
+                continue
+            }
             require(view.unverifiedPayload == nil, "attached and detached at once")
             require(detached.payload == payload, "another payload than the one that was given")
             require(payload.isEmpty == (verified != nil), "only an empty payload looks the same in both forms")
