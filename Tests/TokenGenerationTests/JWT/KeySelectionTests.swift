@@ -99,6 +99,77 @@ struct KeySelectionTests {
         #expect(try JWTVerifier(key: first.verificationKey).verify(token).header["kid"] == "any")
     }
 
+    @Test("Several keys are tried if the caller wants it, up to the limit")
+    func trials() throws {
+        let third = try SigningKey.generate(.es256)
+        let header = #"{"alg":"ES256"}"#
+        let keys = JWKSet(keys: [try jwk(first, [:]), try jwk(second, [:]), try jwk(third, ["kid": "3"])])
+        let selection = KeySelection(trials: .all(upTo: 3))
+        for key in [first, second, third] {
+            let token = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
+            #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == nil)
+            #expect(code { try JWTVerifier(keys: keys).verify(token) } == .ambiguousKey)
+            let tooFew = KeySelection(trials: .all(upTo: 2))
+            #expect(code { try JWTVerifier(keys: keys, selection: tooFew).verify(token) } == .ambiguousKey)
+        }
+        let stranger = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: .generate(.es256))
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(stranger) } == .signatureInvalid)
+        let unknown = try Fixture.token(
+            header: #"{"alg":"ES256","kid":"4"}"#,
+            payload: #"{"exp":4000000000}"#,
+            key: first
+        )
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(unknown) } == .unknownKey)
+        #expect(KeySelection.Trials.all(upTo: 1_000) == .all(upTo: 16))
+        #expect(KeySelection.Trials.all(upTo: -1) == .one)
+    }
+
+    @Test("A symmetric key of a set verifies only if the caller says so, and is never published")
+    func symmetric() throws {
+        let secret = try SigningKey.generate(.hs256)
+        var jwk = try secret.privateJWK()
+        jwk.keyID = "s"
+        let keys = JWKSet(keys: [try self.jwk(first, ["kid": "1"]), jwk])
+        let token = try Fixture.token(
+            header: #"{"alg":"HS256","kid":"s"}"#,
+            payload: #"{"exp":4000000000}"#,
+            key: secret
+        )
+        #expect(code { try JWTVerifier(keys: keys).verify(token) } == .unsupportedKey)
+        let nameless = try Fixture.token(header: #"{"alg":"HS256"}"#, payload: #"{"exp":4000000000}"#, key: secret)
+        #expect(code { try JWTVerifier(keys: keys).verify(nameless) } == .algorithmMismatch)
+        let selection = KeySelection(symmetricKeys: .unsafelyUsed)
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == nil)
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(nameless) } == nil)
+        let pair = try Fixture.token(header: #"{"alg":"ES256","kid":"1"}"#, payload: #"{"exp":4000000000}"#, key: first)
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(pair) } == nil)
+        #expect(!keys.serialized().contains("oct"))
+    }
+
+    @Test("An RSA key that states no algorithm is for the one that the caller assumes, never for the token's")
+    func assumed() throws {
+        let rsa = try Fixture.key(for: .rs256)
+        let unnamed = JWKSet(keys: [try jwk(rsa, ["alg": nil, "kid": "r"]), try jwk(first, ["kid": "1"])])
+        let good = try Fixture.token(header: #"{"alg":"RS256","kid":"r"}"#, payload: #"{"exp":4000000000}"#, key: rsa)
+        #expect(code { try JWTVerifier(keys: unnamed).verify(good) } == .algorithmRequired)
+        let assumes = KeySelection(assumedAlgorithms: [.es384, .rs256])
+        #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(good) } == nil)
+        for other in ["RS384", "PS256", "none", "HS256"] {
+            let token = try Fixture.token(
+                header: #"{"alg":"\#(other)","kid":"r"}"#,
+                payload: #"{"exp":4000000000}"#,
+                key: rsa
+            )
+            #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(token) } == .algorithmMismatch)
+            #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(good) } == nil)
+        }
+        let several = KeySelection(assumedAlgorithms: [.ps256, .rs256])
+        #expect(code { try JWTVerifier(keys: unnamed, selection: several).verify(good) } == .algorithmRequired)
+        let stated = JWKSet(keys: [try jwk(rsa, ["kid": "r"])])
+        let other = KeySelection(assumedAlgorithms: [.ps256])
+        #expect(code { try JWTVerifier(keys: stated, selection: other).verify(good) } == nil)
+    }
+
     @Test("A token of one algorithm can't change how later ones are verified")
     func noPinning() throws {
         let verifier = JWTVerifier(keys: JWKSet(keys: [try jwk(first, ["kid": "1", "alg": nil])]))
