@@ -1,0 +1,71 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+/// The samples of “Signing any payload”, run.
+@Suite("JWS samples")
+struct JWSSnippets {
+    private let service: ES256SigningService
+    private let document = Data("a document".utf8)
+
+    private var key: VerificationKey { service.verificationKey }
+
+    init() throws {
+        service = try ES256SigningService.generate(keyID: "1")
+    }
+
+    @Test("Compact")
+    func compact() throws {
+        let generator = JWSGenerator(payload: document, header: ["cty": "text/plain"], signingService: service)
+        let text = try generator.compact()
+        let verified = try JWSVerifier(key: key).verify(compact: text)
+        print(verified.payload, verified.header["cty"] ?? "no content type")
+        #expect(verified.payload == document)
+    }
+
+    @Test("Several signatures")
+    func severalSignatures() throws {
+        let notary = service
+        let author = try ES256SigningService.generate(keyID: "2")
+        let (notaryKey, authorKey) = (notary.verificationKey, author.verificationKey)
+        let signers = [
+            JWSSigner(signingService: notary, header: ["cty": "application/pdf"]),
+            JWSSigner(signingService: author, unprotectedHeader: ["comment": "second edition"]),
+        ]
+        let json = try JWSGenerator(payload: document, signers: signers).generalJSON().serializedData()
+        let verifier = JWSVerifier(keys: [notaryKey, authorKey])
+        let verified = try verifier.verify(json: json, requiring: .everyKey)
+        for signature in verified.signatures { print(signature.index, signature.key.thumbprint) }
+        for refusal in verified.refusals { print(refusal.index, refusal.reason.code) }
+        #expect(verified.signatures.count == 2)
+    }
+
+    @Test("A detached payload")
+    func detached() throws {
+        let body = document
+        let signature = try JWSGenerator(payload: body, signingService: service).compact(.detached)
+        let verified = try JWSVerifier(key: key).verify(compact: signature, detachedPayload: body)
+        #expect(verified.payload == body)
+    }
+
+    @Test("An unencoded payload")
+    func unencoded() throws {
+        let body = document
+        let generator = JWSGenerator(payload: body, payloadEncoding: .unencoded, signingService: service)
+        let signature = try generator.compact(.detached)
+        #expect(try JWSVerifier(key: key).verify(compact: signature, detachedPayload: body).payload == body)
+    }
+
+    @Test("An extension")
+    func extensions() throws {
+        let generator = JWSGenerator(
+            payload: document,
+            header: ["crit": ["https://id.example/seal"], "https://id.example/seal": 7],
+            signingService: service
+        )
+        let verifier = JWSVerifier(key: key, understoodExtensions: ["https://id.example/seal"])
+        let verified = try verifier.verify(compact: generator.compact())
+        guard verified.header["https://id.example/seal"] == 7 else { return }
+        #expect(verified.payload == document)
+    }
+}

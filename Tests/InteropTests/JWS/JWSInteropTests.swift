@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("JWSs of any payload and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+struct JWSInteropTests {
+    /// Text that every form can hold unencoded.
+    private static let payload = Data("a_payload-02".utf8)
+
+    private let key: SigningKey
+    private let verifier: JWSVerifier
+
+    init() throws {
+        key = try SigningKey.generate(.es256)
+        verifier = JWSVerifier(key: key.verificationKey)
+    }
+
+    private func samples(of payload: Data = payload) throws -> [JWSPeer.Sample] {
+        var samples: [JWSPeer.Sample] = []
+        let service = KeySigningService(key: key)
+        for encoding in [JWSPayloadEncoding.base64url, .unencoded] {
+            let one = JWSGenerator(payload: payload, payloadEncoding: encoding, signingService: service)
+            let signer = JWSSigner(signingService: service, header: ["cty": "text"], unprotectedHeader: ["note": "é"])
+            let two = JWSGenerator(payload: payload, payloadEncoding: encoding, signers: [signer, signer])
+            for placement in [JWSPayloadPlacement.attached, .detached] {
+                for form in JWSPeer.Form.allCases {
+                    let text =
+                        switch form {
+                        case .compact: try one.compact(placement)
+                        case .flattened: try one.flattenedJSON(placement).serialized()
+                        case .general: try two.generalJSON(placement).prettyPrinted()
+                        }
+                    samples.append(
+                        JWSPeer.Sample(text: text, form: form, encoding: encoding, placement: placement)
+                    )
+                }
+            }
+        }
+        return samples
+    }
+
+    private func verify(_ text: String, _ sample: JWSPeer.Sample, _ payload: Data = payload) throws -> VerifiedJWS {
+        switch (sample.form, sample.placement) {
+        case (.compact, .attached): try verifier.verify(compact: text)
+        case (.compact, .detached): try verifier.verify(compact: text, detachedPayload: payload)
+        case (_, .attached): try verifier.verify(json: text, requiring: .all)
+        case (_, .detached): try verifier.verify(json: text, detachedPayload: payload, requiring: .all)
+        }
+    }
+
+    @Test("What is made here is verified there, in every form that the peer knows", arguments: JWSPeer.allCases)
+    func ours(peer: JWSPeer) async throws {
+        var count = 0
+        for sample in try samples() where peer.reads(sample) {
+            let detached = sample.placement == .detached ? Self.payload : nil
+            let verdict = try await peer.check([sample.text], payload: detached, key: key.verificationKey.jwk)
+            #expect(verdict.first?.payload == Self.payload, "\(sample): \(verdict.first?.reason ?? "")")
+            count += 1
+        }
+        #expect(count == [.pyJWT: 2, .joserfc: 12, .jwcrypto: 11][peer])
+    }
+
+    @Test("What is made there is verified here, in every form that the peer knows", arguments: JWSPeer.allCases)
+    func theirs(peer: JWSPeer) async throws {
+        let jwk = try key.privateJWK()
+        for sample in try samples() where peer.writes(sample.form, sample.encoding, sample.placement) {
+            let keys = sample.form == .general ? [jwk, jwk] : [jwk]
+            let text = try await peer.make(
+                sample.form,
+                sample.encoding,
+                sample.placement,
+                payload: Self.payload,
+                keys: keys
+            )
+            let verified = try verify(text, sample)
+            #expect(verified.payload == Self.payload)
+            #expect(verified.payloadEncoding == sample.encoding)
+            #expect(verified.signatures.count == keys.count)
+            if sample.form != .compact {
+                #expect(verified.signatures.allSatisfy { $0.unprotectedHeader == ["note": "é"] })
+            }
+        }
+    }
+
+    @Test("Signatures of several algorithms by one peer are verified here, each with its key")
+    func severalAlgorithms() async throws {
+        let keys = try [JWSAlgorithm.es256, .hs256, .es512].map { try SigningKey.generate($0) }
+        let jwks = try keys.map { try $0.privateJWK() }
+        let text = try await JWSPeer.jwcrypto.make(.general, .base64url, .attached, payload: Self.payload, keys: jwks)
+        let verifier = JWSVerifier(keys: keys.map(\.verificationKey))
+        let verified = try verifier.verify(json: text, requiring: .everyKey)
+        #expect(verified.signatures.map(\.key.algorithm) == [.es256, .hs256, .es512])
+        #expect(verified.payload == Self.payload)
+    }
+
+    @Test(
+        "Whatever is accepted here after a change is accepted there, with the same payload",
+        arguments: JWSPeer.allCases
+    )
+    func mutations(peer: JWSPeer) async throws {
+        for sample in try samples() where peer.reads(sample) {
+            let changed = Self.mutations(of: sample.text)
+            let accepted = changed.filter { text in (try? verify(text, sample)) != nil }
+            if sample.form != .compact { #expect(accepted.count > 10, "\(sample)") }
+            let detached = sample.placement == .detached ? Self.payload : nil
+            let verdicts = try await peer.check(accepted, payload: detached, key: key.verificationKey.jwk)
+            for (text, verdict) in zip(accepted, verdicts) {
+                #expect(verdict.payload == Self.payload, "\(peer.rawValue): \(verdict.reason), \(text)")
+            }
+        }
+    }
+
+    /// The text with each character replaced, taken out or doubled, and with white space and unknown members.
+    private static func mutations(of text: String) -> [String] {
+        let characters = Array(text)
+        var mutations: [String] = []
+        for index in characters.indices {
+            for other: Character in ["A", "B", "=", ".", " ", "\"", "{", "x", "\\"] where other != characters[index] {
+                var changed = characters
+                changed[index] = other
+                mutations.append(String(changed))
+            }
+            var changed = characters
+            changed.remove(at: index)
+            mutations.append(String(changed))
+            changed.insert(contentsOf: [characters[index], characters[index]], at: index)
+            mutations.append(String(changed))
+            changed[index] = " "
+            mutations.append(String(changed))
+        }
+        for addition in ["\n", " ", ".", "=", "A"] { mutations += [text + addition, addition + text] }
+        for member in [#""x":[{"payload":1}]"#, #""Payload":"x""#, #""typ":"JWT""#, #""crit":["x"]"#, #""header":{}"#] {
+            mutations.append(text.replacing("{", with: "{\(member),"))
+        }
+        return mutations
+    }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import TestVectors
+import Testing
+import TokenGeneration
+
+private let path = "wycheproof/json_web_signature_test.json"
+
+/// C2SP/wycheproof's `json_web_signature_test.json`; what is not met as it is written is in `Docs/Wycheproof.md`.
+@Suite("Wycheproof JSON Web Signature", .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"))
+struct JWSWycheproofTests {
+    /// Test cases whose label contradicts the format or another test case.
+    private static let errata: Set = [367, 370, 372, 373]
+    /// Valid test cases whose key states another algorithm than the signature's (PS256 for PS384), or one that does not exist
+    /// (`ES521`). Here it is taken for absent.
+    private static let wrongAlgorithms: [Int: TokenError.Code] = [
+        346: .algorithmMismatch, 350: .algorithmMismatch, 347: .unsupportedAlgorithm, 351: .unsupportedAlgorithm,
+    ]
+
+    private struct Case {
+        let id: Int
+        let text: String
+        let isValid: Bool
+        let key: JWK
+    }
+
+    @Test("Every test case but the documented ones is met, through the public API, compact and in JSON")
+    func all() throws {
+        let cases = try Self.cases()
+        #expect(cases.count == 401)
+        var disagreements: Set<Int> = []
+        for test in cases {
+            let accepts = Self.accepts(test)
+            if accepts.compact != test.isValid { disagreements.insert(test.id) }
+            #expect(accepts.json == accepts.compact, "tcId \(test.id)")
+        }
+        #expect(disagreements == Self.errata)
+    }
+
+    @Test("Those said to be padded wrongly are the very text of one that is valid; those with a “?” are refused")
+    func errata() throws {
+        let cases = try Self.cases()
+        func text(_ id: Int) throws -> String { try #require(cases.first { $0.id == id }).text }
+        #expect(try text(367) == text(357))
+        #expect(try text(370) == text(357))
+        // In the payload it is found after the signature, which is over the text without it.
+        for (id, expected) in [(372, .malformedToken), (373, .signatureInvalid)] as [(Int, TokenError.Code)] {
+            let test = try #require(cases.first { $0.id == id })
+            #expect(test.text.contains("?"))
+            #expect(
+                code { try JWSVerifier(key: VerificationKey(jwk: test.key)).verify(compact: test.text) } == expected
+            )
+        }
+    }
+
+    @Test("As they are written, keys that state a wrong algorithm verify nothing")
+    func wrongAlgorithms() throws {
+        for test in try Self.cases() {
+            guard let expected = Self.wrongAlgorithms[test.id] else { continue }
+            #expect(test.isValid)
+            #expect(
+                code { try JWSVerifier(key: VerificationKey(jwk: test.key)).verify(compact: test.text) } == expected,
+                "tcId \(test.id)"
+            )
+        }
+    }
+
+    @Test("Keys for encryption are refused before a signature is looked at", arguments: [353, 354, 355, 356])
+    func encryptionKeys(id: Int) throws {
+        let test = try #require(Self.cases().first { $0.id == id })
+        let algorithm: JWSAlgorithm? = test.key.keyType == "EC" ? .es256 : .rs256
+        #expect(code { try VerificationKey(jwk: test.key, algorithm: algorithm) } == .keyMismatch)
+    }
+
+    private static func cases() throws -> [Case] {
+        // The file has more members and bytes than the parser of tokens wants.
+        let file = try #require(JSONSerialization.jsonObject(with: ExternalVector.data(path)) as? [String: Any])
+        var cases: [Case] = []
+        for group in try #require(file["testGroups"] as? [[String: Any]]) {
+            // A group has its key as “public”, or as “private” if it is symmetric.
+            let members = try JSONSerialization.data(withJSONObject: #require(group["public"] ?? group["private"]))
+            let key = try JWK(parsing: members)
+            for test in try #require(group["tests"] as? [[String: Any]]) {
+                let result = try #require(test["result"] as? String)
+                cases.append(
+                    Case(
+                        id: try #require(test["tcId"] as? Int),
+                        text: try #require(test["jws"] as? String),
+                        isValid: result == "valid",
+                        key: key
+                    )
+                )
+            }
+        }
+        return cases
+    }
+
+    private static func accepts(_ test: Case) -> (compact: Bool, json: Bool) {
+        var jwk = test.key
+        if wrongAlgorithms[test.id] != nil { jwk.members["alg"] = nil }
+        // A key that states no algorithm is taken for the token's, which here only makes more be accepted.
+        let stated = (try? UnverifiedJWS(compact: test.text))?.unverifiedSignatures.first?.unverifiedProtectedHeader[
+            "alg"
+        ]
+        let wanted = jwk.algorithm == nil ? stated?.string.flatMap { JWSAlgorithm($0) } : nil
+        guard let key = try? VerificationKey(jwk: jwk, algorithm: wanted) else { return (false, false) }
+        let verifier = JWSVerifier(key: key)
+        let parts = test.text.split(separator: ".", omittingEmptySubsequences: false).map {
+            JSONValue.string(String($0))
+        }
+        guard parts.count == 3 else { return ((try? verifier.verify(compact: test.text)) != nil, false) }
+        let json: JSONObject = ["protected": parts[0], "payload": parts[1], "signature": parts[2]]
+        return (
+            (try? verifier.verify(compact: test.text)) != nil,
+            (try? verifier.verify(json: json.serialized(), requiring: .all)) != nil
+        )
+    }
+}
