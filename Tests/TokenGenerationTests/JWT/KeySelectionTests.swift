@@ -73,6 +73,14 @@ struct KeySelectionTests {
         #expect(try result([jwk(second, ["kid": "1", "use": "enc"]), key], header: header, key: first) == nil)
     }
 
+    @Test("A kid that a good and a damaged key have is ambiguous, even if one key only is usable")
+    func damagedTwin() throws {
+        let header = #"{"alg":"ES256","kid":"1"}"#
+        let key = try jwk(first, ["kid": "1"])
+        #expect(try result([key, jwk(second, ["kid": "1", "x": "AAAA"])], header: header, key: first) == .ambiguousKey)
+        #expect(try result([key, jwk(second, ["kid": "2", "x": "AAAA"])], header: header, key: first) == nil)
+    }
+
     @Test("A key that can't be used says why to a token that names it")
     func unusableKey() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
@@ -87,6 +95,30 @@ struct KeySelectionTests {
         #expect(
             try result([jwk(first, ["kid": "1", "alg": "ES512"])], header: header, key: first) == .keyMismatch
         )
+    }
+
+    @Test("One bad key spoils no set, and each reason is kept")
+    func reasons() throws {
+        let text = """
+            {"keys":[5,{"kid":"x"},{"kty":"NEW"},{"kty":"RSA","alg":"RSA-OAEP-256","n":"AQAB","e":"AQAB"},
+            {"kty":"OKP","crv":"X25519","x":"AAAA"},{"kty":"AKP","alg":"ML-DSA-44","pub":"AAAA"},
+            {"kty":"EC","crv":"P-256","x":"AAAA","y":"AAAA"},{"kty":"oct","k":"AAAA"},{"kty":"RSA","n":"AQAB","e":"AQAB"},
+            \(first.verificationKey.jwk.members.serialized())]}
+            """
+        let set = try JWKSet(parsing: text)
+        #expect(set.rejections.map(\.index) == [0, 1])
+        #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
+        #expect(
+            set.unusableKeys().map(\.reason.code) == [
+                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .unsupportedKey, .malformedKey, .unsupportedKey,
+                .algorithmRequired,
+            ]
+        )
+        let token = try Fixture.token(payload: #"{"exp":4000000000}"#, key: first)
+        #expect(code { try JWTVerifier(keys: set).verify(token) } == nil)
+        #expect(code { try JWKSet(parsing: #"{"keys":[],"keys":[]}"#) } == .malformedJSON)
+        let many = #"{"keys":["# + [String](repeating: "{}", count: 1_001).joined(separator: ",") + "]}"
+        #expect(code { try JWKSet(parsing: many) } == .tooLarge)
     }
 
     @Test("A verifier for one key does not look at the kid")
@@ -139,10 +171,13 @@ struct KeySelectionTests {
         let nameless = try Fixture.token(header: #"{"alg":"HS256"}"#, payload: #"{"exp":4000000000}"#, key: secret)
         #expect(code { try JWTVerifier(keys: keys).verify(nameless) } == .algorithmMismatch)
         let selection = KeySelection(symmetricKeys: .unsafelyUsed)
-        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == nil)
-        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(nameless) } == nil)
-        let pair = try Fixture.token(header: #"{"alg":"ES256","kid":"1"}"#, payload: #"{"exp":4000000000}"#, key: first)
-        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(pair) } == nil)
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == .unsupportedKey)
+        #expect(keys.unusableKeys(selection).map(\.key) == [jwk])
+        let secrets = JWKSet(keys: [jwk])
+        #expect(code { try JWTVerifier(keys: secrets).verify(token) } == .unsupportedKey)
+        #expect(code { try JWTVerifier(keys: secrets, selection: selection).verify(token) } == nil)
+        #expect(code { try JWTVerifier(keys: secrets, selection: selection).verify(nameless) } == nil)
+        #expect(secrets.unusableKeys(selection).isEmpty)
         #expect(!keys.serialized().contains("oct"))
     }
 
