@@ -39,6 +39,10 @@ extension TokenError {
             case unknownKey, ambiguousKey
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
             case issuerMismatch, audienceMismatch, subjectMismatch, typeMismatch
+            case prohibitedClaim, lifetimeTooLong, checkFailed
+            case nonceMismatch, authorizedPartyMismatch, hashMismatch
+            case methodMismatch, targetMismatch, accessTokenMismatch, confirmationMismatch, replayed, replayCacheFull
+            case malformedDuration
         }
 
         private let wrapped: Wrapped
@@ -111,12 +115,38 @@ extension TokenError {
         public static var malformedClaim: Self { Self(.malformedClaim) }
         /// `iss` is not the expected issuer.
         public static var issuerMismatch: Self { Self(.issuerMismatch) }
-        /// `aud` does not contain the expected audience.
+        /// `aud` does not contain the expected audience, or the token has one and none is expected.
         public static var audienceMismatch: Self { Self(.audienceMismatch) }
         /// `sub` is not the expected subject.
         public static var subjectMismatch: Self { Self(.subjectMismatch) }
         /// `typ` is not the expected type.
         public static var typeMismatch: Self { Self(.typeMismatch) }
+        /// The token has a claim that the policy prohibits.
+        public static var prohibitedClaim: Self { Self(.prohibitedClaim) }
+        /// The time from `iat` to `exp` is longer than the policy allows.
+        public static var lifetimeTooLong: Self { Self(.lifetimeTooLong) }
+        /// A check of the caller's refuses the token.
+        public static var checkFailed: Self { Self(.checkFailed) }
+        /// `nonce` is not the expected one, or is there without being expected.
+        public static var nonceMismatch: Self { Self(.nonceMismatch) }
+        /// `azp` of an ID token is another client.
+        public static var authorizedPartyMismatch: Self { Self(.authorizedPartyMismatch) }
+        /// `at_hash` or `c_hash` of an ID token is not the hash of what came with it.
+        public static var hashMismatch: Self { Self(.hashMismatch) }
+        /// `htm` of a DPoP proof is not the request's method.
+        public static var methodMismatch: Self { Self(.methodMismatch) }
+        /// `htu` of a DPoP proof is not the request's target.
+        public static var targetMismatch: Self { Self(.targetMismatch) }
+        /// `ath` of a DPoP proof is not the hash of the access token.
+        public static var accessTokenMismatch: Self { Self(.accessTokenMismatch) }
+        /// The access token is bound to another key than the DPoP proof's.
+        public static var confirmationMismatch: Self { Self(.confirmationMismatch) }
+        /// The token or proof has been used before.
+        public static var replayed: Self { Self(.replayed) }
+        /// The replay cache has no room, so it can't be told whether the token or proof has been used before.
+        public static var replayCacheFull: Self { Self(.replayCacheFull) }
+        /// The text is no duration.
+        public static var malformedDuration: Self { Self(.malformedDuration) }
     }
 }
 

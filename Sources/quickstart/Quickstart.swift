@@ -59,7 +59,7 @@ struct Quickstart {
         let accessToken = try await authenticator.accessToken()
         let verifier = JWTVerifier(
             keys: authorization.keys,
-            policy: ValidationPolicy(issuer: authorization.metadata.issuer, type: "at+jwt")
+            policy: .accessToken(issuer: authorization.metadata.issuer, audience: authorization.metadata.issuer)
         )
         report(4, "got an access token", try verifier.verify(accessToken.value.expose { $0 }).claims)
         report(5, "called the API, which answered \(String(decoding: answer, as: UTF8.self))")

@@ -97,23 +97,17 @@ final class ClientRegister: Sendable {
         of client: Client,
         key: VerificationKey
     ) throws(TokenEndpointError) -> VerifiedToken {
+        // Both ways of addressing the server are in use.
+        let audiences = [metadata.issuer, metadata.tokenEndpoint.absoluteString]
         var policy = ValidationPolicy(
             issuer: client.id,
             subject: client.id,
             leeway: .seconds(10),
             currentDate: time.date
         )
+        policy.audience = .containsAny(of: audiences)
         do {
-            // Both ways of addressing the server are in use.
-            policy.audience = metadata.issuer
             return try JWTVerifier(key: key, policy: policy).verify(assertion)
-        } catch  where error.code == .audienceMismatch {
-            policy.audience = metadata.tokenEndpoint.absoluteString
-            do {
-                return try JWTVerifier(key: key, policy: policy).verify(assertion)
-            } catch {
-                throw Self.invalidClient("the assertion is not valid: \(error.code)")
-            }
         } catch {
             throw Self.invalidClient("the assertion is not valid: \(error.code)")
         }

@@ -55,6 +55,9 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
 
     /// The nearest value, or `nil` if the number is too large for a `Double`.
     public var double: Double? {
+        if literal.utf8.count <= 15, literal.utf8.first != UInt8(ascii: "-"), let whole = Int(literal) {
+            return Double(whole)
+        }
         guard let value = Double(literal), value.isFinite else { return nil }
         return value
     }

@@ -15,32 +15,6 @@ extension JSONObject {
             self[name] = try JSONValue(converting: value, path: "\(path).\(name)", depth: depth)
         }
     }
-
-    /// Encodes a value that must be a JSON object.
-    ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`.
-    init(encoding value: some Encodable) throws(TokenError) {
-        let encoder = JSONEncoder()
-        encoder.dateEncodingStrategy = .secondsSince1970
-        let json: Data
-        do {
-            json = try encoder.encode(value)
-        } catch EncodingError.invalidValue(_, let context) {
-            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
-            throw TokenError(.unencodableContent, "\(path) can't be held in JSON")
-        } catch {
-            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
-        }
-        do throws(TokenError) {
-            try self.init(parsing: Array(json), limits: JSONLimits(size: json.count, members: .max))
-        } catch {
-            throw TokenError(
-                .unencodableContent,
-                "the claims don't encode as a claims set: \(error.message)",
-                cause: error
-            )
-        }
-    }
 }
 
 extension JSONValue {

@@ -55,16 +55,27 @@ public struct JSONObject: Sendable {
     ///
     /// - Parameter name: The member's name.
     public subscript(name: String) -> JSONValue? {
-        get { members.first { $0.name.isExactly(name) }?.value }
+        get { index(of: name).map { members[$0].value } }
         set {
-            let index = members.firstIndex { $0.name.isExactly(name) }
-            switch (index, newValue) {
+            switch (index(of: name), newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
             case (nil, let value?): members.append(Member(name: name, value: value))
             case (nil, nil): break
             }
         }
+    }
+}
+
+extension JSONObject {
+    /// The place of the member of a name.
+    func index(of name: String) -> Int? {
+        var index = 0
+        while index < members.count {
+            if members[index].name.isExactly(name) { return index }
+            index += 1
+        }
+        return nil
     }
 }
 
@@ -125,14 +136,14 @@ extension JSONObject {
     public func prettyPrinted() -> String {
         var writer = JSONWriter(isPretty: true)
         writer.write(self)
-        return String(decoding: writer.bytes, as: UTF8.self)
+        return String(decoding: writer.finished(), as: UTF8.self)
     }
 
     /// The deterministic JSON in UTF-8.
     package func serializedBytes() -> [UInt8] {
         var writer = JSONWriter()
         writer.write(self)
-        return writer.bytes
+        return writer.finished()
     }
 }
 

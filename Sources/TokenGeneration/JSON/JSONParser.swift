@@ -52,6 +52,8 @@ struct JSONParser {
     private mutating func parseObject(depth: Int) throws(Failure) -> JSONObject {
         try checkDepth(depth)
         var members: [JSONObject.Member] = []
+        // A token has about this many claims; growing step by step costs an allocation each.
+        if depth == 1 { members.reserveCapacity(8) }
         var names = DistinctNames()
         position += 1
         skipWhiteSpace()
@@ -103,7 +105,7 @@ struct JSONParser {
     }
 
     private mutating func parse(_ word: StaticString, as value: JSONValue) throws(Failure) -> JSONValue {
-        guard bytes[position...].starts(with: word.description.utf8) else {
+        guard isNext(word) else {
             throw Failure("no value can start here", at: position)
         }
         position += word.utf8CodeUnitCount
@@ -114,22 +116,34 @@ struct JSONParser {
 extension JSONParser {
     private mutating func parseString() throws(Failure) -> String {
         let opening = position
-        position += 1
-        let start = position
-        while let byte = next {
-            switch byte {
-            case UInt8(ascii: "\""):
-                defer { position += 1 }
-                return try string(from: bytes.span.extracting(start..<position), openedAt: opening)
-            case UInt8(ascii: "\\"):
-                return try parseEscapedString(from: start, openedAt: opening)
-            case 0x00..<0x20:
-                throw Failure("a control character must be escaped", at: position)
-            default:
-                position += 1
-            }
+        let (end, isASCII) = plainText(from: opening + 1)
+        guard end < bytes.count else { throw Failure("the string does not end", at: opening) }
+        position = end
+        switch bytes[end] {
+        case UInt8(ascii: "\""):
+            position += 1
+            // ASCII is valid UTF-8 as it stands.
+            if isASCII { return String(decoding: bytes[opening + 1..<end], as: UTF8.self) }
+            return try string(from: bytes.span.extracting(opening + 1..<end), openedAt: opening)
+        case UInt8(ascii: "\\"):
+            return try parseEscapedString(from: opening + 1, openedAt: opening)
+        default:
+            throw Failure("a control character must be escaped", at: end)
         }
-        throw Failure("the string does not end", at: opening)
+    }
+
+    /// The end of what needs no attention in a string, and whether it is ASCII.
+    private func plainText(from start: Int) -> (end: Int, isASCII: Bool) {
+        let text = bytes.span
+        var index = start
+        var all: UInt8 = 0
+        while index < text.count {
+            let byte = text[index]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+            all |= byte
+            index += 1
+        }
+        return (index, all < 0x80)
     }
 
     private mutating func parseEscapedString(from start: Int, openedAt opening: Int) throws(Failure) -> String {
@@ -210,6 +224,11 @@ extension JSONParser {
 extension JSONParser {
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
+    private func isNext(_ word: StaticString) -> Bool {
+        guard bytes.count - position >= word.utf8CodeUnitCount else { return false }
+        return bytes[position..<position + word.utf8CodeUnitCount].elementsEqual(word.description.utf8)
+    }
+
     private mutating func consume(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
         position += 1
@@ -234,9 +253,12 @@ extension JSONParser {
 
         mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
             // Few names are compared faster than hashed.
-            if members.count < 16 { return !members.contains { $0.name == name } }
-            if names.isEmpty { names = Set(members.map(\.name)) }
-            return names.insert(name).inserted
+            guard members.count < 16 else {
+                if names.isEmpty { names = Set(members.map(\.name)) }
+                return names.insert(name).inserted
+            }
+            for member in members where member.name == name { return false }
+            return true
         }
     }
 

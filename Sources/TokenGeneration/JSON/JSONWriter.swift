@@ -1,6 +1,6 @@
 /// Writes JSON: sorted, and the same bytes for equal values.
 struct JSONWriter {
-    private(set) var bytes: [UInt8] = []
+    private var output = JSONOutput()
     private let isPretty: Bool
     private var level = 0
 
@@ -8,96 +8,75 @@ struct JSONWriter {
         self.isPretty = isPretty
     }
 
+    /// What was written.
+    consuming func finished() -> [UInt8] { output.finished() }
+
     mutating func write(_ object: JSONObject) {
-        write(object.inSerializationOrder, between: "{", "}") { writer, member in
-            writer.write(member.name)
-            writer.append(writer.isPretty ? ": " : ":")
-            writer.write(member.value)
+        output.append(UInt8(ascii: "{"))
+        level += 1
+        var isFirst = true
+        for member in object.inSerializationOrder {
+            separate(&isFirst)
+            output.append(quoted: member.name)
+            output.append(UInt8(ascii: ":"))
+            if isPretty { output.append(UInt8(ascii: " ")) }
+            write(member.value)
         }
+        level -= 1
+        if !isFirst { breakLine() }
+        output.append(UInt8(ascii: "}"))
     }
 
-    private mutating func write(_ value: JSONValue) {
+    mutating func write(_ value: JSONValue) {
         switch value {
-        case .null: append("null")
-        case .bool(let bool): append(bool ? "true" : "false")
-        case .number(let number): bytes.append(contentsOf: number.literal.utf8)
-        case .string(let string): write(string)
-        case .array(let array): write(array, between: "[", "]") { writer, element in writer.write(element) }
+        case .null: output.append(literal: "null")
+        case .bool(let bool): output.append(literal: bool ? "true" : "false")
+        case .number(let number): output.append(literal: number.literal)
+        case .string(let string): output.append(quoted: string)
+        case .array(let array): write(array)
         case .object(let object): write(object)
         }
     }
 
-    private mutating func write<Elements: Collection>(
-        _ elements: Elements,
-        between opening: String,
-        _ closing: String,
-        _ writeElement: (inout JSONWriter, Elements.Element) -> Void
-    ) {
-        append(opening)
+    private mutating func write(_ array: [JSONValue]) {
+        output.append(UInt8(ascii: "["))
         level += 1
         var isFirst = true
-        for element in elements {
-            if !isFirst { append(",") }
-            isFirst = false
-            breakLine()
-            writeElement(&self, element)
+        for element in array {
+            separate(&isFirst)
+            write(element)
         }
         level -= 1
         if !isFirst { breakLine() }
-        append(closing)
+        output.append(UInt8(ascii: "]"))
     }
 
-    private mutating func write(_ string: String) {
-        bytes.append(UInt8(ascii: "\""))
-        defer { bytes.append(UInt8(ascii: "\"")) }
-        guard Self.hasEscapes(string.utf8.span) else {
-            bytes.append(contentsOf: string.utf8)
-            return
-        }
-        for byte in string.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): append("\\\"")
-            case UInt8(ascii: "\\"): append("\\\\")
-            case 0x08: append("\\b")
-            case 0x09: append("\\t")
-            case 0x0A: append("\\n")
-            case 0x0C: append("\\f")
-            case 0x0D: append("\\r")
-            case 0x00..<0x20:
-                append("\\u00")
-                bytes.append(byte < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
-                bytes.append(contentsOf: String(byte & 15, radix: 16).utf8)
-            default: bytes.append(byte)
-            }
-        }
-    }
-
-    private static func hasEscapes(_ text: Span<UInt8>) -> Bool {
-        for index in text.indices {
-            let byte = text[index]
-            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return true }
-        }
-        return false
+    private mutating func separate(_ isFirst: inout Bool) {
+        if !isFirst { output.append(UInt8(ascii: ",")) }
+        isFirst = false
+        breakLine()
     }
 
     private mutating func breakLine() {
         guard isPretty else { return }
-        bytes.append(UInt8(ascii: "\n"))
-        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * level))
-    }
-
-    private mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
+        output.append(UInt8(ascii: "\n"))
+        for _ in 0..<2 * level { output.append(UInt8(ascii: " ")) }
     }
 }
 
 extension JSONObject {
     /// The members sorted by the UTF-8 bytes of their names.
     fileprivate var inSerializationOrder: [Member] {
-        sorted { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
+        let isSorted = indices.dropFirst().allSatisfy { self[$0 - 1].name.precedes(self[$0].name) }
+        return isSorted ? Array(self) : sorted { $0.name.precedes($1.name) }
     }
+}
 
-    private static func precedes(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+extension String {
+    /// Whether a name comes first in the order of UTF-8 bytes.
+    fileprivate func precedes(_ other: String) -> Bool {
+        let left = utf8.span
+        let right = other.utf8.span
         for index in 0..<Swift.min(left.count, right.count) where left[index] != right[index] {
             return left[index] < right[index]
         }

@@ -80,7 +80,8 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
-        try parse(payload, limits: JSONLimits(size: payload.count), "payload")
+        let limits = JSONLimits(size: payload.count, depth: limits.depth, members: limits.memberCount)
+        return try parse(payload, limits: limits, "payload")
     }
 
     /// Decodes the signature's octets.

@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 internal import OpenSSLCrypto
 
 /// Makes signed tokens: compact JWS with JSON claims ([RFC 7519 §7.1](https://www.rfc-editor.org/rfc/rfc7519#section-7.1)).
@@ -16,7 +16,7 @@ public struct JWTGenerator: Sendable {
 
     private struct Content: Sendable {
         let header: JSONObject
-        let payload: JSONObject
+        let payload: ClaimsText
     }
 
     /// Makes a generator for dictionaries.
@@ -31,7 +31,7 @@ public struct JWTGenerator: Sendable {
         content = Result { () throws(TokenError) in
             Content(
                 header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
-                payload: try JSONObject(converting: jwtRepresentation.payload, path: "payload")
+                payload: ClaimsText(try JSONObject(converting: jwtRepresentation.payload, path: "payload"))
             )
         }
         self.signingService = signingService
@@ -44,7 +44,22 @@ public struct JWTGenerator: Sendable {
     ///   - payload: The claims.
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
-        content = .success(Content(header: Self.typed(header), payload: payload))
+        content = .success(Content(header: Self.typed(header), payload: ClaimsText(payload)))
+        self.signingService = signingService
+    }
+
+    /// Makes a generator for claims that are JSON already, which are signed byte for byte as they are.
+    ///
+    /// They are checked at once, as ``JSONObject/init(parsing:)-(Data)`` does; what is not strict JSON makes ``token`` throw.
+    ///
+    /// - Parameters:
+    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
+    ///   - claimsJSON: The claims in UTF-8, a JSON object.
+    ///   - signingService: What signs.
+    public init(header: JSONObject = [:], claimsJSON: Data, signingService: any SigningService) {
+        content = Result { () throws(TokenError) in
+            Content(header: Self.typed(header), payload: try ClaimsText(checking: claimsJSON))
+        }
         self.signingService = signingService
     }
 
@@ -58,7 +73,7 @@ public struct JWTGenerator: Sendable {
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], claims: some Encodable, signingService: any SigningService) {
         content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try JSONObject(encoding: claims))
+            Content(header: Self.typed(header), payload: try ClaimsText(encoding: claims))
         }
         self.signingService = signingService
     }
@@ -79,7 +94,7 @@ public struct JWTGenerator: Sendable {
             let header = try header(from: content.header)
             var output: [UInt8] = []
             let headerJSON = header.serializedBytes()
-            let payloadJSON = content.payload.serializedBytes()
+            let payloadJSON = content.payload.bytes
             output.reserveCapacity((headerJSON.count + payloadJSON.count) * 4 / 3 + 128)
             Base64URL.encode(headerJSON.span, into: &output)
             output.append(UInt8(ascii: "."))

@@ -50,9 +50,10 @@ public struct JWTVerifier: Sendable {
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or `tooLarge`;
     ///   `criticalHeaderUnsupported`, `algorithmMismatch`, `unknownKey`, `ambiguousKey`, or what is wrong with the key that
     ///   the token means; `signatureInvalid`; then the policy's `typeMismatch`, `malformedClaim`, `missingClaim`, `expired`,
-    ///   `notYetValid`, `issuedInFuture`, `tooOld`, `issuerMismatch`, `subjectMismatch` or `audienceMismatch`.
+    ///   `notYetValid`, `issuedInFuture`, `tooOld`, `lifetimeTooLong`, `prohibitedClaim`, `issuerMismatch`, `subjectMismatch`,
+    ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, limits: JWSLimits(size: policy.maximumTokenSize))
+        let token = try CompactToken(token, limits: policy.limits)
         let header = try token.header()
         try header.checkCriticalMembers()
         let candidates = try keys.keys(for: header)

@@ -1,46 +1,95 @@
 internal import Foundation
 
+/// The times among the registered claims, in seconds since 1970.
+struct ClaimTimes {
+    var expiration: Double?
+    var notBefore: Double?
+    var issuedAt: Double?
+}
+
 extension RegisteredClaims {
-    /// Reads the claims out of a claims set, with the claim's name in the error.
+    /// Reads the registered claims out of a claims set, with the claim's name in the error.
     ///
     /// - Throws: ``TokenError`` with the code `malformedClaim`.
-    init(reading claims: JSONObject) throws(TokenError) {
-        self.init(
-            issuer: try claims.stringClaim("iss"),
-            subject: try claims.stringClaim("sub"),
-            audience: try claims.audienceClaim(),
-            expiration: try claims.secondsClaim("exp").map(Date.init(timeIntervalSince1970:)),
-            notBefore: try claims.secondsClaim("nbf").map(Date.init(timeIntervalSince1970:)),
-            issuedAt: try claims.secondsClaim("iat").map(Date.init(timeIntervalSince1970:)),
-            jwtID: try claims.stringClaim("jti")
-        )
+    static func read(_ claims: JSONObject) throws(TokenError) -> (RegisteredClaims, ClaimTimes) {
+        var registered = RegisteredClaims()
+        var times = ClaimTimes()
+        for index in claims.indices {
+            let member = claims[index]
+            // All registered names have three characters.
+            guard member.name.utf8.count == 3 else { continue }
+            switch member.name {
+            case "iss": registered.issuer = try member.stringClaim()
+            case "sub": registered.subject = try member.stringClaim()
+            case "aud": registered.audience = try member.audienceClaim()
+            case "exp": times.expiration = try member.secondsClaim()
+            case "nbf": times.notBefore = try member.secondsClaim()
+            case "iat": times.issuedAt = try member.secondsClaim()
+            case "jti": registered.jwtID = try member.stringClaim()
+            default: break
+            }
+        }
+        registered.expiration = times.expiration.map(Date.init(timeIntervalSince1970:))
+        registered.notBefore = times.notBefore.map(Date.init(timeIntervalSince1970:))
+        registered.issuedAt = times.issuedAt.map(Date.init(timeIntervalSince1970:))
+        return (registered, times)
     }
 }
 
 extension JSONObject {
+    /// The registered claims of a claims set, with types.
+    ///
+    /// - Returns: The claims; those that are absent are `nil`.
+    /// - Throws: ``TokenError`` with the code `malformedClaim` if one has the wrong JSON type, `null` included, or is a time
+    ///   outside the years 1 to 9999.
+    public func registeredClaims() throws(TokenError) -> RegisteredClaims {
+        try RegisteredClaims.read(self).0
+    }
+
     /// A claim that must be a NumericDate if it is there, in seconds since 1970.
     ///
     /// - Throws: ``TokenError`` with the code `malformedClaim`.
     func secondsClaim(_ name: String) throws(TokenError) -> Double? {
-        guard let value = self[name] else { return nil }
-        guard let number = value.number else { throw Self.malformed(name, "a number of seconds since 1970", value) }
-        guard let seconds = number.double else {
-            throw TokenError(.malformedClaim, "the claim “\(name)” is too large for a number of seconds since 1970")
+        guard let index = index(of: name) else { return nil }
+        return try self[index].secondsClaim()
+    }
+
+    /// A claim that must be a string if it is there.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedClaim`.
+    func stringClaim(_ name: String) throws(TokenError) -> String? {
+        guard let index = index(of: name) else { return nil }
+        return try self[index].stringClaim()
+    }
+}
+
+extension JSONObject.Member {
+    /// The years that a calendar date has, 1 to 9999, in seconds since 1970.
+    ///
+    /// A time outside of them means nothing to any token, and code that converts it to an integer or a calendar date may
+    /// trap.
+    private static let secondsRange = -62_135_596_800.0..<253_402_300_800.0
+
+    fileprivate func secondsClaim() throws(TokenError) -> Double {
+        guard let number = value.number else { throw malformed("a number of seconds since 1970") }
+        guard let seconds = number.double, Self.secondsRange.contains(seconds) else {
+            throw TokenError(
+                .malformedClaim,
+                "the claim \(TokenError.shown(name)) is a time outside the years 1 to 9999"
+            )
         }
         return seconds
     }
 
-    fileprivate func stringClaim(_ name: String) throws(TokenError) -> String? {
-        guard let value = self[name] else { return nil }
-        guard let string = value.string else { throw Self.malformed(name, "a string", value) }
+    fileprivate func stringClaim() throws(TokenError) -> String {
+        guard let string = value.string else { throw malformed("a string") }
         return string
     }
 
     fileprivate func audienceClaim() throws(TokenError) -> [String] {
-        guard let value = self["aud"] else { return [] }
         if let audience = value.string { return [audience] }
         guard let elements = value.array, !elements.isEmpty else {
-            throw Self.malformed("aud", "a string or an array of strings that is not empty", value)
+            throw malformed("a string or an array of strings that is not empty")
         }
         var audience: [String] = []
         for element in elements {
@@ -52,8 +101,8 @@ extension JSONObject {
         return audience
     }
 
-    private static func malformed(_ name: String, _ expected: String, _ value: JSONValue) -> TokenError {
+    private func malformed(_ expected: String) -> TokenError {
         let found = value.array?.isEmpty ?? false ? "an empty array" : value.kind
-        return TokenError(.malformedClaim, "the claim “\(name)” must be \(expected), not \(found)")
+        return TokenError(.malformedClaim, "the claim \(TokenError.shown(name)) must be \(expected), not \(found)")
     }
 }

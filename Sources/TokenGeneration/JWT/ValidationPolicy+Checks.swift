@@ -6,83 +6,99 @@ extension ValidationPolicy {
     /// - Returns: The registered claims.
     /// - Throws: ``TokenError`` with the code of the first check that fails.
     func check(_ header: ProtectedHeader, _ claims: JSONObject) throws(TokenError) -> RegisteredClaims {
-        try checkType(header.type)
-        let registered = try RegisteredClaims(reading: claims)
-        for name in requiredClaims where claims[name] ?? .null == .null {
-            throw TokenError(.missingClaim, "the claim \(TokenError.shown(name)) is missing, which the policy requires")
-        }
-        try checkTimes(claims)
-        try check(registered.issuer, "iss", against: issuer, else: .issuerMismatch)
-        try check(registered.subject, "sub", against: subject, else: .subjectMismatch)
-        try checkAudience(registered.audience)
+        try check(type: header.type, header.members, claims)
+    }
+
+    /// Checks what a token whose signature is good says.
+    ///
+    /// - Returns: The registered claims.
+    /// - Throws: ``TokenError`` with the code of the first check that fails.
+    func check(type: String?, _ header: JSONObject, _ claims: JSONObject) throws(TokenError) -> RegisteredClaims {
+        try self.type.check(type)
+        let (registered, times) = try RegisteredClaims.read(claims)
+        try checkPresence(claims)
+        let date = currentDate()
+        try check(times, at: date.timeIntervalSince1970)
+        try checkIssuer(registered.issuer)
+        try checkSubject(registered.subject)
+        try audience.check(registered.audience)
+        guard !checks.isEmpty else { return registered }
+        let subject = ClaimsCheck.Subject(
+            header: header,
+            claims: claims,
+            registered: registered,
+            date: date,
+            leeway: max(leeway, .zero)
+        )
+        for check in checks { try check.check(subject) }
         return registered
     }
 
-    private func checkType(_ found: String?) throws(TokenError) {
-        guard let type else { return }
-        guard let found else {
-            throw TokenError(.typeMismatch, "the header has no “typ”, the policy expects \(TokenError.shown(type))")
+    private func checkPresence(_ claims: JSONObject) throws(TokenError) {
+        for name in requiredClaims {
+            guard let value = claims[name], value != .null else {
+                throw TokenError(
+                    .missingClaim,
+                    "the claim \(TokenError.shown(name)) is missing, which the policy requires"
+                )
+            }
         }
-        guard Self.mediaType(found).isExactlyIgnoringASCIICase(Self.mediaType(type)) else {
+        for name in prohibitedClaims where claims[name] != nil {
             throw TokenError(
-                .typeMismatch,
-                "“typ” of the header is \(TokenError.shown(found)), the policy expects \(TokenError.shown(type))"
+                .prohibitedClaim,
+                "the token has the claim \(TokenError.shown(name)), which the policy prohibits"
             )
         }
     }
 
-    /// The whole media type: `application/` goes without saying.
-    private static func mediaType(_ type: String) -> String {
-        type.utf8.contains(UInt8(ascii: "/")) ? type : "application/\(type)"
-    }
-
-    private func checkTimes(_ claims: JSONObject) throws(TokenError) {
-        let now = currentDate().timeIntervalSince1970
+    private func check(_ times: ClaimTimes, at now: Double) throws(TokenError) {
         let leeway = max(leeway, .zero) / .seconds(1)
-        if let expiration = try claims.secondsClaim("exp") {
+        if let expiration = times.expiration {
             // "On or after" the time the token is no longer good: RFC 7519 §4.1.4.
             guard now < expiration + leeway else { throw TokenError(.expired, "the token has expired") }
-        } else if requiresExpiration {
+        } else if expiration == .required {
             throw TokenError(.missingClaim, "the claim “exp” is missing: the token would never expire")
         }
-        if let notBefore = try claims.secondsClaim("nbf"), now + leeway < notBefore {
+        if let notBefore = times.notBefore, now + leeway < notBefore {
             throw TokenError(.notYetValid, "the time of the claim “nbf” has not come")
         }
-        let issuedAt = try claims.secondsClaim("iat")
-        if let issuedAt, now + leeway < issuedAt {
+        if let issuedAt = times.issuedAt, now + leeway < issuedAt {
             throw TokenError(.issuedInFuture, "the time of the claim “iat” has not come; do the clocks differ?")
         }
-        guard let maximumAge else { return }
-        guard let issuedAt else {
-            throw TokenError(.missingClaim, "the claim “iat” is missing: the token's age can't be told")
+        if let maximumAge {
+            guard let issuedAt = times.issuedAt else {
+                throw TokenError(.missingClaim, "the claim “iat” is missing: the token's age can't be told")
+            }
+            guard now - issuedAt <= maximumAge / .seconds(1) + leeway else {
+                throw TokenError(.tooOld, "the token was issued longer ago than the policy's maximum age")
+            }
         }
-        guard now - issuedAt <= maximumAge / .seconds(1) + leeway else {
-            throw TokenError(.tooOld, "the token was issued longer ago than the policy's maximum age")
+        guard let maximumLifetime else { return }
+        guard let expiration = times.expiration else {
+            throw TokenError(.missingClaim, "the claim “exp” is missing: the token's lifetime can't be told")
+        }
+        guard expiration - (times.issuedAt ?? now) <= maximumLifetime / .seconds(1) + leeway else {
+            throw TokenError(.lifetimeTooLong, "the token is made for a longer time than the policy's maximum lifetime")
         }
     }
 
-    private func check(
-        _ found: String?,
-        _ name: String,
-        against expected: String?,
-        else code: TokenError.Code
-    ) throws(TokenError) {
-        guard let expected else { return }
+    private func checkIssuer(_ found: String?) throws(TokenError) {
+        guard !issuers.isEmpty else { return }
         guard let found else {
-            throw TokenError(.missingClaim, "the claim “\(name)” is missing, which the policy expects")
+            throw TokenError(.missingClaim, "the claim “iss” is missing, which the policy expects")
         }
-        guard found.isExactly(expected) else {
-            throw TokenError(code, "the claim “\(name)” is not the one that the policy expects")
-        }
+        for issuer in issuers where issuer.isExactly(found) { return }
+        let expected = issuers.count == 1 ? "the one" : "one of those"
+        throw TokenError(.issuerMismatch, "the claim “iss” is not \(expected) that the policy expects")
     }
 
-    private func checkAudience(_ found: [String]) throws(TokenError) {
-        guard let audience else { return }
-        guard !found.isEmpty else {
-            throw TokenError(.missingClaim, "the claim “aud” is missing, which the policy expects")
+    private func checkSubject(_ found: String?) throws(TokenError) {
+        guard let subject else { return }
+        guard let found else {
+            throw TokenError(.missingClaim, "the claim “sub” is missing, which the policy expects")
         }
-        guard found.contains(where: audience.isExactly) else {
-            throw TokenError(.audienceMismatch, "the claim “aud” does not name the audience that the policy expects")
+        guard found.isExactly(subject) else {
+            throw TokenError(.subjectMismatch, "the claim “sub” is not the one that the policy expects")
         }
     }
 }

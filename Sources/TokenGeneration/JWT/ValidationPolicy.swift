@@ -2,56 +2,68 @@ public import Foundation
 
 /// What a verified token must say to be accepted.
 ///
-/// The signature is always checked; a policy is about the header's `typ` and the claims. Its defaults accept a token that has
-/// not expired, within a minute of clock difference. State the issuer and the audience you expect: a token that was meant for
-/// someone else is a valid token, too ([RFC 8725 §3.8–3.9](https://www.rfc-editor.org/rfc/rfc8725#section-3.8)).
+/// The signature is always checked; a policy is about the header's `typ` and the claims. By default a token is accepted if it
+///
+/// - has an `exp`, which has not come, and no `nbf` or `iat` that lies ahead, within a minute of clock difference;
+/// - has no `aud`: it would be for someone, and the policy does not say that this is you
+///   ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3));
+/// - has registered claims of the right JSON types, even those that the policy does not ask for.
+///
+/// State the issuer and the audience you expect: a token that was meant for someone else is a valid token, too
+/// ([RFC 8725 §3.8–3.9](https://www.rfc-editor.org/rfc/rfc8725#section-3.8)). For tokens of a known kind there are profiles,
+/// which state all that the kind's specification demands: ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
+/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:)`` and
+/// ``clientAssertion(audiences:clientID:maximumLifetime:)``.
 ///
 /// ```swift
-/// let policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
+/// var policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
+/// policy.requiredClaims = ["scope"]
 /// ```
 ///
-/// Strings are compared code point by code point. A registered claim of the wrong JSON type is refused even if the policy
-/// does not ask for it.
+/// Strings are compared code point by code point. All times come from ``currentDate``.
 public struct ValidationPolicy: Sendable {
-    /// The value that `iss` must have; `nil` accepts any, and none.
-    public var issuer: String?
-    /// The value that `aud` must be or contain; `nil` accepts any, and none.
-    public var audience: String?
+    /// What the header's `typ` must be; any, and none, by default.
+    public var type: TypeRule = .any
+    /// The issuers of which `iss` must be one; if there are none, any is accepted, and none.
+    public var issuers: [String]
+    /// For whom the token must be, by `aud`.
+    public var audience: AudienceRule
     /// The value that `sub` must have; `nil` accepts any, and none.
     public var subject: String?
-    /// The media type that the header's `typ` must have; `nil` accepts any, and none.
-    ///
-    /// Compared as [RFC 7515 §4.1.9](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.9) says: without regard to case, and
-    /// `at+jwt` is `application/at+jwt`.
-    public var type: String?
+    /// Whether a token needs `exp`, as it does by default.
+    public var expiration: Presence = .required
     /// How far clocks may differ: 60 seconds by default.
     ///
     /// It is added to every comparison of times, in the token's favor.
     public var leeway: Duration
-    /// Whether a token without `exp` is refused, as it is by default.
-    public var requiresExpiration: Bool
     /// The longest time since `iat`, or `nil` to not look at the age.
     ///
     /// If it is set, a token without `iat` is refused.
     public var maximumAge: Duration?
+    /// The longest time from `iat`, or from now if there is no `iat`, to `exp`; or `nil` to not look at the lifetime.
+    public var maximumLifetime: Duration?
     /// Names of claims that must be there and not be `null`.
     public var requiredClaims: [String]
-    /// The most bytes that a token may have: 64 KiB by default.
-    ///
-    /// The header alone may have 8 KiB.
-    public var maximumTokenSize: Int
+    /// Names of claims that must not be there, not even as `null`.
+    public var prohibitedClaims: [String] = []
+    /// Checks of your own, made in order after all others.
+    public var checks: [ClaimsCheck] = []
+    /// How large a token may be to be looked at at all: 64 KiB, 8 KiB of them for the header, by default.
+    public var limits: JWSLimits
     /// Tells the time.
     public var currentDate: @Sendable () -> Date
 
     /// Makes a policy.
     ///
+    /// What has no parameter here has its default and can be set afterwards.
+    ///
     /// - Parameters:
-    ///   - issuer: The value that `iss` must have.
-    ///   - audience: The value that `aud` must be or contain.
-    ///   - subject: The value that `sub` must have.
-    ///   - type: The media type that the header's `typ` must have.
+    ///   - issuer: The value that `iss` must have; `nil` accepts any, and none.
+    ///   - audience: The value that `aud` must be or contain; with `nil` a token that has `aud` is refused.
+    ///   - subject: The value that `sub` must have; `nil` accepts any, and none.
+    ///   - type: The media type that the header's `typ` must have; `nil` accepts any, and none.
     ///   - leeway: How far clocks may differ; less than zero counts as zero.
-    ///   - requiresExpiration: Whether a token without `exp` is refused.
+    ///   - expiration: Whether a token needs `exp`.
     ///   - maximumAge: The longest time since `iat`.
     ///   - requiredClaims: Names of claims that must be there and not be `null`.
     ///   - maximumTokenSize: The most bytes that a token may have.
@@ -62,21 +74,36 @@ public struct ValidationPolicy: Sendable {
         subject: String? = nil,
         type: String? = nil,
         leeway: Duration = .seconds(60),
-        requiresExpiration: Bool = true,
+        expiration: Presence = .required,
         maximumAge: Duration? = nil,
         requiredClaims: [String] = [],
         maximumTokenSize: Int = 65_536,
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
-        self.issuer = issuer
-        self.audience = audience
+        issuers = issuer.map { [$0] } ?? []
+        self.audience = audience.map(AudienceRule.contains) ?? .absent
         self.subject = subject
-        self.type = type
+        self.type = type.map(TypeRule.exactly) ?? .any
         self.leeway = leeway
-        self.requiresExpiration = requiresExpiration
+        self.expiration = expiration
         self.maximumAge = maximumAge
         self.requiredClaims = requiredClaims
-        self.maximumTokenSize = maximumTokenSize
+        limits = JWSLimits(size: maximumTokenSize)
         self.currentDate = currentDate
+    }
+}
+
+extension ValidationPolicy {
+    /// Whether a claim must be there.
+    public struct Presence: Hashable, Sendable {
+        private enum Wrapped { case required, optional }
+        private let wrapped: Wrapped
+
+        /// The claim must be there.
+        public static let required = Presence(wrapped: .required)
+        /// The claim may be missing; if it is there, it is checked.
+        ///
+        /// - Warning: A token without `exp` is good for ever: only a new key ends it.
+        public static let optional = Presence(wrapped: .optional)
     }
 }

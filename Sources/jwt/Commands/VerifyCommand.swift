@@ -128,11 +128,12 @@ struct VerifyCommand {
 
     private static func policy(_ arguments: ParsedArguments) throws(UsageError) -> ValidationPolicy {
         var policy = ValidationPolicy(maximumTokenSize: maximumTokenSize)
-        policy.issuer = try arguments.value(of: issuer)?.text
-        policy.audience = try arguments.value(of: audience)?.text
+        if let issuer = try arguments.value(of: issuer) { policy.issuers = [issuer.text] }
+        // What is not stated on the command line is not checked, and the help says so.
+        policy.audience = try arguments.value(of: audience).map { .contains($0.text) } ?? .skipAudienceCheck
         policy.subject = try arguments.value(of: subject)?.text
-        policy.type = try arguments.value(of: type)?.text
-        policy.requiresExpiration = !arguments.contains(allowNoExpiration)
+        if let type = try arguments.value(of: type) { policy.type = .exactly(type.text) }
+        policy.expiration = arguments.contains(allowNoExpiration) ? .optional : .required
         if let leeway = try arguments.value(of: leeway) { policy.leeway = .seconds(leeway.seconds) }
         if let date = try arguments.value(of: time)?.date { policy.currentDate = { date } }
         return policy

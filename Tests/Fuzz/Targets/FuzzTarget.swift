@@ -11,6 +11,8 @@ enum FuzzTarget: String, CaseIterable {
     case compact
     /// JWSs in JSON, flattened and general.
     case jws
+    /// DPoP proofs.
+    case dpop
     /// JWK and JWK Set text.
     case jwk
     /// PEM text.
@@ -24,6 +26,7 @@ enum FuzzTarget: String, CaseIterable {
         case .token: Self.token(bytes)
         case .compact: Self.compact(String(decoding: bytes, as: UTF8.self))
         case .jws: Self.jws(Data(bytes))
+        case .dpop: Self.dpop(String(decoding: bytes, as: UTF8.self))
         case .jwk: Self.jwk(bytes)
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))
         case .der:

@@ -26,7 +26,7 @@ enum Seeds {
     static let verifier: JWTVerifier = {
         do {
             let year2010 = Date(timeIntervalSince1970: 1_262_304_000)
-            let policy = ValidationPolicy(requiresExpiration: false, currentDate: { year2010 })
+            let policy = ValidationPolicy(expiration: .optional, currentDate: { year2010 })
             let verifier = JWTVerifier(key: try VerificationKey(jwk: vector.key), policy: policy)
             _ = try verifier.verify(vector.token)
             return verifier
@@ -45,6 +45,7 @@ enum Seeds {
         }
         seeds[.compact, default: []] += try compactSeeds()
         seeds[.jws, default: []] += try jsonSeeds()
+        seeds[.dpop, default: []] += proofSeeds()
         let key = try SigningKey(jwk: vector.key)
         for pem in [try key.pem(), try key.verificationKey.pem()] {
             seeds[.pem, default: []].append(Data(pem.utf8))

@@ -133,7 +133,8 @@ struct PrivateKeyJWTTests {
         let form = try request(authentication).form
         let assertion = try #require(form.first { $0.name == "client_assertion" }?.value)
         let date = date
-        let policy = ValidationPolicy(currentDate: { date })
+        var policy = ValidationPolicy(currentDate: { date })
+        policy.audience = .skipAudienceCheck
         return try JWTVerifier(key: service.verificationKey, policy: policy).verify(assertion)
     }
 }

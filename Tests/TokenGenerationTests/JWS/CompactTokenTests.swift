@@ -138,9 +138,9 @@ struct CompactTokenTests {
         var policy = ValidationPolicy()
         let token = try token(payloadSize: 49_000)
         #expect(throws: Never.self) { try verifier.verify(token) }
-        policy.maximumTokenSize = token.utf8.count
+        policy.limits.size = token.utf8.count
         #expect(throws: Never.self) { try Fixture.verifier(policy).verify(token) }
-        policy.maximumTokenSize = token.utf8.count - 1
+        policy.limits.size = token.utf8.count - 1
         #expect(code { try Fixture.verifier(policy).verify(token) } == .tooLarge)
         #expect(code { try UnverifiedToken(token, maximumSize: token.utf8.count - 1) } == .tooLarge)
         #expect(code { try verifier.verify(String(repeating: "a", count: 65_537)) } == .tooLarge)

@@ -52,12 +52,19 @@ struct ClaimsAttackTests {
     @Test(
         "Times of any size are compared, never trapped on",
         arguments: [
-            ("exp", "1e300", nil), ("exp", "99999999999999999999999999", nil), ("exp", "9223372036854775807", nil),
-            ("exp", "-9223372036854775809", .expired), ("exp", "-1e300", .expired), ("exp", "0", .expired),
+            ("exp", "1e300", .malformedClaim), ("exp", "99999999999999999999999999", .malformedClaim),
+            ("exp", "9223372036854775807", .malformedClaim), ("exp", "253402300799", nil),
+            ("exp", "2.53402300799e11", nil),
+            ("exp", "253402300799.5", nil), ("exp", "253402300800", .malformedClaim), ("exp", "9999999999", nil),
+            ("exp", "-9223372036854775809", .malformedClaim), ("exp", "-1e300", .malformedClaim),
+            ("exp", "0", .expired),
+            ("exp", "-62135596800", .expired), ("exp", "-62135596801", .malformedClaim),
             ("exp", "-0", .expired),
             ("exp", "1e-300", .expired), ("exp", "1700000100.999999999999999999", nil), ("exp", "1.7000001e9", nil),
-            ("nbf", "1e300", .notYetValid), ("nbf", "-1e300", nil), ("iat", "1e300", .issuedInFuture),
-            ("iat", "-1e300", nil),
+            ("nbf", "1e300", .malformedClaim), ("nbf", "-1e300", .malformedClaim), ("iat", "1e300", .malformedClaim),
+            ("iat", "-1e300", .malformedClaim), ("nbf", "253402300799", .notYetValid),
+            ("iat", "253402300799", .issuedInFuture),
+            ("iat", "1e-400", nil), ("iat", "-1", nil),
         ] as [(String, String, TokenError.Code?)]
     )
     func hugeTimes(claim: String, value: String, expected: TokenError.Code?) throws {
@@ -136,9 +143,10 @@ struct ClaimsAttackTests {
             #expect(refusal.message.contains(word), "\(refusal.message)")
             #expect(!refusal.description.contains("s3cr3t"))
         }
-        // Foundation does not say where a number was too large.
         let huge = try Fixture.token(payload: #"{"exp":1700000100,"inner":[{"level":1e300}]}"#)
-        #expect(code { try Fixture.verifier().verify(huge, as: Claims.self) } == .malformedClaim)
+        let refusal = try #require(error { try Fixture.verifier().verify(huge, as: Claims.self) })
+        #expect(refusal.code == .malformedClaim)
+        #expect(refusal.message.contains("inner.0.level"))
     }
 
     @Test("No message has the token or a claim's value in it")

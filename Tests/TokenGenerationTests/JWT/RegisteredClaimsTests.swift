@@ -48,7 +48,7 @@ struct RegisteredClaimsTests {
     func refused(json: String) throws {
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(RegisteredClaims.self, from: Data(json.utf8)) }
         let token = try Fixture.token(payload: json)
-        let verifier = try Fixture.verifier(ValidationPolicy(requiresExpiration: false))
+        let verifier = try Fixture.verifier(ValidationPolicy(expiration: .optional))
         #expect(code { try verifier.verify(token) } == .malformedClaim)
     }
 
@@ -56,7 +56,7 @@ struct RegisteredClaimsTests {
     func verified() throws {
         let payload =
             #"{"iss":"i","sub":"s","aud":"a","exp":1700000100.5,"nbf":1600000000,"iat":1.6e9,"jti":"j","x":1}"#
-        let token = try Fixture.verifier().verify(Fixture.token(payload: payload))
+        let token = try Fixture.verifier(ValidationPolicy(audience: "a")).verify(Fixture.token(payload: payload))
         #expect(
             token.registered
                 == RegisteredClaims(

@@ -54,8 +54,8 @@ struct ValidationPolicyTests {
     func missing() throws {
         let exp = #"{"exp":1800000000}"#
         #expect(try result("{}", ValidationPolicy()) == .missingClaim)
-        #expect(try result("{}", ValidationPolicy(requiresExpiration: false)) == nil)
-        #expect(try result(#"{"exp":1}"#, ValidationPolicy(requiresExpiration: false)) == .expired)
+        #expect(try result("{}", ValidationPolicy(expiration: .optional)) == nil)
+        #expect(try result(#"{"exp":1}"#, ValidationPolicy(expiration: .optional)) == .expired)
         #expect(try result(exp, ValidationPolicy()) == nil)
         #expect(try result(exp, ValidationPolicy(issuer: "i")) == .missingClaim)
         #expect(try result(exp, ValidationPolicy(audience: "a")) == .missingClaim)
@@ -85,12 +85,13 @@ struct ValidationPolicyTests {
     )
     func exactStrings(found: String, expected: String, isAccepted: Bool) throws {
         let claims: JSONObject = [
-            "exp": 1_800_000_000, "iss": .string(found), "sub": .string(found), "aud": .string(found),
+            "exp": 1_800_000_000, "iss": .string(found), "sub": .string(found),
         ]
         let payload = claims.serialized()
+        let addressed = #"{"exp":1800000000,"aud":"\#(found)"}"#
         #expect(try result(payload, ValidationPolicy(issuer: expected)) == (isAccepted ? nil : .issuerMismatch))
         #expect(try result(payload, ValidationPolicy(subject: expected)) == (isAccepted ? nil : .subjectMismatch))
-        #expect(try result(payload, ValidationPolicy(audience: expected)) == (isAccepted ? nil : .audienceMismatch))
+        #expect(try result(addressed, ValidationPolicy(audience: expected)) == (isAccepted ? nil : .audienceMismatch))
     }
 
     @Test(
@@ -103,7 +104,11 @@ struct ValidationPolicyTests {
     )
     func audience(aud: String, expected: TokenError.Code?) throws {
         #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, ValidationPolicy(audience: "a")) == expected)
-        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, ValidationPolicy()) == nil)
+        // Whoever is in no audience must refuse a token that has one: RFC 7519 §4.1.3.
+        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, ValidationPolicy()) == .audienceMismatch)
+        var unchecked = ValidationPolicy()
+        unchecked.audience = .skipAudienceCheck
+        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#, unchecked) == nil)
     }
 
     @Test("Extreme policies don't trap")
@@ -126,5 +131,141 @@ struct ValidationPolicyTests {
             let token = try JWTGenerator(claims: claims, signingService: service).token
             #expect(code { try verifier.verify(token) } == expected)
         }
+    }
+}
+
+@Suite("ValidationPolicy's rules")
+struct ValidationPolicyRuleTests {
+    private func result(
+        _ payload: String,
+        header: String = #"{"alg":"ES256"}"#,
+        _ change: (inout ValidationPolicy) -> Void
+    ) throws -> TokenError.Code? {
+        let token = try Fixture.token(header: header, payload: payload)
+        var policy = ValidationPolicy()
+        change(&policy)
+        let verifier = try Fixture.verifier(policy)
+        return code { try verifier.verify(token) }
+    }
+
+    @Test(
+        "The audience can be any or all of several",
+        arguments: [
+            (.containsAny(of: ["a", "b"]), #""b""#, nil), (.containsAny(of: ["a", "b"]), #"["c"]"#, .audienceMismatch),
+            (.containsAny(of: []), #""a""#, .audienceMismatch), (.containsAll(of: ["a", "b"]), #"["b","c","a"]"#, nil),
+            (.containsAll(of: ["a", "b"]), #""a""#, .audienceMismatch),
+            (.containsAll(of: []), #""a""#, .audienceMismatch),
+            (.contains("a"), #"["a","b"]"#, nil), ("a", #""a""#, nil), (.absent, #""a""#, .audienceMismatch),
+            (.absent, #""""#, .audienceMismatch), (.skipAudienceCheck, #""a""#, nil),
+            (.skipAudienceCheck, "[]", .malformedClaim),
+        ] as [(AudienceRule, String, TokenError.Code?)]
+    )
+    func audience(rule: AudienceRule, aud: String, expected: TokenError.Code?) throws {
+        #expect(try result(#"{"exp":1800000000,"aud":\#(aud)}"#) { $0.audience = rule } == expected)
+    }
+
+    @Test("Without aud, only rules that name someone refuse")
+    func noAudience() throws {
+        let payload = #"{"exp":1800000000}"#
+        #expect(try result(payload) { $0.audience = .absent } == nil)
+        #expect(try result(payload) { $0.audience = .skipAudienceCheck } == nil)
+        #expect(try result(payload) { $0.audience = .containsAny(of: ["a"]) } == .missingClaim)
+        #expect(try result(payload) { $0.audience = .containsAll(of: ["a"]) } == .missingClaim)
+    }
+
+    @Test(
+        "The issuer is one of several, exactly (D10)",
+        arguments: [
+            (#""https://a""#, nil), (#""https://b""#, nil), (#""https://a,https://b""#, .issuerMismatch),
+            (#""https://""#, .issuerMismatch), (#"["https://a"]"#, .malformedClaim),
+            (#"{"0":"https://a"}"#, .malformedClaim),
+            ("null", .malformedClaim), (#""""#, .issuerMismatch),
+        ] as [(String, TokenError.Code?)]
+    )
+    func issuers(iss: String, expected: TokenError.Code?) throws {
+        let payload = #"{"exp":1800000000,"iss":\#(iss)}"#
+        #expect(try result(payload) { $0.issuers = ["https://a", "https://b"] } == expected)
+    }
+
+    @Test(
+        "typ is compared as a media type (D11)",
+        arguments: [
+            (#""at+jwt""#, nil), (#""AT+JWT""#, nil), (#""application/at+jwt""#, nil), (#""Application/At+Jwt""#, nil),
+            (#""JWT""#, .typeMismatch), (#""at+jwt ""#, .typeMismatch), (#""application/x/at+jwt""#, .typeMismatch),
+            (#""text/at+jwt""#, .typeMismatch), (#""/at+jwt""#, .typeMismatch), (#""""#, .typeMismatch),
+            ("1", .malformedToken),
+            ("null", .malformedToken), (#"["at+jwt"]"#, .malformedToken),
+        ] as [(String, TokenError.Code?)]
+    )
+    func type(typ: String, expected: TokenError.Code?) throws {
+        let header = #"{"alg":"ES256","typ":\#(typ)}"#
+        for rule: TypeRule in ["at+jwt", "application/at+jwt", .oneOf(["x", "AT+jwt"]), .absentOrOneOf(["at+jwt"])] {
+            #expect(try result(#"{"exp":1800000000}"#, header: header) { $0.type = rule } == expected)
+        }
+    }
+
+    @Test("Without typ, only rules that allow it accept")
+    func noType() throws {
+        let payload = #"{"exp":1800000000}"#
+        for (rule, expected) in [
+            (.any, nil), (.absentOrJWT, nil), (.exactly("JWT"), .typeMismatch), (.oneOf([]), .typeMismatch),
+            (.absentOrOneOf([]), nil),
+        ] as [(TypeRule, TokenError.Code?)] {
+            #expect(try result(payload) { $0.type = rule } == expected)
+        }
+    }
+
+    @Test("Prohibited claims, and lifetimes that are too long, are refused")
+    func prohibitedAndLifetime() throws {
+        let payload = #"{"exp":1700000100,"iat":1700000000,"x":null}"#
+        #expect(try result(payload) { $0.prohibitedClaims = ["x"] } == .prohibitedClaim)
+        #expect(try result(payload) { $0.prohibitedClaims = ["y"] } == nil)
+        #expect(try result(payload) { $0.maximumLifetime = .seconds(100) } == nil)
+        #expect(try result(payload) { $0.maximumLifetime = .seconds(40) } == nil)
+        #expect(try result(payload) { $0.maximumLifetime = .seconds(39) } == .lifetimeTooLong)
+        let endless: (inout ValidationPolicy) -> Void = {
+            $0.expiration = .optional
+            $0.maximumLifetime = .seconds(39)
+        }
+        #expect(try result("{}", endless) == .missingClaim)
+    }
+
+    @Test("Checks of the caller's see claims with types, and the error names them")
+    func checks() throws {
+        struct Broken: Error {}
+        let payload = #"{"exp":1800000000,"tenant":"acme","sub":"u"}"#
+        let tenant = ClaimsCheck("tenant") { $0.claims["tenant"] == "acme" && $0.registered.subject == "u" }
+        #expect(try result(payload) { $0.checks = [tenant] } == nil)
+        let token = try Fixture.token(payload: #"{"exp":1800000000,"tenant":"s3cr3t"}"#)
+        let refused = try Fixture.verifier(ValidationPolicy(checks: [tenant]))
+        let refusal = try #require(error { try refused.verify(token) })
+        #expect(refusal.code == .checkFailed)
+        #expect(refusal.message.contains("“tenant”") && !refusal.message.contains("s3cr3t"))
+        let throwing = try Fixture.verifier(ValidationPolicy(checks: [ClaimsCheck("broken") { _ in throw Broken() }]))
+        #expect(error { try throwing.verify(token) }?.code == .checkFailed)
+        #expect(error { try throwing.verify(token) }?.cause is Broken)
+        let own = ClaimsCheck("own") { _ in throw TokenError(.subjectMismatch, "not you") }
+        #expect(try result(payload) { $0.checks = [tenant, own] } == .subjectMismatch)
+        // Others come first.
+        #expect(try result(#"{"exp":1}"#) { $0.checks = [own] } == .expired)
+    }
+
+    @Test("The limits on depth and members are the caller's (D4)")
+    func limits() throws {
+        let deep = #"{"exp":1800000000,"a":[[[1]]]}"#
+        #expect(try result(deep) { $0.limits.depth = 4 } == nil)
+        #expect(try result(deep) { $0.limits.depth = 3 } == .tooLarge)
+        let wide = #"{"exp":1800000000,"a":1,"b":2}"#
+        #expect(try result(wide) { $0.limits.memberCount = 3 } == nil)
+        #expect(try result(wide) { $0.limits.memberCount = 2 } == .tooLarge)
+        let nested = "{\"exp\":1800000000,\"a\":" + String(repeating: "[", count: 20_000) + "}"
+        #expect(try result(nested) { _ in } == .tooLarge)
+    }
+}
+
+extension ValidationPolicy {
+    fileprivate init(checks: [ClaimsCheck]) {
+        self.init()
+        self.checks = checks
     }
 }

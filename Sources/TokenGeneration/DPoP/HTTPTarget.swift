@@ -1,0 +1,185 @@
+/// The address of an HTTP request as DPoP compares it: without query and fragment, normalized
+/// ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3),
+/// [RFC 3986 §6.2.2–6.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2)).
+///
+/// `HTTPS://Example.org:443/a/./b/%7euser?x=1` and `https://example.org/a/b/~user` are the same.
+package struct HTTPTarget: Equatable {
+    /// The normalized address.
+    package let text: String
+
+    /// Reads an absolute `http` or `https` URI.
+    ///
+    /// - Returns: `nil` for anything else, and for a URI with user information or with characters that a URI can't have.
+    package init?(_ uri: String) {
+        var reader = URIReader(uri)
+        guard let scheme = reader.scheme(), let authority = reader.authority(of: scheme), let path = reader.path()
+        else {
+            return nil
+        }
+        text = "\(scheme)://\(authority)\(path)"
+    }
+
+    /// The same address without query and fragment, but otherwise as it was given.
+    ///
+    /// - Returns: `nil` for what ``init(_:)`` refuses.
+    package static func withoutQuery(_ uri: String) -> String? {
+        guard HTTPTarget(uri) != nil else { return nil }
+        return String(uri.prefix { $0 != "?" && $0 != "#" })
+    }
+}
+
+/// Takes a URI apart and normalizes its parts.
+private struct URIReader {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ uri: String) {
+        bytes = Array(uri.utf8)
+    }
+
+    mutating func scheme() -> String? {
+        for scheme in ["https", "http"] {
+            let prefix = Array("\(scheme)://".utf8)
+            guard bytes.count > prefix.count, zip(bytes, prefix).allSatisfy({ $0.lowercased == $1 }) else { continue }
+            position = prefix.count
+            return scheme
+        }
+        return nil
+    }
+
+    mutating func authority(of scheme: String) -> String? {
+        let start = position
+        while let byte = next, !Self.endsAuthority(byte) { position += 1 }
+        let authority = bytes[start..<position]
+        var hostEnd = authority.endIndex
+        var port: Int?
+        // The colons of an IPv6 address are inside brackets.
+        if let colon = authority.lastIndex(of: UInt8(ascii: ":")), !authority[colon...].contains(UInt8(ascii: "]")) {
+            hostEnd = colon
+            let digits = authority[(colon + 1)...]
+            if !digits.isEmpty {
+                guard digits.count <= 10, digits.allSatisfy(\.isDigit),
+                    let number = Int(String(decoding: digits, as: UTF8.self)), number <= 65_535
+                else { return nil }
+                port = number
+            }
+        }
+        guard var host = Self.host(authority[..<hostEnd]) else { return nil }
+        if let port, port != (scheme == "https" ? 443 : 80) { host += ":\(port)" }
+        return host
+    }
+
+    mutating func path() -> String? {
+        let start = position
+        while let byte = next, byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") { position += 1 }
+        guard let path = Self.normalized(bytes[start..<position]) else { return nil }
+        // What is left out must be part of a URI, too.
+        guard Self.normalized(bytes[position...]) != nil else { return nil }
+        return Self.withoutDotSegments(path)
+    }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private static func endsAuthority(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
+    }
+
+    private static func host(_ bytes: ArraySlice<UInt8>) -> String? {
+        guard !bytes.isEmpty else { return nil }
+        if bytes.first == UInt8(ascii: "[") {
+            guard bytes.last == UInt8(ascii: "]"), bytes.count > 2,
+                bytes.dropFirst().dropLast().allSatisfy({
+                    $0.isHexDigit || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ".")
+                })
+            else { return nil }
+        } else if bytes.contains(where: { "@[]:".utf8.contains($0) }) {
+            return nil
+        }
+        guard let host = normalized(bytes, brackets: true) else { return nil }
+        return String(decoding: lowercased(host), as: UTF8.self)
+    }
+
+    /// Lower case, except for the digits of escapes.
+    private static func lowercased(_ bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        var escapeEnd = 0
+        for (index, byte) in bytes.enumerated() {
+            if byte == UInt8(ascii: "%") { escapeEnd = index + 3 }
+            result.append(index < escapeEnd ? byte : byte.lowercased)
+        }
+        return result
+    }
+
+    /// Escapes in upper case, and none for what need not be escaped.
+    ///
+    /// - Returns: `nil` if there is something that a URI can't have.
+    private static func normalized(_ bytes: ArraySlice<UInt8>, brackets: Bool = false) -> [UInt8]? {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "%") {
+                guard index + 2 < bytes.endIndex, let high = bytes[index + 1].hexValue,
+                    let low = bytes[index + 2].hexValue
+                else { return nil }
+                let value = high << 4 | low
+                if value.isUnreserved {
+                    result.append(value)
+                } else {
+                    result += [byte, bytes[index + 1].uppercased, bytes[index + 2].uppercased]
+                }
+                index += 3
+            } else {
+                guard
+                    byte.isUnreserved || ":/?#@!$&'()*+,;=".utf8.contains(byte)
+                        || (brackets && "[]".utf8.contains(byte))
+                else { return nil }
+                result.append(byte)
+                index += 1
+            }
+        }
+        return result
+    }
+
+    /// The path without `.` and `..` ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)); `/` if empty.
+    private static func withoutDotSegments(_ path: [UInt8]) -> String {
+        guard !path.isEmpty else { return "/" }
+        let segments = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        var kept: [ArraySlice<UInt8>] = []
+        for (index, segment) in segments.enumerated() {
+            let isLast = index == segments.count - 1
+            switch String(decoding: segment, as: UTF8.self) {
+            case ".":
+                if isLast { kept.append([]) }
+            case "..":
+                _ = kept.popLast()
+                if isLast { kept.append([]) }
+            default:
+                kept.append(segment)
+            }
+        }
+        return "/" + kept.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/")
+    }
+}
+
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    fileprivate var isHexDigit: Bool { hexValue != nil }
+
+    fileprivate var lowercased: UInt8 { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self }
+    fileprivate var uppercased: UInt8 { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) ? self & 0xDF : self }
+
+    fileprivate var hexValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    fileprivate var isUnreserved: Bool {
+        isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased) || "-._~".utf8.contains(self)
+    }
+}

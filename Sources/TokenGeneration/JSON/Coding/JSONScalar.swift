@@ -1,0 +1,62 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+/// A value that is written at once, without asking it to encode itself.
+enum JSONScalar {
+    case null
+    case bool(Bool)
+    case integer(Int)
+    case number(JSONNumber)
+    case string(String)
+    case strings([String])
+    case json(JSONValue)
+
+    init(integer: some FixedWidthInteger) {
+        if let word = Int(exactly: integer) { self = .integer(word) } else { self = .number(JSONNumber(integer)) }
+    }
+
+    /// Takes a number, or returns `nil` for infinity and not-a-number.
+    init?(_ double: Double) {
+        if let whole = Int(exactly: double), whole.magnitude <= 1 << 53, whole != 0 || double.sign == .plus {
+            self = .integer(whole)
+        } else if let number = JSONNumber(double) {
+            self = .number(number)
+        } else {
+            return nil
+        }
+    }
+
+    /// Takes a number, or returns `nil` for infinity and not-a-number.
+    init?(_ float: Float) {
+        // By way of text, so that 0.1 does not become 0.10000000149011612.
+        guard float.isFinite, let double = Double(float.description) else { return nil }
+        self.init(double)
+    }
+
+    /// Takes a value of a type that JSON has, or that Foundation's coder treats apart, too: `Date` as NumericDate, `Data`
+    /// as base64, `URL` as a string, `Decimal` as a number.
+    ///
+    /// - Returns: `nil` for a value that must encode itself.
+    /// - Throws: ``NotFinite`` for a number that is not finite.
+    static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
+        if let string = sameType(value, String.self) { return .string(string) }
+        if let integer = sameType(value, Int.self) { return .integer(integer) }
+        if let date = sameType(value, Date.self) { return try finite(JSONScalar(date.timeIntervalSince1970)) }
+        if let strings = sameType(value, [String].self) { return .strings(strings) }
+        if let data = sameType(value, Data.self) { return .string(data.base64EncodedString()) }
+        if let url = sameType(value, URL.self) { return .string(url.absoluteString) }
+        if let json = sameType(value, JSONValue.self) { return .json(json) }
+        if let object = sameType(value, JSONObject.self) { return .json(.object(object)) }
+        if let decimal = sameType(value, Decimal.self) {
+            return try finite(decimal.isNaN ? nil : JSONNumber(literal: decimal.description).map(JSONScalar.number))
+        }
+        return nil
+    }
+
+    private static func finite(_ scalar: JSONScalar?) throws(NotFinite) -> JSONScalar {
+        guard let scalar else { throw NotFinite() }
+        return scalar
+    }
+
+    struct NotFinite: Error {}
+}

@@ -1,0 +1,274 @@
+/// JSON text that is being written, with what must be known of the values that are not complete yet.
+///
+/// A value ends before the next one of its container starts, so everything goes straight to the bytes. When an object is
+/// complete, its members are put in order.
+struct JSONText {
+    private(set) var output = JSONOutput()
+    /// Whether a name has characters that make its place among the others hard to tell.
+    private(set) var hasUnusualNames = false
+    /// How many objects and arrays are around what is being written.
+    private(set) var levels: Int
+
+    private var values: [Value] = []
+    private var places: [Place] = []
+    private var serial = 0
+
+    /// What is being written, in the hand of the encoder or container that writes it.
+    struct Ticket {
+        fileprivate let index: Int32
+        let pathCount: Int32
+        fileprivate let serial: Int
+    }
+
+    enum Shape {
+        case nothing, single, object, array
+    }
+
+    private struct Value {
+        let serial: Int
+        let start: Int
+        let firstPlace: Int
+        var shape = Shape.nothing
+        var count = 0
+    }
+
+    /// Where a member is, or an element that is written elsewhere.
+    private struct Place {
+        let start: Int
+        var nameEnd: Int
+        var end: Int
+        let child: Int?
+    }
+
+    /// A state to go back to.
+    struct Mark {
+        fileprivate let size: Int
+        fileprivate let places: Int
+        fileprivate let values: Int
+        fileprivate let count: Int
+        fileprivate let levels: Int
+    }
+
+    init(levels: Int) {
+        self.levels = levels
+        values.reserveCapacity(4)
+        places.reserveCapacity(8)
+    }
+}
+
+extension JSONText {
+    /// Starts a value.
+    mutating func open(pathCount: Int) -> Ticket {
+        serial += 1
+        values.append(Value(serial: serial, start: output.count, firstPlace: places.count))
+        return Ticket(index: Int32(values.count - 1), pathCount: Int32(pathCount), serial: serial)
+    }
+
+    /// How many values are not complete.
+    var openValues: Int { values.count }
+
+    /// How many elements or members a value has; zero if it is complete.
+    func count(_ ticket: Ticket) -> Int {
+        let index = Int(ticket.index)
+        return index < values.count && values[index].serial == ticket.serial ? values[index].count : 0
+    }
+
+    /// Makes the value an object or an array.
+    ///
+    /// - Returns: Whether it can be one.
+    mutating func startContainer(_ ticket: Ticket, _ shape: Shape) -> Bool {
+        guard let index = top(ticket) else { return false }
+        if values[index].shape == shape { return true }
+        guard values[index].shape == .nothing else { return false }
+        values[index].shape = shape
+        levels += 1
+        output.append(shape == .object ? UInt8(ascii: "{") : UInt8(ascii: "["))
+        return true
+    }
+
+    /// Makes the value one that is no container.
+    ///
+    /// - Returns: Whether it can be one.
+    mutating func startSingle(_ ticket: Ticket) -> Bool {
+        guard let index = top(ticket), values[index].shape == .nothing else { return false }
+        values[index].shape = .single
+        return true
+    }
+
+    /// Writes a member or an element.
+    ///
+    /// - Returns: Whether the container can be written to now.
+    mutating func write(_ ticket: Ticket, _ name: String?, _ scalar: JSONScalar) -> Bool {
+        guard startPart(ticket, name) else { return false }
+        write(scalar)
+        return true
+    }
+
+    /// Writes the name of a member whose value comes next, or the comma before an element; `child` is the number of the
+    /// text that belongs here, if it is written elsewhere.
+    ///
+    /// - Returns: Whether the container can be written to now.
+    mutating func startPart(_ ticket: Ticket, _ name: String?, child: Int? = nil) -> Bool {
+        guard let index = top(ticket) else { return false }
+        if values[index].count > 0 { output.append(UInt8(ascii: ",")) }
+        values[index].count += 1
+        let start = output.count
+        if places.count > values[index].firstPlace { places[places.count - 1].end = start - 1 }
+        if let name {
+            if !output.append(quoted: name) { hasUnusualNames = true }
+            places.append(Place(start: start, nameEnd: output.count, end: start, child: child))
+            output.append(UInt8(ascii: ":"))
+        } else if child != nil {
+            places.append(Place(start: start, nameEnd: start, end: start, child: child))
+        }
+        return true
+    }
+
+    mutating func write(_ scalar: JSONScalar) {
+        switch scalar {
+        case .null: output.append(literal: "null")
+        case .bool(let bool): output.append(literal: bool ? "true" : "false")
+        case .integer(let integer): output.append(integer: integer)
+        case .number(let number): output.append(literal: number.literal)
+        case .string(let string): output.append(quoted: string)
+        case .strings(let strings):
+            output.append(UInt8(ascii: "["))
+            for index in strings.indices {
+                if index > 0 { output.append(UInt8(ascii: ",")) }
+                output.append(quoted: strings[index])
+            }
+            output.append(UInt8(ascii: "]"))
+        case .json(let value):
+            var writer = JSONWriter()
+            writer.write(value)
+            output.append(writer.finished().span)
+        }
+    }
+
+    func mark(_ ticket: Ticket) -> Mark {
+        Mark(size: output.count, places: places.count, values: values.count, count: count(ticket), levels: levels)
+    }
+
+    /// Forgets what was written after a mark.
+    mutating func goBack(to mark: Mark) {
+        output.truncate(to: mark.size)
+        places.removeLast(places.count - mark.places)
+        values.removeLast(values.count - mark.values)
+        if !values.isEmpty { values[values.count - 1].count = mark.count }
+        levels = mark.levels
+    }
+
+    @inline(__always)
+    private func top(_ ticket: Ticket) -> Int? {
+        let index = Int(ticket.index)
+        return index == values.count - 1 && values[index].serial == ticket.serial ? index : nil
+    }
+}
+
+extension JSONText {
+    /// Completes the innermost value.
+    ///
+    /// - Parameter children: The texts that were written elsewhere.
+    mutating func close(with children: [JSONText]) {
+        guard let value = values.popLast() else { return }
+        if value.firstPlace < places.count { places[places.count - 1].end = output.count }
+        switch value.shape {
+        case .nothing: output.append(literal: "{}")
+        case .single: break
+        case .object:
+            if !isInOrder(from: value.firstPlace) || !children.isEmpty { rearrangeMembers(of: value, children) }
+            output.append(UInt8(ascii: "}"))
+            levels -= 1
+        case .array:
+            if !children.isEmpty { fillElements(of: value, children) }
+            output.append(UInt8(ascii: "]"))
+            levels -= 1
+        }
+        if places.count > value.firstPlace { places.removeLast(places.count - value.firstPlace) }
+    }
+
+    private func isInOrder(from first: Int) -> Bool {
+        let buffer = output.buffer
+        let text = buffer.span
+        var index = first + 1
+        while index < places.count {
+            guard Self.order(places[index - 1], places[index], in: text) < 0, places[index].child == nil else {
+                return false
+            }
+            index += 1
+        }
+        return true
+    }
+
+    /// Less than zero if the first name comes first, zero if both are the same.
+    private static func order(_ left: Place, _ right: Place, in text: Span<UInt8>) -> Int {
+        let leftCount = left.nameEnd - left.start
+        let rightCount = right.nameEnd - right.start
+        // Both end with a quotation mark, which takes no part.
+        let common = min(leftCount, rightCount) - 1
+        var offset = 1
+        while offset < common {
+            let difference = Int(text[left.start + offset]) - Int(text[right.start + offset])
+            if difference != 0 { return difference }
+            offset += 1
+        }
+        return leftCount - rightCount
+    }
+
+    /// Puts the members of a complete object in order; of members with the same name the last one stays.
+    private mutating func rearrangeMembers(of value: Value, _ children: [JSONText]) {
+        let old = output.buffer
+        let text = old.span
+        if places.count - value.firstPlace <= 16 {
+            var next = value.firstPlace + 1
+            while next < places.count {
+                let place = places[next]
+                var target = next
+                while target > value.firstPlace, Self.order(place, places[target - 1], in: text) < 0 {
+                    places[target] = places[target - 1]
+                    target -= 1
+                }
+                places[target] = place
+                next += 1
+            }
+        } else {
+            let sorted = places[value.firstPlace...].sorted {
+                let order = Self.order($0, $1, in: old.span)
+                return order == 0 ? $0.start < $1.start : order < 0
+            }
+            places.replaceSubrange(value.firstPlace..., with: sorted)
+        }
+        var result: [UInt8] = []
+        result.reserveCapacity(old.count)
+        result.append(contentsOf: old[...value.start])
+        var isFirst = true
+        for index in value.firstPlace..<places.count {
+            let place = places[index]
+            if index + 1 < places.count, Self.order(place, places[index + 1], in: text) == 0 { continue }
+            if !isFirst { result.append(UInt8(ascii: ",")) }
+            isFirst = false
+            result.append(contentsOf: old[place.start..<place.end])
+            if let child = place.child { insert(children[child], into: &result) }
+        }
+        output = JSONOutput(continuing: result)
+    }
+
+    /// Puts elements that were written elsewhere into a complete array.
+    private mutating func fillElements(of value: Value, _ children: [JSONText]) {
+        let old = output.buffer
+        var result: [UInt8] = []
+        var copied = 0
+        for place in places[value.firstPlace...] {
+            result.append(contentsOf: old[copied..<place.start])
+            copied = place.start
+            if let child = place.child { insert(children[child], into: &result) }
+        }
+        result.append(contentsOf: old[copied..<output.count])
+        output = JSONOutput(continuing: result)
+    }
+
+    private mutating func insert(_ child: JSONText, into result: inout [UInt8]) {
+        result.append(contentsOf: child.output.finished())
+        if child.hasUnusualNames { hasUnusualNames = true }
+    }
+}

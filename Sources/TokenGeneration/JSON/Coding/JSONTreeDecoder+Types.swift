@@ -1,0 +1,119 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+extension JSONTreeDecoder {
+    /// Decodes a value of any type.
+    ///
+    /// Types that JSON has, and those of Foundation that its own coder treats apart, are read at once: `Date` as
+    /// NumericDate, `Data` as base64, `URL` as a string, `Decimal` as a number.
+    ///
+    /// - Throws: `DecodingError`, or what the type throws.
+    func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
+        if type == String.self { return try same(string(value, key), type) }
+        if type == Int.self { return try same(integer(value, key) as Int, type) }
+        if type == Date.self { return try same(date(value, key), type) }
+        if type == [String].self { return try same(strings(value, key), type) }
+        if type == Data.self { return try same(data(value, key), type) }
+        if type == URL.self { return try same(url(value, key), type) }
+        if type == Decimal.self { return try same(decimal(value, key), type) }
+        if type == JSONValue.self { return try same(value, type) }
+        if type == JSONObject.self { return try same(object(value, key), type) }
+        guard let key else { return try type.init(from: self) }
+        return try type.init(from: JSONTreeDecoder(value, parent: self, key: key))
+    }
+
+    @inline(__always)
+    private func same<Found, Value>(_ value: Found, _ type: Value.Type) throws -> Value {
+        guard let value = sameType(value, type) else { throw corrupted("It is not a \(type).", nil) }
+        return value
+    }
+
+    func bool(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Bool {
+        guard case .bool(let bool) = value else { throw mismatch(value, Bool.self, key) }
+        return bool
+    }
+
+    @inline(__always)
+    func string(_ value: JSONValue, _ key: (any CodingKey)?) throws -> String {
+        guard case .string(let string) = value else { throw mismatch(value, String.self, key) }
+        return string
+    }
+
+    func double(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Double {
+        guard case .number(let number) = value else { throw mismatch(value, Double.self, key) }
+        guard let double = number.double else { throw doesNotFit(Double.self, key) }
+        return double
+    }
+
+    func float(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Float {
+        guard case .number(let number) = value else { throw mismatch(value, Float.self, key) }
+        guard let float = Float(number.literal), float.isFinite else { throw doesNotFit(Float.self, key) }
+        return float
+    }
+
+    func integer<Value: FixedWidthInteger>(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
+        guard case .number(let number) = value else { throw mismatch(value, Value.self, key) }
+        if let integer = number.integer.flatMap(Value.init(exactly:)) ?? Value(number.literal) { return integer }
+        throw doesNotFit(Value.self, key)
+    }
+
+    func object(_ value: JSONValue, _ key: (any CodingKey)?) throws -> JSONObject {
+        guard case .object(let object) = value else { throw mismatch(value, JSONObject.self, key) }
+        return object
+    }
+
+    private func strings(_ value: JSONValue, _ key: (any CodingKey)?) throws -> [String] {
+        guard case .array(let array) = value else { throw mismatch(value, [Any].self, key) }
+        var strings: [String] = []
+        strings.reserveCapacity(array.count)
+        for (index, element) in array.enumerated() {
+            guard case .string(let string) = element else {
+                let decoder = key.map { JSONTreeDecoder(value, parent: self, key: $0) } ?? self
+                throw decoder.mismatch(element, String.self, JSONPathKey(index: index))
+            }
+            strings.append(string)
+        }
+        return strings
+    }
+
+    private func date(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Date {
+        Date(timeIntervalSince1970: try double(value, key))
+    }
+
+    private func data(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Data {
+        guard let data = Data(base64Encoded: try string(value, key)) else { throw corrupted("It is not base64.", key) }
+        return data
+    }
+
+    private func url(_ value: JSONValue, _ key: (any CodingKey)?) throws -> URL {
+        guard let url = URL(string: try string(value, key)) else { throw corrupted("It is not a URL.", key) }
+        return url
+    }
+
+    private func decimal(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Decimal {
+        guard case .number(let number) = value else { throw mismatch(value, Decimal.self, key) }
+        guard let decimal = Decimal(string: number.literal), !decimal.isNaN else { throw doesNotFit(Decimal.self, key) }
+        return decimal
+    }
+}
+
+extension JSONTreeDecoder {
+    /// The error for a value of the wrong kind.
+    func mismatch(_ found: JSONValue, _ expected: Any.Type, _ key: (any CodingKey)?) -> DecodingError {
+        let context = context("It is \(found.kind), \(expected) is expected.", key)
+        if case .null = found { return .valueNotFound(expected, context) }
+        return .typeMismatch(expected, context)
+    }
+
+    func context(_ description: String, _ key: (any CodingKey)?) -> DecodingError.Context {
+        .init(codingPath: codingPath + (key.map { [$0] } ?? []), debugDescription: description)
+    }
+
+    private func corrupted(_ description: String, _ key: (any CodingKey)?) -> DecodingError {
+        .dataCorrupted(context(description, key))
+    }
+
+    private func doesNotFit(_ type: Any.Type, _ key: (any CodingKey)?) -> DecodingError {
+        corrupted("The number does not fit \(type).", key)
+    }
+}

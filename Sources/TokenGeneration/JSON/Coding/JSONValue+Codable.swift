@@ -1,0 +1,98 @@
+extension JSONValue: Codable {
+    /// Reads any JSON value.
+    ///
+    /// A claims type can have a member of this type for what it does not know beforehand. The coders of this package keep
+    /// numbers as they are written, and refuse duplicate members; those of Foundation do neither.
+    ///
+    /// - Parameter decoder: The decoder to read from.
+    /// - Throws: `DecodingError` if the value is none that JSON has.
+    public init(from decoder: any Decoder) throws {
+        if let container = try? decoder.container(keyedBy: JSONPathKey.self) {
+            var object = JSONObject()
+            for key in container.allKeys { object[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
+            self = .object(object)
+        } else if var container = try? decoder.unkeyedContainer() {
+            var array: [JSONValue] = []
+            while !container.isAtEnd { array.append(try container.decode(JSONValue.self)) }
+            self = .array(array)
+        } else {
+            self = try JSONValue(from: decoder.singleValueContainer())
+        }
+    }
+
+    private init(from container: any SingleValueDecodingContainer) throws {
+        if container.decodeNil() {
+            self = .null
+        } else if let bool = try? container.decode(Bool.self) {
+            self = .bool(bool)
+        } else if let string = try? container.decode(String.self) {
+            self = .string(string)
+        } else if let integer = try? container.decode(Int64.self) {
+            self = .number(JSONNumber(integer))
+        } else if let integer = try? container.decode(UInt64.self) {
+            self = .number(JSONNumber(integer))
+        } else if let number = JSONNumber(try container.decode(Double.self)) {
+            self = .number(number)
+        } else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "JSON has no such number.")
+        }
+    }
+
+    /// Writes the value.
+    ///
+    /// - Parameter encoder: The encoder to write to.
+    /// - Throws: `EncodingError` if the encoder can't take a value.
+    public func encode(to encoder: any Encoder) throws {
+        switch self {
+        case .object(let object):
+            try object.encode(to: encoder)
+        case .array(let array):
+            var container = encoder.unkeyedContainer()
+            for element in array { try container.encode(element) }
+        case .null:
+            var container = encoder.singleValueContainer()
+            try container.encodeNil()
+        case .bool(let bool):
+            var container = encoder.singleValueContainer()
+            try container.encode(bool)
+        case .string(let string):
+            var container = encoder.singleValueContainer()
+            try container.encode(string)
+        case .number(let number):
+            var container = encoder.singleValueContainer()
+            if let integer = Int64(number.literal) {
+                try container.encode(integer)
+            } else if let integer = UInt64(number.literal) {
+                try container.encode(integer)
+            } else if let double = number.double {
+                try container.encode(double)
+            } else {
+                throw EncodingError.invalidValue(
+                    number.literal,
+                    .init(codingPath: container.codingPath, debugDescription: "The number is too large.")
+                )
+            }
+        }
+    }
+}
+
+extension JSONObject: Codable {
+    /// Reads an object.
+    ///
+    /// - Parameter decoder: The decoder to read from.
+    /// - Throws: `DecodingError` if the value is no object.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: JSONPathKey.self)
+        self.init()
+        for key in container.allKeys { self[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
+    }
+
+    /// Writes the members.
+    ///
+    /// - Parameter encoder: The encoder to write to.
+    /// - Throws: `EncodingError` if the encoder can't take a value.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: JSONPathKey.self)
+        for member in self { try container.encode(member.value, forKey: JSONPathKey(stringValue: member.name)) }
+    }
+}

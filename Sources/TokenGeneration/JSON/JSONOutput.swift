@@ -1,0 +1,146 @@
+/// JSON text in the making: the spelling of each kind of value, and nothing of where it stands.
+///
+/// The bytes are written into an array that is kept larger than needed, so that most of them cost a store and no more.
+struct JSONOutput {
+    private var storage: [UInt8]
+    /// How many bytes have been written.
+    private(set) var count = 0
+
+    init(capacity: Int = 256) {
+        storage = [UInt8](repeating: 0, count: capacity)
+    }
+
+    /// Goes on behind bytes that are there.
+    init(continuing bytes: [UInt8]) {
+        storage = bytes
+        count = bytes.count
+    }
+
+    /// What was written, and possibly something behind it: only the first ``count`` bytes are meant.
+    var buffer: [UInt8] { storage }
+
+    /// What was written.
+    consuming func finished() -> [UInt8] {
+        storage.removeLast(storage.count - count)
+        return storage
+    }
+
+    mutating func append(_ byte: UInt8) {
+        reserve(1)
+        storage[count] = byte
+        count += 1
+    }
+
+    /// Writes a name of JSON's own or a number that is spelled already.
+    mutating func append(literal: String) {
+        append(literal.utf8.span)
+    }
+
+    /// Writes bytes as they are.
+    mutating func append(_ bytes: Span<UInt8>) {
+        reserve(bytes.count)
+        var index = count
+        var target = storage.mutableSpan
+        for place in bytes.indices {
+            target[index] = bytes[place]
+            index += 1
+        }
+        count = index
+    }
+
+    /// Takes back what was written last.
+    mutating func truncate(to count: Int) {
+        self.count = min(count, self.count)
+    }
+
+    /// Writes a string with its quotation marks; only what must be escaped is.
+    ///
+    /// - Returns: Whether the string was plain: ASCII without an escape.
+    @discardableResult
+    mutating func append(quoted string: String) -> Bool {
+        let text = string.utf8.span
+        reserve(text.count + 2)
+        guard let all = appendPlain(text) else {
+            appendEscaped(text)
+            return false
+        }
+        return all < 0x80
+    }
+
+    /// Writes a string that has nothing to escape, for which there is room.
+    ///
+    /// - Returns: All bytes in one, or `nil` if something must be escaped, and then nothing is written.
+    @inline(__always)
+    private mutating func appendPlain(_ text: Span<UInt8>) -> UInt8? {
+        var index = count
+        var all: UInt8 = 0
+        var target = storage.mutableSpan
+        target[index] = UInt8(ascii: "\"")
+        index += 1
+        for place in text.indices {
+            let byte = text[place]
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return nil }
+            target[index] = byte
+            index += 1
+            all |= byte
+        }
+        target[index] = UInt8(ascii: "\"")
+        count = index + 1
+        return all
+    }
+
+    /// Writes a whole number.
+    mutating func append(integer: Int) {
+        reserve(21)
+        var magnitude = integer.magnitude
+        var digits = 1
+        var limit: UInt = 10
+        while magnitude >= limit, digits < 19 {
+            digits += 1
+            limit *= 10
+        }
+        if digits == 19, magnitude >= limit { digits = 20 }
+        if integer < 0 { append(UInt8(ascii: "-")) }
+        count += digits
+        var index = count
+        var target = storage.mutableSpan
+        repeat {
+            index -= 1
+            let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
+            target[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: remainder)
+            magnitude = quotient
+        } while magnitude > 0
+    }
+
+    private mutating func appendEscaped(_ text: Span<UInt8>) {
+        append(UInt8(ascii: "\""))
+        for place in text.indices {
+            let byte = text[place]
+            switch byte {
+            case UInt8(ascii: "\""): append(literal: "\\\"")
+            case UInt8(ascii: "\\"): append(literal: "\\\\")
+            case 0x08: append(literal: "\\b")
+            case 0x09: append(literal: "\\t")
+            case 0x0A: append(literal: "\\n")
+            case 0x0C: append(literal: "\\f")
+            case 0x0D: append(literal: "\\r")
+            case 0x00..<0x20:
+                append(literal: byte < 0x10 ? "\\u000" : "\\u001")
+                let digit = byte & 15
+                append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            default: append(byte)
+            }
+        }
+        append(UInt8(ascii: "\""))
+    }
+
+    @inline(__always)
+    private mutating func reserve(_ additional: Int) {
+        if storage.count - count < additional { grow(additional) }
+    }
+
+    @inline(never)
+    private mutating func grow(_ additional: Int) {
+        storage.append(contentsOf: repeatElement(0, count: max(additional, storage.count)))
+    }
+}

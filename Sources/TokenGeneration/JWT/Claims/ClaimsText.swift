@@ -1,0 +1,56 @@
+internal import Foundation
+
+/// A claims set as the JSON that will be signed.
+struct ClaimsText: Sendable {
+    let bytes: [UInt8]
+
+    /// Writes JSON: sorted, without white space.
+    init(_ claims: JSONObject) {
+        bytes = claims.serializedBytes()
+    }
+
+    /// Takes JSON as it is, if it is an object of strict JSON.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    init(checking json: Data) throws(TokenError) {
+        bytes = Array(json)
+        do throws(TokenError) {
+            _ = try JSONObject(parsing: bytes, limits: .document)
+        } catch {
+            throw TokenError(.unencodableContent, "the claims are no claims set: \(error.message)", cause: error)
+        }
+    }
+
+    /// Encodes a value that must be a JSON object: sorted, without white space, dates as NumericDate.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    init(encoding value: some Encodable) throws(TokenError) {
+        let text: JSONText
+        do {
+            text = try JSONTextNode.encode(value)
+        } catch EncodingError.invalidValue(_, let context) {
+            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
+            throw TokenError(.unencodableContent, "\(path) can't be held in JSON")
+        } catch {
+            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
+        }
+        let json = text.output.finished()
+        guard json.first == UInt8(ascii: "{") else {
+            throw TokenError(.unencodableContent, "the claims don't encode as a claims set, which is a JSON object")
+        }
+        guard text.hasUnusualNames else {
+            bytes = json
+            return
+        }
+        // Escapes hide the order of names, and names that look alike are refused by whoever reads them.
+        do throws(TokenError) {
+            bytes = try JSONObject(parsing: json, limits: JSONLimits(size: json.count, members: .max)).serializedBytes()
+        } catch {
+            throw TokenError(
+                .unencodableContent,
+                "the claims don't encode as a claims set: \(error.message)",
+                cause: error
+            )
+        }
+    }
+}

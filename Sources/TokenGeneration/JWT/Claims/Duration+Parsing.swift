@@ -1,0 +1,91 @@
+extension Duration {
+    /// Reads a duration as people write it: `15m`, `2h30m`, `1 day`, `1 week 2 days`, `90 seconds`.
+    ///
+    /// One or more whole numbers, each with its unit: `w`, `week`, `weeks`; `d`, `day`, `days`; `h`, `hour`, `hours`; `m`, `min`,
+    /// `minute`, `minutes`; `s`, `sec`, `second`, `seconds`; in lower case, from the largest unit to the smallest, none twice.
+    /// There may be one space between a number and its unit and between one part and the next. Months and years are not
+    /// known: they differ in length.
+    ///
+    /// ```swift
+    /// claims.setTimes(lifetime: try Duration(parsing: "15m"))
+    /// ```
+    ///
+    /// - Parameter text: The text.
+    /// - Throws: ``TokenError`` with the code `malformedDuration`, saying where.
+    public init(parsing text: String) throws(TokenError) {
+        var parser = DurationParser(text)
+        self = .seconds(try parser.parse())
+    }
+}
+
+/// Reads a duration as people write it.
+private struct DurationParser {
+    private let text: [UInt8]
+    private var position = 0
+
+    private static let units: [(names: [String], seconds: Int64)] = [
+        (["w", "week", "weeks"], 604_800),
+        (["d", "day", "days"], 86_400),
+        (["h", "hour", "hours"], 3_600),
+        (["m", "min", "minute", "minutes"], 60),
+        (["s", "sec", "second", "seconds"], 1),
+    ]
+
+    init(_ text: String) {
+        self.text = Array(text.utf8)
+    }
+
+    mutating func parse() throws(TokenError) -> Int64 {
+        var total: Int64 = 0
+        var previous = -1
+        repeat {
+            let number = try parseNumber()
+            skipSpace()
+            let start = position
+            let unit = try parseUnit()
+            guard unit > previous else {
+                throw failure("units must go from the largest to the smallest, none twice", at: start)
+            }
+            previous = unit
+            let (seconds, productOverflow) = number.multipliedReportingOverflow(by: Self.units[unit].seconds)
+            let (sum, sumOverflow) = total.addingReportingOverflow(seconds)
+            guard !productOverflow, !sumOverflow else { throw failure("the number is too large", at: start) }
+            total = sum
+            if position < text.count { skipSpace() }
+        } while position < text.count || text.last == UInt8(ascii: " ")
+        return total
+    }
+
+    private mutating func parseNumber() throws(TokenError) -> Int64 {
+        let start = position
+        var number: Int64 = 0
+        while position < text.count, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(text[position]) {
+            let (product, productOverflow) = number.multipliedReportingOverflow(by: 10)
+            let (sum, sumOverflow) = product.addingReportingOverflow(Int64(text[position] - UInt8(ascii: "0")))
+            guard !productOverflow, !sumOverflow else { throw failure("the number is too large", at: start) }
+            number = sum
+            position += 1
+        }
+        guard position > start else { throw failure("a whole number is missing", at: start) }
+        return number
+    }
+
+    private mutating func parseUnit() throws(TokenError) -> Int {
+        let start = position
+        while position < text.count, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(text[position]) { position += 1 }
+        let name = String(decoding: text[start..<position], as: UTF8.self)
+        guard let unit = Self.units.firstIndex(where: { $0.names.contains(name) }) else {
+            throw failure("a unit is missing: one of w, d, h, m, s", at: start)
+        }
+        return unit
+    }
+
+    private mutating func skipSpace() {
+        if position < text.count, text[position] == UInt8(ascii: " ") { position += 1 }
+    }
+
+    private func failure(_ reason: String, at position: Int) -> TokenError {
+        let shown = TokenError.shown(String(decoding: text.prefix(60), as: UTF8.self))
+        return TokenError(.malformedDuration, "\(shown) is no duration: \(reason), at character \(position + 1)")
+    }
+}

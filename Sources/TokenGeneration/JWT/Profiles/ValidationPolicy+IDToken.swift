@@ -1,0 +1,127 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+extension ValidationPolicy {
+    /// The policy for an ID token, as a client must apply it
+    /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
+    ///
+    /// - `iss`, `sub`, `aud`, `exp` and `iat` must be there. `aud` must name the client and no one else; `azp`, if it is
+    ///   there, must be the client.
+    /// - `nonce` must be the one of the authentication request; a token with a `nonce` is refused if there was none.
+    /// - `at_hash`, if an access token is given and the claim is there, must be the hash of that token; add it to
+    ///   ``requiredClaims`` where the access token came from the authorization endpoint.
+    /// - `c_hash` must be there and be the hash of the code, if a code is given.
+    /// - `auth_time` must be there and not too long ago, if a maximum age was asked for.
+    /// - `typ` must be absent or `JWT`, so that an access token does not pass for an ID token.
+    ///
+    /// - Parameters:
+    ///   - issuer: The provider's issuer identifier, exactly as its metadata have it.
+    ///   - clientID: The client's ID at the provider.
+    ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
+    ///   - accessToken: The access token that came with the ID token, to be compared with `at_hash`.
+    ///   - code: The authorization code that came with the ID token from the authorization endpoint, to be compared with
+    ///     `c_hash`.
+    ///   - maximumAuthenticationAge: The `max_age` of the authentication request.
+    /// - Returns: The policy.
+    public static func idToken(
+        issuer: String,
+        clientID: String,
+        nonce: String?,
+        accessToken: String? = nil,
+        code: String? = nil,
+        maximumAuthenticationAge: Duration? = nil
+    ) -> ValidationPolicy {
+        var policy = ValidationPolicy(issuer: issuer, audience: clientID)
+        policy.type = .absentOrJWT
+        policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"]
+        policy.checks = [authorizedParty(clientID), nonceCheck(nonce)]
+        if let accessToken { policy.checks.append(hashCheck("at_hash", of: accessToken, isRequired: false)) }
+        if let code { policy.checks.append(hashCheck("c_hash", of: code, isRequired: true)) }
+        if let maximumAuthenticationAge { policy.checks.append(authenticationAge(maximumAuthenticationAge)) }
+        return policy
+    }
+
+    private static func authorizedParty(_ clientID: String) -> ClaimsCheck {
+        ClaimsCheck("azp") { subject in
+            guard subject.registered.audience.allSatisfy(clientID.isExactly) else {
+                throw TokenError(.audienceMismatch, "the claim “aud” names others besides the client")
+            }
+            guard let party = try subject.claims.stringClaim("azp"), !party.isExactly(clientID) else { return true }
+            throw TokenError(
+                .authorizedPartyMismatch,
+                "the claim “azp” is not the client: the token was issued to another"
+            )
+        }
+    }
+
+    private static func nonceCheck(_ expected: String?) -> ClaimsCheck {
+        ClaimsCheck("nonce") { subject in
+            switch (try subject.claims.stringClaim("nonce"), expected) {
+            case (nil, nil):
+                return true
+            case (nil, _?):
+                throw TokenError(.missingClaim, "the claim “nonce” is missing, though the request had one")
+            case (_?, nil):
+                throw TokenError(.nonceMismatch, "the token has a “nonce”, though the request had none")
+            case (let found?, let expected?):
+                guard found.isExactly(expected) else {
+                    throw TokenError(.nonceMismatch, "the claim “nonce” is not the one of the request")
+                }
+                return true
+            }
+        }
+    }
+
+    private static func authenticationAge(_ maximum: Duration) -> ClaimsCheck {
+        ClaimsCheck("auth_time") { subject in
+            guard let time = try subject.claims.secondsClaim("auth_time") else {
+                throw TokenError(
+                    .missingClaim,
+                    "the claim “auth_time” is missing: how long ago the user logged in can't be told"
+                )
+            }
+            let now = subject.date.timeIntervalSince1970
+            let leeway = subject.leeway / .seconds(1)
+            guard time <= now + leeway else {
+                throw TokenError(
+                    .issuedInFuture,
+                    "the time of the claim “auth_time” has not come; do the clocks differ?"
+                )
+            }
+            guard now - time <= maximum / .seconds(1) + leeway else {
+                throw TokenError(.tooOld, "the user logged in longer ago than the policy's maximum age")
+            }
+            return true
+        }
+    }
+
+    private static func hashCheck(_ name: String, of text: String, isRequired: Bool) -> ClaimsCheck {
+        ClaimsCheck(name) { subject in
+            guard let found = try subject.claims.stringClaim(name) else {
+                guard isRequired else { return true }
+                throw TokenError(.missingClaim, "the claim “\(name)” is missing")
+            }
+            guard let algorithm = subject.header["alg"]?.string, let hash = hashFunction(of: algorithm) else {
+                throw TokenError(
+                    .hashMismatch,
+                    "which hash the claim “\(name)” is made with can't be told for this algorithm"
+                )
+            }
+            let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
+            guard found.isExactly(Base64URL.encode(Array(digest.prefix(digest.count / 2)))) else {
+                throw TokenError(.hashMismatch, "the claim “\(name)” is not the hash of what came with the token")
+            }
+            return true
+        }
+    }
+
+    /// The hash function of a signature algorithm, by its name; for Ed25519 the SHA-512 that it is made with.
+    ///
+    /// Ed448 is made with SHAKE256, for which no length has been agreed on.
+    private static func hashFunction(of algorithm: String) -> HashFunction? {
+        if algorithm.hasSuffix("256") || algorithm.hasSuffix("256K") { return .sha256 }
+        if algorithm.hasSuffix("384") { return .sha384 }
+        if algorithm.hasSuffix("512") || algorithm == "EdDSA" || algorithm == "Ed25519" { return .sha512 }
+        return nil
+    }
+}

@@ -1,0 +1,283 @@
+import Foundation
+import TestVectors
+import Testing
+import TokenGeneration
+
+@Suite("DPoPVerifier")
+struct DPoPVerifierTests {
+    private static let url = "https://api.example/orders"
+    private static let token = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU"
+    private static let date = Date(timeIntervalSince1970: Double(Fixture.now))
+
+    private static func verifier(_ algorithms: Set<JWSAlgorithm>? = nil, at offset: Double = 0) -> DPoPVerifier {
+        DPoPVerifier(algorithms: algorithms, currentDate: { date.addingTimeInterval(offset) })
+    }
+
+    private static func check(
+        _ proof: String,
+        method: String = "GET",
+        url: String = url,
+        accessToken: DPoPAccessToken? = nil,
+        nonces: [String] = [],
+        by verifier: DPoPVerifier = verifier()
+    ) throws -> DPoPProof {
+        try verifier.verifySkippingReplayCheck(
+            proof,
+            method: method,
+            url: url,
+            accessToken: accessToken,
+            nonces: nonces
+        )
+    }
+
+    /// A proof whose header and claims differ from a good one's as given; `nil` takes a member out.
+    private static func proof(
+        header: [String: JSONValue?] = [:],
+        claims: [String: JSONValue?] = [:]
+    ) throws -> String {
+        var head: JSONObject = ["typ": "dpop+jwt", "alg": "ES256"]
+        head["jwk"] = .object(try Fixture.signingKey().verificationKey.jwk.members)
+        var body: JSONObject = ["jti": "1", "htm": "GET", "htu": .string(url), "iat": .number(JSONNumber(Fixture.now))]
+        for (name, value) in header { head[name] = value }
+        for (name, value) in claims { body[name] = value }
+        return try Fixture.token(header: head.serialized(), payload: body.serialized())
+    }
+
+    @Test("The proofs of RFC 9449 are accepted at their time, for their request", arguments: [0, 1, 2])
+    func vectors(index: Int) throws {
+        let json = try JSONObject(parsing: Vector.data("rfc9449-dpop"))
+        let vector = try #require(json["proofs"]?.array?[index].object)
+        let claims = try #require(vector["claims"]?.object)
+        let issued = try #require(claims["iat"]?.number?.double)
+        let proof = try #require(vector["proof"]?.string)
+        let method = try #require(claims["htm"]?.string)
+        let url = try #require(claims["htu"]?.string)
+        let thumbprint = try #require(json["jkt"]?.string)
+        let accessToken = try vector["access_token"]?.string.map { try DPoPAccessToken($0, thumbprint: thumbprint) }
+        let verifier = DPoPVerifier(currentDate: { Date(timeIntervalSince1970: issued + 1) })
+        let found = try Self.check(proof, method: method, url: url, accessToken: accessToken, by: verifier)
+        #expect(found.claims == claims)
+        #expect(found.thumbprint == thumbprint)
+        #expect(found.jwtID == claims["jti"]?.string)
+        #expect(code { try Self.check(proof, method: method, url: url) } == .tooOld)
+        #expect(code { try Self.check(proof, method: "PUT", url: url, by: verifier) } == .methodMismatch)
+        if accessToken == nil {
+            let other = try DPoPAccessToken("other", thumbprint: thumbprint)
+            #expect(
+                code { try Self.check(proof, method: method, url: url, accessToken: other, by: verifier) }
+                    == .missingClaim
+            )
+        }
+    }
+
+    @Test("What is made is accepted, with every asymmetric algorithm", arguments: JWSAlgorithm.implemented)
+    func roundTrip(algorithm: JWSAlgorithm) async throws {
+        let key = try Fixture.key(for: algorithm)
+        guard !algorithm.isSymmetric else {
+            #expect(code { try DPoPProofGenerator(key: key) } == .unsupportedAlgorithm)
+            return
+        }
+        let generator = try DPoPProofGenerator(key: key)
+        let proof = try generator.proof(
+            method: "POST",
+            url: Self.url + "?page=2#top",
+            accessToken: Self.token,
+            nonce: "n",
+            date: Self.date
+        )
+        let accessToken = try DPoPAccessToken(Self.token, thumbprint: generator.thumbprint)
+        let found = try await Self.verifier().verify(
+            proof,
+            method: "POST",
+            url: "HTTPS://API.example:443/orders?page=3",
+            accessToken: accessToken,
+            nonces: ["m", "n"]
+        )
+        #expect(found.url == Self.url)
+        #expect(found.nonce == "n")
+        #expect(found.issuedAt == Self.date)
+        #expect(found.thumbprint == key.verificationKey.thumbprint)
+        let header = try UnverifiedToken(proof).unverifiedHeader
+        #expect(header["typ"] == "dpop+jwt")
+        #expect(Set(try #require(header["jwk"]?.object).map(\.name)).isSubset(of: ["kty", "crv", "x", "y", "n", "e"]))
+        #expect(header["kid"] == nil)
+    }
+
+    @Test(
+        "A proof with a wrong header is refused",
+        arguments: [
+            ("typ", nil, .typeMismatch), ("typ", "JWT", .typeMismatch), ("typ", "at+jwt", .typeMismatch),
+            ("typ", "application/DPoP+JWT", nil), ("jwk", nil, .malformedToken), ("jwk", "key", .malformedToken),
+            ("jwk", [:], .malformedKey), ("alg", "none", .unsupportedAlgorithm),
+            ("alg", "HS256", .unsupportedAlgorithm),
+            ("alg", "XX999", .unsupportedAlgorithm), ("alg", "ES384", .algorithmMismatch),
+            ("jwk", ["kty": "oct", "k": "AAAA"], .publicKeyRequired), ("jwk", ["kty": "oct"], .publicKeyRequired),
+            ("crit", ["x"], .malformedToken),
+            ("jwk", ["kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"], .malformedKey),
+        ] as [(String, JSONValue?, TokenError.Code?)]
+    )
+    func header(name: String, value: JSONValue?, expected: TokenError.Code?) throws {
+        let proof = try Self.proof(header: [name: value])
+        #expect(code { try Self.check(proof) } == expected)
+    }
+
+    @Test("A private key in the header is refused, whatever else the proof says")
+    func privateKey() throws {
+        let proof = try Self.proof(header: ["jwk": .object(Fixture.signingKey().privateJWK().members)])
+        #expect(code { try Self.check(proof) } == .publicKeyRequired)
+    }
+
+    @Test("A key that is for encryption, or for another algorithm, is refused")
+    func keyUse() throws {
+        let members = try Fixture.signingKey().verificationKey.jwk.members
+        for (name, value, expected) in [
+            ("use", "enc", .keyMismatch), ("key_ops", ["sign"], .keyMismatch), ("alg", "ES384", nil),
+        ] as [(String, JSONValue, TokenError.Code?)] {
+            var jwk = members
+            jwk[name] = value
+            let found = code { try Self.check(Self.proof(header: ["jwk": .object(jwk)])) }
+            if let expected { #expect(found == expected) } else { #expect(found != nil) }
+        }
+    }
+
+    @Test("Another key in the header, or any bit of the signature changed, is a bad signature")
+    func signature() throws {
+        let other = try SigningKey.generate(.es256).verificationKey.jwk.members
+        #expect(code { try Self.check(Self.proof(header: ["jwk": .object(other)])) } == .signatureInvalid)
+        let proof = try Self.proof()
+        let parts = proof.split(separator: ".").map(String.init)
+        for bit in [0, 7, 255, 256, 511] {
+            var signature = try Base64URL.decode(parts[2])
+            signature[bit / 8] ^= 1 << UInt8(bit % 8)
+            let changed = "\(parts[0]).\(parts[1]).\(Base64URL.encode(signature))"
+            #expect(code { try Self.check(changed) } == .signatureInvalid)
+        }
+    }
+
+    @Test("An algorithm that is not allowed is refused, and a symmetric one even if it is")
+    func algorithms() throws {
+        let proof = try Self.proof()
+        #expect(code { try Self.check(proof, by: Self.verifier([.es256])) } == nil)
+        #expect(code { try Self.check(proof, by: Self.verifier([.es384])) } == .unsupportedAlgorithm)
+        #expect(code { try Self.check(proof, by: Self.verifier([])) } == .unsupportedAlgorithm)
+        let symmetric = try Self.proof(header: ["alg": "HS256"])
+        #expect(code { try Self.check(symmetric, by: Self.verifier([.hs256])) } == .unsupportedAlgorithm)
+    }
+
+    @Test(
+        "A proof with a wrong or missing claim is refused",
+        arguments: [
+            ("jti", nil, .missingClaim), ("htm", nil, .missingClaim), ("htu", nil, .missingClaim),
+            ("iat", nil, .missingClaim), ("jti", "", .missingClaim), ("jti", nil as JSONValue?, .missingClaim),
+            ("jti", 1, .malformedClaim), ("htm", ["GET"], .malformedClaim), ("htu", 1, .malformedClaim),
+            ("iat", "1700000000", .malformedClaim), ("nonce", 1, .malformedClaim), ("ath", [], .malformedClaim),
+            ("htm", "get", .methodMismatch), ("htm", "GET ", .methodMismatch), ("htu", "orders", .targetMismatch),
+            ("htu", "https://api.example/orders/", .targetMismatch),
+            ("htu", "http://api.example/orders", .targetMismatch),
+            ("htu", "https://api.example/orders?x", nil), ("htu", "https://user@api.example/orders", .targetMismatch),
+            ("exp", 1_600_000_000, .expired), ("nbf", 1_800_000_000, .notYetValid), ("aud", "x", nil),
+        ] as [(String, JSONValue?, TokenError.Code?)]
+    )
+    func claims(name: String, value: JSONValue?, expected: TokenError.Code?) throws {
+        let proof = try Self.proof(claims: [name: value])
+        #expect(code { try Self.check(proof) } == expected)
+    }
+
+    @Test(
+        "iat is within the window and the leeway on both sides",
+        arguments: [(0.0, nil), (120, nil), (121, .tooOld), (-60, nil), (-61, .issuedInFuture), (1e9, .tooOld)]
+            as [(Double, TokenError.Code?)]
+    )
+    func window(offset: Double, expected: TokenError.Code?) throws {
+        let proof = try Self.proof()
+        #expect(code { try Self.check(proof, by: Self.verifier(at: offset)) } == expected)
+    }
+
+    @Test("A nonce is compared if any is accepted")
+    func nonces() throws {
+        let with = try Self.proof(claims: ["nonce": "a"])
+        let without = try Self.proof()
+        #expect(code { try Self.check(with) } == nil)
+        #expect(code { try Self.check(with, nonces: ["b", "a"]) } == nil)
+        #expect(code { try Self.check(with, nonces: ["b"]) } == .nonceMismatch)
+        #expect(code { try Self.check(with, nonces: ["A"]) } == .nonceMismatch)
+        #expect(code { try Self.check(without, nonces: ["a"]) } == .nonceMismatch)
+    }
+
+    @Test("The access token must be the one of ath, and bound to the proof's key")
+    func accessToken() throws {
+        let thumbprint = try Fixture.signingKey().verificationKey.thumbprint
+        let token = try DPoPAccessToken(Self.token, thumbprint: thumbprint)
+        let proof = try Self.proof(claims: ["ath": "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo"])
+        #expect(code { try Self.check(proof, accessToken: token) } == nil)
+        let other = try DPoPAccessToken("other", thumbprint: thumbprint)
+        #expect(code { try Self.check(proof, accessToken: other) } == .accessTokenMismatch)
+        let bound = try DPoPAccessToken(Self.token, thumbprint: SigningKey.generate(.es256).verificationKey.thumbprint)
+        #expect(code { try Self.check(proof, accessToken: bound) } == .confirmationMismatch)
+        #expect(code { try Self.check(Self.proof(), accessToken: token) } == .missingClaim)
+        #expect(code { try Self.check(Self.proof(claims: ["ath": ""]), accessToken: token) } == .accessTokenMismatch)
+    }
+
+    @Test(
+        "An access token that is not bound to a key can't be used with a proof",
+        arguments: [
+            ("{}", .confirmationMismatch), (#"{"cnf":{}}"#, .confirmationMismatch), (#"{"cnf":null}"#, .malformedClaim),
+            (#"{"cnf":"x"}"#, .malformedClaim), (#"{"cnf":{"jkt":1}}"#, .malformedClaim),
+            (#"{"cnf":{"jkt":"x"}}"#, nil),
+            (#"{"cnf":{"x5t#S256":"x"}}"#, .confirmationMismatch),
+        ] as [(String, TokenError.Code?)]
+    )
+    func confirmation(claims: String, expected: TokenError.Code?) throws {
+        let verified = try Fixture.verifier(ValidationPolicy(expiration: .optional)).verify(
+            Fixture.token(payload: claims)
+        )
+        #expect(code { try DPoPAccessToken("token", verified: verified) } == expected)
+    }
+
+    @Test("A proof is accepted once; another with the same jti and another key is another")
+    func replay() async throws {
+        let verifier = Self.verifier()
+        let proof = try Self.proof()
+        _ = try await verifier.verify(proof, method: "GET", url: Self.url)
+        await #expect(throws: TokenError(.replayed, "")) {
+            try await verifier.verify(proof, method: "GET", url: Self.url)
+        }
+        // Signed again: other bytes, the same proof.
+        await #expect(throws: TokenError(.replayed, "")) {
+            try await verifier.verify(Self.proof(), method: "GET", url: Self.url)
+        }
+        _ = try await verifier.verify(Self.proof(claims: ["jti": "2"]), method: "GET", url: Self.url)
+        let other = try SigningKey.generate(.es256)
+        let header: JSONObject = [
+            "typ": "dpop+jwt", "alg": "ES256", "jwk": .object(other.verificationKey.jwk.members),
+        ]
+        let claims: JSONObject = ["jti": "1", "htm": "GET", "htu": .string(Self.url), "iat": 1_700_000_000]
+        let theirs = try Fixture.token(header: header.serialized(), payload: claims.serialized(), key: other)
+        _ = try await verifier.verify(theirs, method: "GET", url: Self.url)
+    }
+
+    @Test("A proof that is refused is not remembered, and a cache that can't tell refuses")
+    func cacheFailures() async throws {
+        let proof = try Self.proof()
+        let verifier = DPoPVerifier(replayCache: InMemoryReplayCache(capacity: 0), currentDate: { Self.date })
+        await #expect(throws: TokenError(.methodMismatch, "")) {
+            try await verifier.verify(proof, method: "PUT", url: Self.url)
+        }
+        await #expect(throws: TokenError(.replayCacheFull, "")) {
+            try await verifier.verify(proof, method: "GET", url: Self.url)
+        }
+    }
+
+    @Test("What can't be a proof is refused, and the generator makes none for a request that can't be")
+    func malformed() throws {
+        for text in ["", ".", "..", "a.b.c", "a.b.c.d.e", "{}", try Self.proof() + "," + Self.proof()] {
+            #expect(code { try Self.check(text) } == .malformedToken)
+        }
+        #expect(code { try Self.check(String(repeating: "a", count: 8_193)) } == .tooLarge)
+        #expect(code { try Self.check(Self.proof(), url: "/orders") } == .targetMismatch)
+        let generator = try DPoPProofGenerator(key: Fixture.signingKey())
+        #expect(code { try generator.proof(method: "", url: Self.url) } == .methodMismatch)
+        #expect(code { try generator.proof(method: "GET", url: "/orders") } == .targetMismatch)
+        #expect(try generator.proof(method: "GET", url: Self.url) != generator.proof(method: "GET", url: Self.url))
+    }
+}

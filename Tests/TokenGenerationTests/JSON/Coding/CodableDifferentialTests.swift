@@ -1,0 +1,152 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+/// Our coders against Foundation's.
+@Suite("Codable against Foundation")
+struct CodableDifferentialTests {
+    private static func encoder() -> JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.dateEncodingStrategy = .secondsSince1970
+        return encoder
+    }
+
+    private static func decoder() -> JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .secondsSince1970
+        return decoder
+    }
+
+    @Test("Both encode and decode random claims alike, to the last digit", arguments: 0..<60)
+    func randomClaims(seed: Int) throws {
+        var numbers = Fixture.SeededNumbers(state: UInt64(seed))
+        let claims = SampleClaims(depth: 2, &numbers)
+        let theirs = try Self.encoder().encode(claims)
+        let ours = try JSONObject(encoding: claims)
+        #expect(try ours == JSONObject(parsing: theirs))
+        #expect(try ours.decode(as: SampleClaims.self) == claims)
+        #expect(try JSONObject(parsing: theirs).decode(as: SampleClaims.self) == claims)
+        #expect(try Self.decoder().decode(SampleClaims.self, from: ours.serializedData()) == claims)
+    }
+
+    @Test("The text is sorted and the same for each run")
+    func sorted() throws {
+        var numbers = Fixture.SeededNumbers(state: 7)
+        for _ in 0..<20 {
+            let claims = SampleClaims(depth: 1, &numbers)
+            let token = try JWTGenerator(claims: claims, signingService: ES256SigningService.generate()).token
+            let part = try #require(token.split(separator: ".").dropFirst().first)
+            let text = try String(decoding: Base64URL.decode(String(part)), as: UTF8.self)
+            #expect(try text == JSONObject(encoding: claims).serialized())
+        }
+    }
+
+    @Test("Containers that are kept open, inheritance and repeated keys come out alike")
+    func unusual() throws {
+        let claims = UnusualClaims()
+        let ours = try JSONObject(encoding: claims)
+        #expect(try ours == JSONObject(parsing: Self.encoder().encode(claims)))
+        #expect(
+            ours.serialized()
+                == #"{"a\"b":null,"kept":{},"list":[[3],{"y":4},"end"],"nested":{"x":2,"y":1},"super":"b","y":true,"z":1}"#
+        )
+        #expect(try ours.decode(as: UnusualClaims.self) == claims)
+        let derived = try JSONObject(encoding: DerivedClaims())
+        #expect(derived.serialized() == #"{"base":1,"own":"o","twice":1}"#)
+        #expect(try derived.decode(as: DerivedClaims.self).own == "o")
+    }
+
+    @Test(
+        "Both read numbers of any spelling into every type alike, or both refuse them",
+        arguments: [
+            "0", "-0", "1", "-1", "127", "128", "-128", "-129", "255", "256", "65536", "2147483648", "4294967296",
+            "9007199254740993", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
+            "18446744073709551615", "18446744073709551616", "1.0", "1.5", "1e2", "1E+2", "12e-1", "120e-1", "0.1",
+            "1e38",
+            "1e39", "1e300", "1e999", "-1e999", "-0.0",
+        ]
+    )
+    func numbers(literal: String) throws {
+        try compare(literal, Int.self)
+        try compare(literal, Int8.self)
+        try compare(literal, Int16.self)
+        try compare(literal, Int32.self)
+        try compare(literal, Int64.self)
+        try compare(literal, UInt.self)
+        try compare(literal, UInt8.self)
+        try compare(literal, UInt16.self)
+        try compare(literal, UInt32.self)
+        try compare(literal, UInt64.self)
+        try compare(literal, Double.self)
+        try compare(literal, Float.self)
+    }
+
+    @Test(
+        "Both refuse a value of another kind for the same reason and in the same place",
+        arguments: ["null", "true", "1", #""text""#, "[]", "{}", #"["a",1]"#, #"{"a":1}"#, #"[null]"#, #"{"v":{}}"#]
+    )
+    func kinds(json: String) throws {
+        try compare(json, Bool.self)
+        try compare(json, Int.self)
+        try compare(json, Double.self)
+        try compare(json, String.self)
+        try compare(json, String?.self)
+        try compare(json, [String].self)
+        try compare(json, [Int].self)
+        try compare(json, [String: Int].self)
+        try compare(json, Date.self)
+        try compare(json, Data.self)
+        try compare(json, URL.self)
+        try compare(json, UUID.self)
+        try compare(json, Decimal.self)
+        try compare(json, SampleClaims.Role.self)
+        try compare(json, Holder<Int>.self)
+        try compare(json, [Holder<[Bool]>].self)
+    }
+
+    @Test("Both refuse text that is no base64, URL or UUID", arguments: ["%%%", "Zg", "Zg==", "Z g==", "", "a b"])
+    func texts(text: String) throws {
+        try compare("\"\(text)\"", Data.self)
+        try compare("\"\(text)\"", UUID.self)
+        try compare("\"\(text)\"", URL.self)
+    }
+
+    private struct Holder<Value: Codable & Equatable>: Codable, Equatable {
+        let v: Value
+    }
+
+    /// Decodes `{"v": json}` with both.
+    private func compare<Value: Codable & Equatable>(_ json: String, _ type: Value.Type) throws {
+        let text = "{\"v\":\(json)}"
+        let object = try JSONObject(parsing: text)
+        let theirs = Result { try Self.decoder().decode(Holder<Value>.self, from: Data(text.utf8)) }
+        let ours = Result { try object.decode(as: Holder<Value>.self) }
+        switch (theirs, ours) {
+        case (.success(let theirs), .success(let ours)):
+            #expect(ours == theirs, "\(text) as \(type)")
+        case (.failure(let theirs as DecodingError), .failure(let ours as TokenError)):
+            let cause = try #require(ours.cause as? DecodingError)
+            // Foundation does not say where a number is that does not fit.
+            guard !place(of: theirs).hasSuffix("[]") else { return }
+            // For Foundation, null is of the wrong type where a Boolean is wanted, and absent everywhere else.
+            if json == "null", type == Bool.self { return }
+            #expect(place(of: cause) == place(of: theirs), "\(text) as \(type): \(theirs)")
+        default:
+            Issue.record("\(text) as \(type): they say \(theirs), we say \(ours)")
+        }
+    }
+
+    private func place(of error: DecodingError) -> String {
+        switch error {
+        case .keyNotFound(let key, let context): "missing \(key.stringValue) in \(path(context))"
+        case .typeMismatch(_, let context): "mismatch \(path(context))"
+        case .valueNotFound(_, let context): "null \(path(context))"
+        case .dataCorrupted(let context): "corrupted \(path(context))"
+        @unknown default: "unknown"
+        }
+    }
+
+    private func path(_ context: DecodingError.Context) -> String {
+        "\(context.codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue })"
+    }
+}

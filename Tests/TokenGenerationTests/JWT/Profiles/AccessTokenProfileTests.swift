@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Access tokens and assertions")
+struct AccessTokenProfileTests {
+    /// The claims of RFC 9068 §2.2.
+    private static let sample: JSONObject = [
+        "iss": "https://authorization-server.example.com/", "sub": "5ba552d67", "aud": "https://rs.example.com/",
+        "exp": 1_639_528_912, "iat": 1_618_354_090, "jti": "dbe39bf3a3ba4238a513f51d6e1691c4",
+        "client_id": "s6BhdRkqt3",
+        "scope": "openid profile reademail",
+    ]
+
+    private static func refusal(_ claims: JSONObject, type: String? = "at+jwt") throws -> TokenError.Code? {
+        var header: JSONObject = ["alg": "ES256"]
+        if let type { header["typ"] = .string(type) }
+        let token = try Fixture.token(header: header.serialized(), payload: claims.serialized())
+        var policy = ValidationPolicy.accessToken(
+            issuer: "https://authorization-server.example.com/",
+            audience: "https://rs.example.com/"
+        )
+        policy.currentDate = { Date(timeIntervalSince1970: 1_620_000_000) }
+        let verifier = try JWTVerifier(key: Fixture.signingKey().verificationKey, policy: policy)
+        return code { try verifier.verify(token) }
+    }
+
+    @Test("The sample of RFC 9068 is accepted, in every spelling of its type")
+    func accepted() throws {
+        for type in ["at+JWT", "at+jwt", "application/at+jwt", "APPLICATION/AT+JWT"] {
+            #expect(try Self.refusal(Self.sample, type: type) == nil)
+        }
+    }
+
+    @Test(
+        "A token of another type, or of none, is no access token",
+        arguments: ["JWT", "dpop+jwt", "text/at+jwt", "", nil]
+    )
+    func types(type: String?) throws {
+        #expect(try Self.refusal(Self.sample, type: type) == .typeMismatch)
+    }
+
+    @Test(
+        "Without any of its claims it is refused",
+        arguments: ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"]
+    )
+    func missing(name: String) throws {
+        var claims = Self.sample
+        claims[name] = nil
+        #expect(try Self.refusal(claims) == .missingClaim)
+    }
+
+    @Test(
+        "With a wrong claim it is refused",
+        arguments: [
+            ("iss", "https://authorization-server.example.com", .issuerMismatch), ("aud", "other", .audienceMismatch),
+            ("iss", ["https://authorization-server.example.com/"], .malformedClaim), ("client_id", 1, .malformedClaim),
+            ("client_id", ["s6BhdRkqt3"], .malformedClaim), ("exp", 1_600_000_000, .expired),
+            ("aud", [], .malformedClaim),
+            ("iat", 1_630_000_000, .issuedInFuture), ("jti", 1, .malformedClaim), ("sub", nil, .malformedClaim),
+        ] as [(String, JSONValue, TokenError.Code)]
+    )
+    func wrong(name: String, value: JSONValue, expected: TokenError.Code) throws {
+        var claims = Self.sample
+        claims[name] = value
+        #expect(try Self.refusal(claims) == expected)
+    }
+
+    @Test(
+        "An assertion's issuer is its subject, its lifetime is short, and all that RFC 7523 wants is there",
+        arguments: [
+            ([:], nil), (["sub": "other"], .subjectMismatch), (["aud": "else"], .audienceMismatch),
+            (["jti": nil], .missingClaim),
+            (["iss": nil], .missingClaim), (["sub": nil], .missingClaim), (["aud": nil], .missingClaim),
+            (["exp": nil], .missingClaim), (["exp": 1_700_000_360], nil), (["exp": 1_700_000_361], .lifetimeTooLong),
+            (["exp": 1_700_000_361, "iat": 1_700_000_001], nil), (["iss": "x", "sub": "x"], nil),
+            (["exp": 1_700_000_100, "iat": 1_699_999_700], .lifetimeTooLong),
+            (["aud": ["else", "https://as/token"]], nil),
+        ] as [([String: JSONValue?], TokenError.Code?)]
+    )
+    func assertion(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
+        var claims: JSONObject = ["iss": "c", "sub": "c", "aud": "https://as", "exp": 1_700_000_100, "jti": "j"]
+        for (name, value) in changes { claims[name] = value }
+        let policy = ValidationPolicy.clientAssertion(audiences: ["https://as", "https://as/token"])
+        let token = try Fixture.token(payload: claims.serialized())
+        #expect(try refusal(of: token, by: policy) == expected)
+        let bound = ValidationPolicy.clientAssertion(audiences: ["https://as", "https://as/token"], clientID: "c")
+        let isOther = claims["iss"] == "x"
+        #expect(try refusal(of: token, by: bound) == (isOther ? .issuerMismatch : expected))
+    }
+
+    @Test("An access token is no assertion, and no plain token")
+    func confusion() throws {
+        let claims = #"{"iss":"c","sub":"c","aud":"a","exp":1700000100,"jti":"j"}"#
+        for (type, expected) in [
+            ("JWT", nil), ("jwt", nil), ("application/jwt", nil), ("at+jwt", .typeMismatch),
+            ("dpop+jwt", .typeMismatch),
+        ] as [(String, TokenError.Code?)] {
+            let token = try Fixture.token(header: #"{"alg":"ES256","typ":"\#(type)"}"#, payload: claims)
+            let assertion = try Fixture.verifier(.clientAssertion(audiences: ["a"]))
+            let plain = try Fixture.verifier(.plain(issuer: "c", audience: "a"))
+            #expect(code { try assertion.verify(token) } == expected)
+            #expect(code { try plain.verify(token) } == expected)
+        }
+        let untyped = try Fixture.token(payload: claims)
+        #expect(try refusal(of: untyped, by: .plain(issuer: "c", audience: "a")) == nil)
+        let typed = try Fixture.token(header: #"{"alg":"ES256","typ":"client-authentication+jwt"}"#, payload: claims)
+        #expect(try refusal(of: typed, by: .clientAssertion(audiences: ["a"])) == nil)
+    }
+
+    private func refusal(of token: String, by policy: ValidationPolicy) throws -> TokenError.Code? {
+        let verifier = try Fixture.verifier(policy)
+        return code { try verifier.verify(token) }
+    }
+}

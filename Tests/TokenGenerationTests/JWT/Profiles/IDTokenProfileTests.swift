@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("ID tokens")
+struct IDTokenProfileTests {
+    private static let good: JSONObject = [
+        "iss": "https://op", "sub": "u", "aud": "c", "exp": 1_700_000_100, "iat": 1_699_999_990, "nonce": "n",
+    ]
+
+    private static func refusal(
+        _ changes: [String: JSONValue?],
+        type: String? = nil,
+        nonce: String? = "n",
+        accessToken: String? = nil,
+        authorizationCode: String? = nil,
+        maximumAge: Int? = nil,
+        algorithm: JWSAlgorithm = .es256
+    ) throws -> TokenError.Code? {
+        var claims = good
+        for (name, value) in changes { claims[name] = value }
+        var header: JSONObject = ["alg": .string(algorithm.rawValue)]
+        if let type { header["typ"] = .string(type) }
+        let key = try Fixture.key(for: algorithm)
+        let token = try Fixture.token(header: header.serialized(), payload: claims.serialized(), key: key)
+        var policy = ValidationPolicy.idToken(
+            issuer: "https://op",
+            clientID: "c",
+            nonce: nonce,
+            accessToken: accessToken,
+            code: authorizationCode,
+            maximumAuthenticationAge: maximumAge.map { .seconds($0) }
+        )
+        policy.currentDate = { Date(timeIntervalSince1970: Double(Fixture.now)) }
+        let verifier = JWTVerifier(key: key.verificationKey, policy: policy)
+        return code { try verifier.verify(token) }
+    }
+
+    @Test(
+        "What OpenID Connect wants of issuer, audience, party and nonce is checked",
+        arguments: [
+            ([:], nil), (["iss": "https://other"], .issuerMismatch), (["iss": nil], .missingClaim),
+            (["sub": nil], .missingClaim), (["iat": nil], .missingClaim), (["exp": nil], .missingClaim),
+            (["aud": nil], .missingClaim), (["aud": "d"], .audienceMismatch), (["aud": ["c"]], nil),
+            (["aud": ["c", "d"]], .audienceMismatch), (["azp": "c"], nil), (["azp": "d"], .authorizedPartyMismatch),
+            (["azp": 1], .malformedClaim), (["nonce": "m"], .nonceMismatch), (["nonce": nil], .missingClaim),
+            (["nonce": 1], .malformedClaim), (["nonce": "N"], .nonceMismatch),
+        ] as [([String: JSONValue?], TokenError.Code?)]
+    )
+    func claims(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
+        #expect(try Self.refusal(changes) == expected)
+    }
+
+    @Test("A nonce that nobody sent is refused, an access token is no ID token")
+    func unexpected() throws {
+        #expect(try Self.refusal([:], nonce: nil) == .nonceMismatch)
+        #expect(try Self.refusal(["nonce": nil], nonce: nil) == nil)
+        #expect(try Self.refusal([:], type: "at+jwt") == .typeMismatch)
+        #expect(try Self.refusal([:], type: "JWT") == nil)
+    }
+
+    @Test("at_hash is compared if it is there, c_hash must be (OpenID Connect Core, A.4 and A.6)")
+    func hashes() throws {
+        // The values of the specification, which are made for RS256; ES256 has the same hash.
+        let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
+        let text = "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk"
+        let atHash: JSONValue = "77QmUPtjPfzWtF2AnpK9RQ"
+        let cHash: JSONValue = "LDktKdoQak3Pk0cnXxCltA"
+        #expect(try Self.refusal(["at_hash": atHash], accessToken: accessToken) == nil)
+        #expect(try Self.refusal(["at_hash": atHash], accessToken: accessToken + "x") == .hashMismatch)
+        #expect(try Self.refusal(["at_hash": 1], accessToken: accessToken) == .malformedClaim)
+        #expect(try Self.refusal([:], accessToken: accessToken) == nil)
+        #expect(try Self.refusal(["c_hash": cHash], authorizationCode: text) == nil)
+        #expect(try Self.refusal(["c_hash": atHash], authorizationCode: text) == .hashMismatch)
+        #expect(try Self.refusal([:], authorizationCode: text) == .missingClaim)
+        // Made with openssl dgst -sha384 and -sha512.
+        for (algorithm, hash) in [(JWSAlgorithm.es384, "SHA384"), (.es512, "SHA512")] {
+            let value = try #require(Self.halves[hash])
+            #expect(try Self.refusal(["at_hash": .string(value)], accessToken: "token", algorithm: algorithm) == nil)
+            #expect(try Self.refusal(["at_hash": atHash], accessToken: "token", algorithm: algorithm) == .hashMismatch)
+        }
+    }
+
+    private static let halves = [
+        "SHA384": "Cm6hANx1qgPTYYSWu3KFaieklEAsPkh3",
+        "SHA512": "ImXaughy_DrvFp0Hk2XlkPDLyO1GwqeYTIpkKAPP2Ww",
+    ]
+
+    @Test(
+        "auth_time must be there and young enough if a maximum age was asked for",
+        arguments: [
+            (nil, .missingClaim), (1_700_000_000, nil), (1_699_999_640, nil), (1_699_999_639, .tooOld),
+            (1_700_000_061, .issuedInFuture), ("1700000000", .malformedClaim), (1e300, .malformedClaim),
+        ] as [(JSONValue?, TokenError.Code?)]
+    )
+    func authenticationTime(value: JSONValue?, expected: TokenError.Code?) throws {
+        #expect(try Self.refusal(["auth_time": value], maximumAge: 300) == expected)
+    }
+}
