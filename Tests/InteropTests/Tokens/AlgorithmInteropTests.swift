@@ -22,7 +22,10 @@ struct AlgorithmInteropTests {
 
     @Test("The libraries have the algorithms that are exchanged, and no others of ours", arguments: Peer.libraries)
     func supported(peer: Peer) async throws {
-        let answers = try await ask(peer, JWSAlgorithm.implemented.map { ["do": "supports", "alg": .string($0.rawValue)] })
+        let answers = try await ask(
+            peer,
+            JWSAlgorithm.implemented.map { ["do": "supports", "alg": .string($0.rawValue)] }
+        )
         let missing = zip(JWSAlgorithm.implemented, answers).filter { $1["supported"] == false }.map(\.0)
         #expect(Set(missing) == Self.unsupported[peer])
     }
@@ -51,7 +54,10 @@ struct AlgorithmInteropTests {
         }
     }
 
-    @Test("Every form of key that is written there is read here, signs for them and verifies what they sign", arguments: cases)
+    @Test(
+        "Every form of key that is written there is read here, signs for them and verifies what they sign",
+        arguments: cases
+    )
     func theirs(peer: Peer, algorithm: JWSAlgorithm) async throws {
         let name = JSONValue.string(algorithm.rawValue)
         let forms = try #require(await ask(peer, [["do": "forms", "alg": name]]).first)
@@ -63,7 +69,9 @@ struct AlgorithmInteropTests {
         #expect(Set(keys.map(\.verificationKey.thumbprint) + publicKeys.map(\.thumbprint)).count == 1)
 
         let publicForm = try #require(publicForms["jwk"])
-        let tokens = try keys.map { try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: $0)).token }
+        let tokens = try keys.map {
+            try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: $0)).token
+        }
         let verdicts = try await ask(
             peer,
             tokens.map { ["do": "check", "alg": name, "token": .string($0), "key": publicForm] }
@@ -103,7 +111,9 @@ struct AlgorithmInteropTests {
     private func signingKey(_ form: JSONValue, _ algorithm: JWSAlgorithm) throws -> SigningKey {
         let form = try #require(form.object)
         if let jwk = form["jwk"]?.object { return try SigningKey(jwk: JWK(jwk), algorithm: algorithm) }
-        if let pem = form["pem"]?.string { return try SigningKey(pem: pem, password: "correct horse", algorithm: algorithm) }
+        if let pem = form["pem"]?.string {
+            return try SigningKey(pem: pem, password: "correct horse", algorithm: algorithm)
+        }
         let der = try #require(form["der"]?.string.flatMap { Data(base64Encoded: $0) })
         return try SigningKey(der: der, password: "correct horse", algorithm: algorithm)
     }

@@ -71,7 +71,8 @@ struct PrimitiveWycheproofTests {
     @Test("ECDSA", arguments: paths("ecdsa_"))
     func ecdsa(path: String) throws {
         let algorithms: [String: JWSAlgorithm] = [
-            "secp256r1_sha256": .es256, "secp384r1_sha384": .es384, "secp521r1_sha512": .es512, "secp256k1_sha256": .es256k,
+            "secp256r1_sha256": .es256, "secp384r1_sha384": .es384, "secp521r1_sha512": .es512,
+            "secp256k1_sha256": .es256k,
         ]
         let algorithm = try #require(algorithms.first { path.contains($0.key) }).value
         #expect(try disagreements(path) { group, _ in try key(group, algorithm) } == [])
