@@ -57,7 +57,10 @@ struct KeySelector: Sendable {
         }
         // The issuer meant two keys under one ID, of which we can read one: which one the token means is not known.
         guard named.count == 1 || !named.contains(where: { $0.damagedFor?.isExactly(header.algorithm) ?? false }) else {
-            throw TokenError(.ambiguousKey, "several keys of the set have the token's “kid”, and one of them is damaged")
+            throw TokenError(
+                .ambiguousKey,
+                "several keys of the set have the token's “kid”, and one of them is damaged"
+            )
         }
         return try limited(
             named.filter { $0.isFor(header.algorithm) },

@@ -77,7 +77,9 @@ struct KeySelectionTests {
     func damagedTwin() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
         let key = try jwk(first, ["kid": "1"])
-        #expect(try result([key, jwk(second, ["kid": "1", "x": "AAAA"])], header: header, key: first) == .ambiguousKey)
+        #expect(
+            try result([key, jwk(second, ["kid": "1", "x": "AAAA"])], header: header, key: first) == .ambiguousKey
+        )
         #expect(try result([key, jwk(second, ["kid": "2", "x": "AAAA"])], header: header, key: first) == nil)
     }
 
@@ -110,7 +112,8 @@ struct KeySelectionTests {
         #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
         #expect(
             set.unusableKeys().map(\.reason.code) == [
-                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .unsupportedKey, .malformedKey, .unsupportedKey,
+                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .unsupportedKey, .malformedKey,
+                .unsupportedKey,
                 .algorithmRequired,
             ]
         )
