@@ -54,7 +54,8 @@ let package = Package(
         .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
-            dependencies: ["OpenSSLCrypto", "TestVectors"],
+            // COpenSSL for the traps: what OpenSSL does by itself.
+            dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors"],
             swiftSettings: settings
         ),
         .testTarget(
@@ -107,7 +108,7 @@ if Context.environment["FUZZ"] != nil {
         .systemLibrary(name: "CLibFuzzer", path: "Tests/Fuzz/CLibFuzzer"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CLibFuzzer", "TokenGeneration", "TestVectors"],
+            dependencies: ["CLibFuzzer", "TokenGeneration", "OpenSSLCrypto", "TestVectors"],
             path: "Tests/Fuzz/Targets",
             swiftSettings: settings
         ),

@@ -38,6 +38,17 @@ static inline OSSL_PARAM COpenSSL_digest_param(char *name) {
     return OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0);
 }
 
+// OpenSSL 3.0 puts some of these names together from two literals, which the importer does not evaluate. In the order of
+// RFC 8017 A.1.2.
+static inline const char *COpenSSL_rsa_number_name(int index) {
+    static const char *const names[] = {
+        OSSL_PKEY_PARAM_RSA_N, OSSL_PKEY_PARAM_RSA_E, OSSL_PKEY_PARAM_RSA_D,
+        OSSL_PKEY_PARAM_RSA_FACTOR1, OSSL_PKEY_PARAM_RSA_FACTOR2,
+        OSSL_PKEY_PARAM_RSA_EXPONENT1, OSSL_PKEY_PARAM_RSA_EXPONENT2, OSSL_PKEY_PARAM_RSA_COEFFICIENT1,
+    };
+    return names[index];
+}
+
 // The numbers of an RSA key, in the order of RFC 8017 A.1.2; null for those it does not have.
 static inline int COpenSSL_push_rsa_numbers(
     OSSL_PARAM_BLD *builder, const BIGNUM *n, const BIGNUM *e, const BIGNUM *d, const BIGNUM *p, const BIGNUM *q,

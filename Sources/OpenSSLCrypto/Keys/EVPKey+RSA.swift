@@ -2,21 +2,9 @@ internal import COpenSSL
 
 extension EVPKey {
     /// A number of an RSA key, by its name in [RFC 7518 §6.3](https://www.rfc-editor.org/rfc/rfc7518#section-6.3).
-    enum RSANumber: String {
+    enum RSANumber: Int32 {
+        // In the order of RFC 8017 §A.1.2.
         case n, e, d, p, q, dp, dq, qi
-
-        fileprivate var openSSLName: String {
-            switch self {
-            case .n: OSSL_PKEY_PARAM_RSA_N
-            case .e: OSSL_PKEY_PARAM_RSA_E
-            case .d: OSSL_PKEY_PARAM_RSA_D
-            case .p: OSSL_PKEY_PARAM_RSA_FACTOR1
-            case .q: OSSL_PKEY_PARAM_RSA_FACTOR2
-            case .dp: OSSL_PKEY_PARAM_RSA_EXPONENT1
-            case .dq: OSSL_PKEY_PARAM_RSA_EXPONENT2
-            case .qi: OSSL_PKEY_PARAM_RSA_COEFFICIENT1
-            }
-        }
     }
 
     /// Makes a new RSA key pair with the public exponent 65537.
@@ -84,7 +72,7 @@ extension EVPKey {
         let isRead = unsafe number.withPointer { number in
             unsafe withPointer { key in
                 var target: OpaquePointer? = unsafe number
-                return unsafe EVP_PKEY_get_bn_param(key, name.openSSLName, &target) == 1
+                return unsafe EVP_PKEY_get_bn_param(key, COpenSSL_rsa_number_name(name.rawValue), &target) == 1
             }
         }
         guard isRead else { throw CryptoError(failed: "EVP_PKEY_get_bn_param", "The RSA key's \(name) can't be read") }

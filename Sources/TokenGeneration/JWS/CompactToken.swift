@@ -73,7 +73,7 @@ struct CompactToken {
 
     /// What is signed if the payload is not in the token.
     func signingInput(with detachedPayload: [UInt8], _ encoding: JWSPayloadEncoding) -> [UInt8] {
-        Array(bytes[...headerEnd]) + encoding.signed(detachedPayload)
+        SigningInput.make(bytes[..<headerEnd], detachedPayload, encoding)
     }
 
     /// Reads claims out of the payload's octets.

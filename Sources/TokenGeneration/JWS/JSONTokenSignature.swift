@@ -51,16 +51,6 @@ struct JSONTokenSignature {
         return header.naming(try ProtectedHeader.string("kid", in: unprotectedHeader))
     }
 
-    /// What is signed, given the payload as it stands under the signature.
-    func signingInput(_ payload: [UInt8]) -> [UInt8] {
-        var input: [UInt8] = []
-        input.reserveCapacity(protectedText.utf8.count + 1 + payload.count)
-        input.append(contentsOf: protectedText.utf8)
-        input.append(UInt8(ascii: "."))
-        input.append(contentsOf: payload)
-        return input
-    }
-
     /// Decodes a member's text.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.

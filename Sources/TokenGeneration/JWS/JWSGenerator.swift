@@ -66,9 +66,7 @@ public struct JWSGenerator: Sendable {
             }
         }
         let signature = try signature(by: signer)
-        var text = signature.protectedText
-        text.append(UInt8(ascii: "."))
-        if placement == .attached { text.append(contentsOf: payloadEncoding.signed(payload)) }
+        var text = placement == .attached ? signature.input : signature.protectedText + [UInt8(ascii: ".")]
         text.append(UInt8(ascii: "."))
         Base64URL.encode(signature.octets.span, into: &text)
         return String(decoding: text, as: UTF8.self)
@@ -108,6 +106,7 @@ public struct JWSGenerator: Sendable {
 extension JWSGenerator {
     private struct Signature {
         let protectedText: [UInt8]
+        let input: [UInt8]
         let unprotectedHeader: JSONObject
         let octets: [UInt8]
     }
@@ -126,9 +125,10 @@ extension JWSGenerator {
         let header = try signer.protectedHeader(payloadEncoding)
         var text: [UInt8] = []
         Base64URL.encode(header.serializedBytes().span, into: &text)
-        let input = text + [UInt8(ascii: ".")] + payloadEncoding.signed(payload)
+        let input = SigningInput.make(text, payload, payloadEncoding)
         return Signature(
             protectedText: text,
+            input: input,
             unprotectedHeader: signer.unprotectedHeader,
             octets: try signer.signingService.checkedSignature(for: input)
         )

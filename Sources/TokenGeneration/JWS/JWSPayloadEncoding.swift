@@ -20,15 +20,4 @@ extension JWSPayloadEncoding {
         case let other?: throw TokenError(.malformedToken, "“b64” of the header must be a Boolean, not \(other.kind)")
         }
     }
-
-    /// The payload as it stands under the signature.
-    func signed(_ payload: [UInt8]) -> [UInt8] {
-        switch self {
-        case .unencoded: return payload
-        case .base64url:
-            var text: [UInt8] = []
-            Base64URL.encode(payload.span, into: &text)
-            return text
-        }
-    }
 }

@@ -68,7 +68,8 @@ extension JWSVerifier {
         guard let payload = try token.payloadOctets(), let signed = token.payload else {
             throw TokenError(.malformedToken, "the JSON has no “payload”: if it is detached, give it to the verifier")
         }
-        return try verify(token, Data(payload), signed: Array(signed.utf8), policy)
+        // It is signed as it stands.
+        return try verify(token, Data(payload), signed: Array(signed.utf8), .unencoded, policy)
     }
 
     private func verify(
@@ -79,20 +80,21 @@ extension JWSVerifier {
         guard token.payload == nil else {
             throw TokenError(.malformedToken, "the payload was given, but the JSON has one in it, too")
         }
-        return try verify(token, payload, signed: token.payloadEncoding.signed(Array(payload)), policy)
+        return try verify(token, payload, signed: Array(payload), token.payloadEncoding, policy)
     }
 
     private func verify(
         _ token: JSONToken,
         _ payload: Data,
         signed: [UInt8],
+        _ encoding: JWSPayloadEncoding,
         _ policy: JWSSignaturePolicy
     ) throws(TokenError) -> VerifiedJWS {
         var verified: [VerifiedJWS.Signature] = []
         var refusals: [VerifiedJWS.Refusal] = []
         for (index, signature) in token.signatures.enumerated() {
             do throws(TokenError) {
-                let key = try key(of: signature, signed)
+                let key = try key(of: signature, signed, encoding)
                 verified.append(
                     VerifiedJWS.Signature(
                         index: index,
@@ -118,9 +120,13 @@ extension JWSVerifier {
         )
     }
 
-    private func key(of signature: JSONTokenSignature, _ payload: [UInt8]) throws(TokenError) -> VerificationKey {
+    private func key(
+        of signature: JSONTokenSignature,
+        _ payload: [UInt8],
+        _ encoding: JWSPayloadEncoding
+    ) throws(TokenError) -> VerificationKey {
         let header = try signature.header(understanding: criticalExtensions)
-        let input = signature.signingInput(payload)
+        let input = SigningInput.make(signature.protectedText.utf8, payload, encoding)
         return try key(for: header) { key in key.isValidSignature(signature.signature, over: input) }
     }
 

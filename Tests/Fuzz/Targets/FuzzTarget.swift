@@ -17,7 +17,7 @@ enum FuzzTarget: String, CaseIterable {
     case jwk
     /// PEM text.
     case pem
-    /// The octets between a PEM's lines, in each of the types.
+    /// Keys and certificates in DER, and the same octets between the lines of a PEM of each type.
     case der
 
     func run(_ bytes: [UInt8]) {
@@ -30,8 +30,12 @@ enum FuzzTarget: String, CaseIterable {
         case .jwk: Self.jwk(bytes)
         case .pem: Self.pem(String(decoding: bytes, as: UTF8.self))
         case .der:
+            KeyFuzzing.run(bytes)
             let base64 = Data(bytes).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
-            for type in ["PRIVATE KEY", "EC PRIVATE KEY", "PUBLIC KEY", "ENCRYPTED PRIVATE KEY"] {
+            for type in [
+                "PRIVATE KEY", "EC PRIVATE KEY", "PUBLIC KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY",
+                "RSA PUBLIC KEY", "CERTIFICATE",
+            ] {
                 Self.pem("-----BEGIN \(type)-----\n\(base64)\n-----END \(type)-----\n")
             }
         }

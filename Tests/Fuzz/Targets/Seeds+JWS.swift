@@ -1,25 +1,31 @@
 import Foundation
+import TestVectors
 import TokenGeneration
 
 extension Seeds {
-    /// Accepts what the vector's key has signed.
-    static let jwsVerifier: JWSVerifier = {
+    /// The key of RFC 7515 A.1 and RFC 7797, whose signatures cost so little that the fuzzer sees many texts.
+    static let jwsKey: SigningKey = {
         do {
-            return JWSVerifier(key: try VerificationKey(jwk: vector.key), understoodExtensions: ["ext"])
+            let object = try JSONObject(parsing: Vector.data("rfc7515-a1-hs256"))
+            guard let key = object["key"]?.object else { throw TokenError(.malformedJSON, "the vector has no “key”") }
+            return try SigningKey(jwk: JWK(key), algorithm: .hs256)
         } catch {
-            fatalError("rfc7515-a3-es256: \(error)")  // reason: without its key the target would be blind.
+            fatalError("rfc7515-a1-hs256: \(error)")  // reason: without its key the target would be blind.
         }
     }()
 
-    /// All payloads that the vector's key has signed: that of RFC 7515 A.3, A.6 and A.7, and those of the seeds.
+    /// Accepts what that key has signed.
+    static let jwsVerifier = JWSVerifier(key: jwsKey.verificationKey, understoodExtensions: ["ext"])
+
+    /// All payloads that it has signed: those of RFC 7515 A.1 and RFC 7797, and those of the seeds.
     static let payloads: [Data] = {
         let claims = "{\"iss\":\"joe\",\r\n \"exp\":1300819380,\r\n \"http://example.com/is_root\":true}"
-        return [Data(claims.utf8), Data("a payload".utf8), Data()]
+        return [Data(claims.utf8), Data("$.02".utf8), Data("a payload".utf8), Data()]
     }()
 
     static func compactSeeds() throws -> [Data] {
         var seeds: [Data] = []
-        for generator in try generators(withUnprotectedHeader: false) {
+        for generator in generators(withUnprotectedHeader: false) {
             seeds += [try generator.compact(), try generator.compact(.detached)].map { Data($0.utf8) }
         }
         return seeds
@@ -27,27 +33,27 @@ extension Seeds {
 
     static func jsonSeeds() throws -> [Data] {
         var seeds: [Data] = []
-        for generator in try generators(withUnprotectedHeader: true) {
+        for generator in generators(withUnprotectedHeader: true) {
             for placement in [JWSPayloadPlacement.attached, .detached] {
                 seeds.append(try generator.flattenedJSON(placement).serializedData())
                 seeds.append(Data(try generator.generalJSON(placement).prettyPrinted().utf8))
             }
         }
-        let service = try ES256SigningService(key: SigningKey(jwk: vector.key))
-        let signers = try [service, .generate(keyID: "other"), service].map { JWSSigner(signingService: $0) }
-        seeds.append(try JWSGenerator(payload: payloads[1], signers: signers).generalJSON().serializedData())
+        let service = KeySigningService(key: jwsKey)
+        let signers = try [service, .generate(.es256, keyID: "other"), service].map { JWSSigner(signingService: $0) }
+        seeds.append(try JWSGenerator(payload: payloads[2], signers: signers).generalJSON().serializedData())
         return seeds
     }
 
-    private static func generators(withUnprotectedHeader: Bool) throws -> [JWSGenerator] {
-        let service = try ES256SigningService(key: SigningKey(jwk: vector.key))
+    private static func generators(withUnprotectedHeader: Bool) -> [JWSGenerator] {
+        let service = KeySigningService(key: jwsKey)
         let signer = JWSSigner(
             signingService: service,
             header: ["cty": "text", "crit": ["ext"], "ext": [1, nil]],
             unprotectedHeader: withUnprotectedHeader ? ["kid": "a", "x5c": []] : [:]
         )
         return [JWSPayloadEncoding.base64url, .unencoded].flatMap { encoding in
-            payloads.dropFirst().map { JWSGenerator(payload: $0, payloadEncoding: encoding, signers: [signer]) }
+            payloads.dropFirst(2).map { JWSGenerator(payload: $0, payloadEncoding: encoding, signers: [signer]) }
         }
     }
 }

@@ -52,6 +52,7 @@ enum Seeds {
             let base64 = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
             if let der = Data(base64Encoded: base64) { seeds[.der, default: []].append(der) }
         }
+        seeds[.der, default: []] += try KeyFuzzing.seeds()
         for target in FuzzTarget.allCases {
             let place = folder.appending(path: target.rawValue, directoryHint: .isDirectory)
             try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)

@@ -176,12 +176,11 @@ extension JSONText {
         case .nothing: output.append(literal: "{}")
         case .single: break
         case .object:
-            if !isInOrder(from: value.firstPlace) || !children.isEmpty { rearrangeMembers(of: value, children) }
-            output.append(UInt8(ascii: "}"))
+            let isInOrder = children.isEmpty && isInOrder(from: value.firstPlace)
+            if isInOrder { output.append(UInt8(ascii: "}")) } else { completeObject(value, children) }
             levels -= 1
         case .array:
-            if !children.isEmpty { fillElements(of: value, children) }
-            output.append(UInt8(ascii: "]"))
+            if children.isEmpty { output.append(UInt8(ascii: "]")) } else { completeArray(value, children) }
             levels -= 1
         }
         if places.count > value.firstPlace { places.removeLast(places.count - value.firstPlace) }
@@ -215,8 +214,8 @@ extension JSONText {
         return leftCount - rightCount
     }
 
-    /// Puts the members of a complete object in order; of members with the same name the last one stays.
-    private mutating func rearrangeMembers(of value: Value, _ children: [JSONText]) {
+    /// Puts the members of an object in order and completes it; of members with the same name the last one stays.
+    private mutating func completeObject(_ value: Value, _ children: [JSONText]) {
         let old = output.buffer
         let text = old.span
         if places.count - value.firstPlace <= 16 {
@@ -239,7 +238,7 @@ extension JSONText {
             places.replaceSubrange(value.firstPlace..., with: sorted)
         }
         var result: [UInt8] = []
-        result.reserveCapacity(old.count)
+        result.reserveCapacity(output.count + 1)
         result.append(contentsOf: old[...value.start])
         var isFirst = true
         for index in value.firstPlace..<places.count {
@@ -250,11 +249,12 @@ extension JSONText {
             result.append(contentsOf: old[place.start..<place.end])
             if let child = place.child { insert(children[child], into: &result) }
         }
+        result.append(UInt8(ascii: "}"))
         output = JSONOutput(continuing: result)
     }
 
-    /// Puts elements that were written elsewhere into a complete array.
-    private mutating func fillElements(of value: Value, _ children: [JSONText]) {
+    /// Puts elements that were written elsewhere into an array and completes it.
+    private mutating func completeArray(_ value: Value, _ children: [JSONText]) {
         let old = output.buffer
         var result: [UInt8] = []
         var copied = 0
@@ -264,6 +264,7 @@ extension JSONText {
             if let child = place.child { insert(children[child], into: &result) }
         }
         result.append(contentsOf: old[copied..<output.count])
+        result.append(UInt8(ascii: "]"))
         output = JSONOutput(continuing: result)
     }
 

@@ -58,9 +58,9 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     private func value(_ key: Key) throws -> JSONValue {
-        guard let index = decoder.object.index(of: key.stringValue) else {
+        guard let value = decoder.object[key.stringValue] else {
             throw DecodingError.keyNotFound(key, decoder.context("There is no member of that name.", nil))
         }
-        return decoder.object[index].value
+        return value
     }
 }

@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Values that can't be claims")
+struct CodableRefusalTests {
+    private struct Holder<Value: Encodable>: Encodable {
+        let outer: [String: Value]
+    }
+
+    @Test("A number that is not finite is refused with its place", arguments: [Double.nan, .infinity, -.infinity])
+    func notFinite(value: Double) throws {
+        for refusal in [
+            error { try JSONObject(encoding: Holder(outer: ["x": value])) },
+            error { try JSONObject(encoding: Holder(outer: ["x": Float(value)])) },
+            error { try JSONObject(encoding: Holder(outer: ["x": Decimal.nan])) },
+            error { try JSONObject(encoding: Holder(outer: ["x": Date(timeIntervalSince1970: value)])) },
+        ] {
+            #expect(refusal?.code == .unencodableContent)
+            #expect(refusal?.message.contains("claims.outer.x") ?? false, "\(refusal?.message ?? "")")
+        }
+        let list = error { try JSONObject(encoding: Holder(outer: ["x": [1, value]])) }
+        #expect(list?.message.contains("claims.outer.x.Index 1") ?? false, "\(list?.message ?? "")")
+    }
+
+    @Test("What does not encode as an object is no claims set")
+    func noObject() {
+        struct Nothing: Encodable {
+            func encode(to encoder: any Encoder) throws {}
+        }
+        #expect(code { try JSONObject(encoding: "text") } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: [1, 2]) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: 1) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: Int?.none) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: Date()) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: JSONValue.array([])) } == .unencodableContent)
+        #expect(throws: Never.self) { try JSONObject(encoding: Nothing()) }
+        #expect(throws: Never.self) { try JSONObject(encoding: JSONValue.object([:])) }
+    }
+
+    @Test("Nesting deeper than 64 levels is refused, without end too")
+    func depth() throws {
+        final class Endless: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.unkeyedContainer()
+                try container.encode(self)
+            }
+        }
+        struct Wrapped: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try container.encode(self)
+            }
+        }
+        indirect enum Chain: Encodable {
+            case end
+            case link(Chain)
+
+            init(_ length: Int) { self = length == 0 ? .end : .link(Chain(length - 1)) }
+
+            func encode(to encoder: any Encoder) throws {
+                guard case .link(let next) = self else { return }
+                var container = encoder.container(keyedBy: Keys.self)
+                try container.encode(next, forKey: .next)
+            }
+
+            enum Keys: CodingKey { case next }
+        }
+        #expect(code { try JSONObject(encoding: Endless()) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: Wrapped()) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: Chain(63)) } == nil)
+        #expect(code { try JSONObject(encoding: Chain(65)) } == .unencodableContent)
+    }
+
+    @Test("A value that encodes itself twice, or after its end, is refused, never out of bounds")
+    func misuse() throws {
+        struct TwoKinds: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                _ = encoder.unkeyedContainer()
+                var container = encoder.container(keyedBy: Keys.self)
+                try? container.encode(1, forKey: .a)
+            }
+        }
+        struct TwoValues: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.singleValueContainer()
+                try container.encode(1)
+                try container.encode(2)
+            }
+        }
+        final class Late: Encodable {
+            private var kept: (any Encoder)?
+            func encode(to encoder: any Encoder) throws {
+                if let late = kept {
+                    var container = late.container(keyedBy: Keys.self)
+                    try container.encode(1, forKey: .a)
+                }
+                kept = encoder
+                var container = encoder.container(keyedBy: Keys.self)
+                try container.encode(1, forKey: .a)
+            }
+        }
+        enum Keys: CodingKey { case a }
+        #expect(code { try JSONObject(encoding: ["x": TwoKinds()]) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: ["x": TwoValues()]) } == .unencodableContent)
+        let late = Late()
+        #expect(code { try JSONObject(encoding: ["x": late]) } == nil)
+        #expect(code { try JSONObject(encoding: ["x": late]) } == .unencodableContent)
+    }
+
+    @Test("The error of a type of the user's is the cause")
+    func cause() throws {
+        struct Broken: Encodable, Decodable {
+            struct Failure: Error {}
+            init() {}
+            init(from decoder: any Decoder) throws { throw Failure() }
+            func encode(to encoder: any Encoder) throws { throw Failure() }
+        }
+        let encoding = try #require(error { try JSONObject(encoding: ["x": Broken()]) })
+        #expect(encoding.code == .unencodableContent)
+        #expect(encoding.cause is Broken.Failure)
+        let decoding = try #require(error { try JSONObject().decode(as: Broken.self) })
+        #expect(decoding.code == .malformedClaim)
+        #expect(decoding.cause is Broken.Failure)
+    }
+
+    @Test("JSON inside of a Codable type is kept as it is by our coders, and alike by Foundation's")
+    func jsonMembers() throws {
+        struct Claims: Codable, Equatable {
+            var any: JSONValue
+            var object: JSONObject
+            var list: [JSONValue]
+        }
+        let text =
+            #"{"any":{"b":[1.0,null,true],"a":"x"},"list":[1e2,18446744073709551615,-0.5],"object":{"n":12345678901}}"#
+        let claims = try JSONObject(parsing: text).decode(as: Claims.self)
+        #expect(claims.any.object?.map(\.name) == ["b", "a"])
+        #expect(try JSONObject(encoding: claims) == JSONObject(parsing: text))
+        let theirs = try JSONDecoder().decode(Claims.self, from: JSONEncoder().encode(claims))
+        #expect(theirs.object == claims.object)
+        #expect(theirs.list[1] == claims.list[1])
+        #expect(theirs.any.object?["a"] == "x")
+        #expect(throws: (any Error).self) {
+            try JSONEncoder().encode(["x": JSONValue.number(try #require(JSONNumber(literal: "1e999")))])
+        }
+    }
+}
