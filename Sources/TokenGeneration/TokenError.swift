@@ -32,6 +32,7 @@ extension TokenError {
         private enum Wrapped: String {
             case malformedToken, malformedJSON, tooLarge, unencodableContent
             case malformedKey, unsupportedKey, weakKey, keyMismatch, privateKeyRequired, publicKeyRequired
+            case certificateRejected
             case passwordRequired, incorrectPassword
             case unsupportedAlgorithm, algorithmRequired, algorithmMismatch, signingFailed
             case signatureInvalid, insufficientSignatures, criticalHeaderUnsupported, unprotectedParameter
@@ -69,6 +70,8 @@ extension TokenError {
         public static var weakKey: Self { Self(.weakKey) }
         /// The parts of a key disagree: private and public part, or what the key is declared for and its use.
         public static var keyMismatch: Self { Self(.keyMismatch) }
+        /// A certificate is not issued under one of the caller's roots, or not valid at the caller's time.
+        public static var certificateRejected: Self { Self(.certificateRejected) }
         /// A public key was given where a private one is needed.
         public static var privateKeyRequired: Self { Self(.privateKeyRequired) }
         /// A private key was given where a public one is needed.

@@ -49,12 +49,46 @@ extension JWK {
     }
     /// `alg`, the algorithm the key is for.
     ///
-    /// Not only signature algorithms can stand here.
-    public var algorithm: String? { members["alg"]?.string }
+    /// Not only signature algorithms can stand here. Setting `nil` removes it.
+    public var algorithm: String? {
+        get { members["alg"]?.string }
+        set { members["alg"] = newValue.map(JSONValue.string) }
+    }
     /// `use`: `sig` or `enc`.
-    public var use: String? { members["use"]?.string }
+    ///
+    /// Setting `nil` removes it.
+    public var use: String? {
+        get { members["use"]?.string }
+        set { members["use"] = newValue.map(JSONValue.string) }
+    }
     /// `key_ops`: the operations the key is for.
-    public var keyOperations: [String]? { members["key_ops"]?.array?.compactMap(\.string) }
+    ///
+    /// Setting `nil` removes it.
+    public var keyOperations: [String]? {
+        get { members["key_ops"]?.array?.compactMap(\.string) }
+        set { members["key_ops"] = newValue.map { .array($0.map(JSONValue.string)) } }
+    }
+    /// `x5u`, an address where the certificate chain is said to be.
+    ///
+    /// Nothing in this package fetches it. Setting `nil` removes it.
+    public var certificateURL: String? {
+        get { members["x5u"]?.string }
+        set { members["x5u"] = newValue.map(JSONValue.string) }
+    }
+    /// `x5t#S256`, the SHA-256 thumbprint of the certificate in base64url.
+    ///
+    /// Setting `nil` removes it.
+    public var certificateThumbprint: String? {
+        get { members["x5t#S256"]?.string }
+        set { members["x5t#S256"] = newValue.map(JSONValue.string) }
+    }
+    /// `x5t`, the SHA-1 thumbprint of the certificate in base64url.
+    ///
+    /// SHA-1 is broken: this can tell certificates apart, not prove anything. Setting `nil` removes it.
+    public var certificateSHA1Thumbprint: String? {
+        get { members["x5t"]?.string }
+        set { members["x5t"] = newValue.map(JSONValue.string) }
+    }
 
     /// Whether the key has a private member, or is a symmetric key.
     public var isPrivate: Bool {

@@ -13,6 +13,14 @@ public struct JWKSet: Sendable {
         public let reason: TokenError
     }
 
+    /// A key that can't verify.
+    public struct UnusableKey: Sendable {
+        /// The key.
+        public let key: JWK
+        /// Why it can't.
+        public let reason: TokenError
+    }
+
     /// The most keys that a set may have: 1000.
     public static let maximumCount = 1_000
 
@@ -86,6 +94,20 @@ extension JWKSet {
     public subscript(keyID: String) -> JWK? {
         let matches = keys(withID: keyID)
         return matches.count == 1 ? matches.first : nil
+    }
+
+    /// The keys that a verifier with these rules passes over, and why: those of kinds that this package can't use, those for
+    /// encryption, damaged ones, and those that need the caller to name an algorithm.
+    ///
+    /// Entries that are no JWK at all are in ``rejections``.
+    ///
+    /// - Parameter selection: The rules, as for ``JWTVerifier/init(keys:selection:policy:)``.
+    /// - Returns: The keys, in order.
+    public func unusableKeys(_ selection: KeySelection = KeySelection()) -> [UnusableKey] {
+        zip(keys, selection.verificationKeys(of: keys)).compactMap { key, result in
+            guard case .failure(let reason) = result else { return nil }
+            return UnusableKey(key: key, reason: reason)
+        }
     }
 
     /// The set as JSON, fit to be published: public parts only, without symmetric keys.

@@ -32,7 +32,10 @@ public struct KeySelection: Sendable {
         /// They are passed over, so that no token is verified with a secret where its receiver expects key pairs.
         public static var ignored: Self { Self(.ignored) }
 
-        /// They verify HMAC algorithms.
+        /// They verify HMAC algorithms, in a set of nothing but symmetric keys.
+        ///
+        /// In a set that has key pairs, too, they are passed over all the same: who mixes them has published a secret, or
+        /// confuses who can sign what.
         ///
         /// - Warning: Whoever knows a secret of the set can sign tokens. Never use this for a set that somebody else publishes.
         public static var unsafelyUsed: Self { Self(.used) }
@@ -68,17 +71,20 @@ public struct KeySelection: Sendable {
 }
 
 extension KeySelection {
-    /// Makes a key of an entry of a set.
-    ///
-    /// - Throws: ``TokenError``: why it is passed over.
-    func verificationKey(of jwk: JWK) throws(TokenError) -> VerificationKey {
-        guard symmetricKeys.areUsed || !jwk.keyType.isExactly(KeyType.oct.rawValue) else {
-            throw TokenError(
-                .unsupportedKey,
-                "a symmetric key of a key set verifies only if the verifier is told to use it"
-            )
+    /// Makes keys of the entries of a set, or finds out why they are passed over.
+    func verificationKeys(of jwks: [JWK]) -> [Result<VerificationKey, TokenError>] {
+        let isSymmetric = jwks.allSatisfy(\.isSymmetric)
+        return jwks.map { jwk in
+            Result { () throws(TokenError) in
+                guard !jwk.isSymmetric || symmetricKeys.areUsed && isSymmetric else {
+                    throw TokenError(
+                        .unsupportedKey,
+                        "a symmetric key of a key set verifies only if the verifier is told to use it, and there are no others"
+                    )
+                }
+                return try VerificationKey(jwk: jwk, algorithm: assumedAlgorithm(for: jwk))
+            }
         }
-        return try VerificationKey(jwk: jwk, algorithm: assumedAlgorithm(for: jwk))
     }
 
     /// The one assumed algorithm that fits a key which states none.
@@ -89,4 +95,8 @@ extension KeySelection {
         }
         return fitting.count == 1 ? fitting.first : nil
     }
+}
+
+extension JWK {
+    fileprivate var isSymmetric: Bool { keyType.isExactly(KeyType.oct.rawValue) }
 }

@@ -3,6 +3,19 @@ struct KeySelector: Sendable {
     private struct Candidate: Sendable {
         let keyID: String?
         let key: Result<VerificationKey, TokenError>
+        /// The algorithm that a key which is damaged or weak would be for.
+        let damagedFor: String?
+
+        init(_ jwk: JWK, _ key: Result<VerificationKey, TokenError>) {
+            keyID = jwk.keyID
+            self.key = key
+            switch key {
+            case .failure(let reason) where [.malformedKey, .weakKey, .tooLarge].contains(reason.code):
+                damagedFor = jwk.algorithm
+            default:
+                damagedFor = nil
+            }
+        }
 
         func isFor(_ algorithm: String) -> Bool {
             if case .success(let key) = key { key.accepts(algorithm: algorithm) } else { false }
@@ -14,11 +27,8 @@ struct KeySelector: Sendable {
 
     init(_ keys: JWKSet, _ selection: KeySelection = KeySelection()) {
         self.selection = selection
-        candidates = keys.keys.map { jwk in
-            Candidate(
-                keyID: jwk.keyID,
-                key: Result { () throws(TokenError) in try selection.verificationKey(of: jwk) }
-            )
+        candidates = zip(keys.keys, selection.verificationKeys(of: keys.keys)).map { jwk, key in
+            Candidate(jwk, key)
         }
     }
 
@@ -44,6 +54,13 @@ struct KeySelector: Sendable {
         if case .failure(let reason) = first.key, !named.contains(where: { (try? $0.key.get()) != nil }) {
             let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
             throw TokenError(reason.code, text, cause: reason)
+        }
+        // The issuer meant two keys under one ID, of which we can read one: which one the token means is not known.
+        guard named.count == 1 || !named.contains(where: { $0.damagedFor?.isExactly(header.algorithm) ?? false }) else {
+            throw TokenError(
+                .ambiguousKey,
+                "several keys of the set have the token's “kid”, and one of them is damaged"
+            )
         }
         return try limited(
             named.filter { $0.isFor(header.algorithm) },

@@ -73,6 +73,16 @@ struct KeySelectionTests {
         #expect(try result([jwk(second, ["kid": "1", "use": "enc"]), key], header: header, key: first) == nil)
     }
 
+    @Test("A kid that a good and a damaged key have is ambiguous, even if one key only is usable")
+    func damagedTwin() throws {
+        let header = #"{"alg":"ES256","kid":"1"}"#
+        let key = try jwk(first, ["kid": "1"])
+        #expect(
+            try result([key, jwk(second, ["kid": "1", "x": "AAAA"])], header: header, key: first) == .ambiguousKey
+        )
+        #expect(try result([key, jwk(second, ["kid": "2", "x": "AAAA"])], header: header, key: first) == nil)
+    }
+
     @Test("A key that can't be used says why to a token that names it")
     func unusableKey() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
@@ -89,6 +99,31 @@ struct KeySelectionTests {
         )
     }
 
+    @Test("One bad key spoils no set, and each reason is kept")
+    func reasons() throws {
+        let text = """
+            {"keys":[5,{"kid":"x"},{"kty":"NEW"},{"kty":"RSA","alg":"RSA-OAEP-256","n":"AQAB","e":"AQAB"},
+            {"kty":"OKP","crv":"X25519","x":"AAAA"},{"kty":"AKP","alg":"ML-DSA-44","pub":"AAAA"},
+            {"kty":"EC","crv":"P-256","x":"AAAA","y":"AAAA"},{"kty":"oct","k":"AAAA"},{"kty":"RSA","n":"AQAB","e":"AQAB"},
+            \(first.verificationKey.jwk.members.serialized())]}
+            """
+        let set = try JWKSet(parsing: text)
+        #expect(set.rejections.map(\.index) == [0, 1])
+        #expect(set.rejections.map(\.reason.code) == [.malformedKey, .malformedKey])
+        #expect(
+            set.unusableKeys().map(\.reason.code) == [
+                .unsupportedKey, .unsupportedAlgorithm, .unsupportedKey, .unsupportedKey, .malformedKey,
+                .unsupportedKey,
+                .algorithmRequired,
+            ]
+        )
+        let token = try Fixture.token(payload: #"{"exp":4000000000}"#, key: first)
+        #expect(code { try JWTVerifier(keys: set).verify(token) } == nil)
+        #expect(code { try JWKSet(parsing: #"{"keys":[],"keys":[]}"#) } == .malformedJSON)
+        let many = #"{"keys":["# + [String](repeating: "{}", count: 1_001).joined(separator: ",") + "]}"
+        #expect(code { try JWKSet(parsing: many) } == .tooLarge)
+    }
+
     @Test("A verifier for one key does not look at the kid")
     func oneKey() throws {
         let token = try Fixture.token(
@@ -97,6 +132,80 @@ struct KeySelectionTests {
             key: first
         )
         #expect(try JWTVerifier(key: first.verificationKey).verify(token).header["kid"] == "any")
+    }
+
+    @Test("Several keys are tried if the caller wants it, up to the limit")
+    func trials() throws {
+        let third = try SigningKey.generate(.es256)
+        let header = #"{"alg":"ES256"}"#
+        let keys = JWKSet(keys: [try jwk(first, [:]), try jwk(second, [:]), try jwk(third, ["kid": "3"])])
+        let selection = KeySelection(trials: .all(upTo: 3))
+        for key in [first, second, third] {
+            let token = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: key)
+            #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == nil)
+            #expect(code { try JWTVerifier(keys: keys).verify(token) } == .ambiguousKey)
+            let tooFew = KeySelection(trials: .all(upTo: 2))
+            #expect(code { try JWTVerifier(keys: keys, selection: tooFew).verify(token) } == .ambiguousKey)
+        }
+        let stranger = try Fixture.token(header: header, payload: #"{"exp":4000000000}"#, key: .generate(.es256))
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(stranger) } == .signatureInvalid)
+        let unknown = try Fixture.token(
+            header: #"{"alg":"ES256","kid":"4"}"#,
+            payload: #"{"exp":4000000000}"#,
+            key: first
+        )
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(unknown) } == .unknownKey)
+        #expect(KeySelection.Trials.all(upTo: 1_000) == .all(upTo: 16))
+        #expect(KeySelection.Trials.all(upTo: -1) == .one)
+    }
+
+    @Test("A symmetric key of a set verifies only if the caller says so, and is never published")
+    func symmetric() throws {
+        let secret = try SigningKey.generate(.hs256)
+        var jwk = try secret.privateJWK()
+        jwk.keyID = "s"
+        let keys = JWKSet(keys: [try self.jwk(first, ["kid": "1"]), jwk])
+        let token = try Fixture.token(
+            header: #"{"alg":"HS256","kid":"s"}"#,
+            payload: #"{"exp":4000000000}"#,
+            key: secret
+        )
+        #expect(code { try JWTVerifier(keys: keys).verify(token) } == .unsupportedKey)
+        let nameless = try Fixture.token(header: #"{"alg":"HS256"}"#, payload: #"{"exp":4000000000}"#, key: secret)
+        #expect(code { try JWTVerifier(keys: keys).verify(nameless) } == .algorithmMismatch)
+        let selection = KeySelection(symmetricKeys: .unsafelyUsed)
+        #expect(code { try JWTVerifier(keys: keys, selection: selection).verify(token) } == .unsupportedKey)
+        #expect(keys.unusableKeys(selection).map(\.key) == [jwk])
+        let secrets = JWKSet(keys: [jwk])
+        #expect(code { try JWTVerifier(keys: secrets).verify(token) } == .unsupportedKey)
+        #expect(code { try JWTVerifier(keys: secrets, selection: selection).verify(token) } == nil)
+        #expect(code { try JWTVerifier(keys: secrets, selection: selection).verify(nameless) } == nil)
+        #expect(secrets.unusableKeys(selection).isEmpty)
+        #expect(!keys.serialized().contains("oct"))
+    }
+
+    @Test("An RSA key that states no algorithm is for the one that the caller assumes, never for the token's")
+    func assumed() throws {
+        let rsa = try Fixture.key(for: .rs256)
+        let unnamed = JWKSet(keys: [try jwk(rsa, ["alg": nil, "kid": "r"]), try jwk(first, ["kid": "1"])])
+        let good = try Fixture.token(header: #"{"alg":"RS256","kid":"r"}"#, payload: #"{"exp":4000000000}"#, key: rsa)
+        #expect(code { try JWTVerifier(keys: unnamed).verify(good) } == .algorithmRequired)
+        let assumes = KeySelection(assumedAlgorithms: [.es384, .rs256])
+        #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(good) } == nil)
+        for other in ["RS384", "PS256", "none", "HS256"] {
+            let token = try Fixture.token(
+                header: #"{"alg":"\#(other)","kid":"r"}"#,
+                payload: #"{"exp":4000000000}"#,
+                key: rsa
+            )
+            #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(token) } == .algorithmMismatch)
+            #expect(code { try JWTVerifier(keys: unnamed, selection: assumes).verify(good) } == nil)
+        }
+        let several = KeySelection(assumedAlgorithms: [.ps256, .rs256])
+        #expect(code { try JWTVerifier(keys: unnamed, selection: several).verify(good) } == .algorithmRequired)
+        let stated = JWKSet(keys: [try jwk(rsa, ["kid": "r"])])
+        let other = KeySelection(assumedAlgorithms: [.ps256])
+        #expect(code { try JWTVerifier(keys: stated, selection: other).verify(good) } == nil)
     }
 
     @Test("A token of one algorithm can't change how later ones are verified")

@@ -1,0 +1,124 @@
+public import Foundation
+internal import OpenSSLCrypto
+
+extension JWK {
+    /// `x5c`, the certificate of the key and those of its issuers, in DER
+    /// ([RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7)), or `nil`.
+    ///
+    /// Reading proves nothing about them; ``verifyCertificates(roots:at:)`` does. It throws ``TokenError`` with the code
+    /// `malformedKey` if an entry is not base64.
+    public var certificateChain: [Data]? {
+        get throws(TokenError) {
+            guard let entries = members["x5c"]?.array else { return nil }
+            var chain: [Data] = []
+            for entry in entries {
+                guard let der = entry.string.flatMap({ Data(base64Encoded: $0) }), !der.isEmpty else {
+                    throw TokenError(.malformedKey, "“x5c” of the JWK has an entry that is not base64")
+                }
+                chain.append(der)
+            }
+            return chain
+        }
+    }
+
+    /// The JWK with a certificate chain: `x5c`, and its thumbprint in `x5t#S256`.
+    ///
+    /// An `x5t` or `x5u` that was there is dropped.
+    ///
+    /// - Parameter chain: The certificate of the key first, then those of its issuers, in DER.
+    /// - Returns: The JWK.
+    /// - Throws: ``TokenError`` with the code `malformedKey` if one is not a certificate, `tooLarge` for more than 10, or
+    ///   `keyMismatch` if the first is not one of this key.
+    public func certified(by chain: [some Sequence<UInt8>]) throws(TokenError) -> JWK {
+        var certified = self
+        certified.members["x5c"] = .array(chain.map { .string(Data($0).base64EncodedString()) })
+        for name in ["x5t", "x5u"] { certified.members[name] = nil }
+        let leaf = try certified.checkedCertificates()[0]
+        certified.members["x5t#S256"] = .string(try Self.thumbprint(of: leaf, .sha256))
+        return certified
+    }
+
+    /// Verifies that the key's certificate (`x5c`) was issued under one of the caller's roots, is for this key, and is what the
+    /// JWK's thumbprints (`x5t`, `x5t#S256`), if there are any, say.
+    ///
+    /// Nothing is fetched, and neither names, extended key usages nor revocation are looked at. A key usage, if the certificate
+    /// states one, must include digital signatures.
+    ///
+    /// - Parameters:
+    ///   - roots: The certificates to trust.
+    ///   - time: When the certificates have to be valid.
+    /// - Throws: ``TokenError`` with the code `certificateRejected` if the chain does not lead to a root or is not valid then,
+    ///   `keyMismatch` if certificate, key and thumbprints don't belong together, `malformedKey` if there is no certificate or
+    ///   one is not well formed, or `tooLarge` for more than 10.
+    public func verifyCertificates(roots: CertificateRoots, at time: Date) throws(TokenError) {
+        let certificates = try checkedCertificates()
+        try check("x5t", .sha1, certificates[0])
+        try check("x5t#S256", .sha256, certificates[0])
+        guard let seconds = Int64(exactly: time.timeIntervalSince1970.rounded(.down)) else {
+            throw TokenError(.certificateRejected, "the time to verify the certificates at is not a date")
+        }
+        do throws(CryptoError) {
+            _ = try CertificateChain(certificates).verified(roots: roots.certificates, at: seconds)
+        } catch {
+            throw TokenError(.certificateRejected, error.message, cause: error)
+        }
+    }
+
+    /// The certificates, after checking that the first is of this key.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `tooLarge` or `keyMismatch`.
+    private func checkedCertificates() throws(TokenError) -> [Certificate] {
+        guard let chain = try certificateChain, !chain.isEmpty else {
+            throw TokenError(.malformedKey, "the JWK has no certificate (“x5c”)")
+        }
+        guard chain.count <= CertificateChain.maximumCount else {
+            throw TokenError(
+                .tooLarge,
+                "“x5c” of the JWK has \(chain.count) certificates, the limit is \(CertificateChain.maximumCount)"
+            )
+        }
+        let certificates = try TokenError.refusingKey { () throws(CryptoError) in
+            var certificates: [Certificate] = []
+            for der in chain { certificates.append(try Certificate(der: Array(der))) }
+            return certificates
+        }
+        let key = try TokenError.refusingKey { () throws(CryptoError) in try certificates[0].publicKey() }
+        guard try isKey(key) else {
+            throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is one of another key")
+        }
+        return certificates
+    }
+
+    /// Whether the JWK's numbers are those of a key.
+    private func isKey(_ key: PublicKey) throws(TokenError) -> Bool {
+        guard keyType.isExactly(key.keyType.rawValue) else { return false }
+        let algorithms = AlgorithmDescription.table.filter { $0.fits(key.keyType, curve: key.curveName) }
+        guard curve == key.curveName || key.curveName == nil, let details = algorithms.first else { return false }
+        return try VerificationMaterial(publicPart, details).publicKey == key
+    }
+
+    private func check(_ name: String, _ hash: HashFunction, _ certificate: Certificate) throws(TokenError) {
+        guard let stated = members[name]?.string else { return }
+        guard stated.isExactly(try Self.thumbprint(of: certificate, hash)) else {
+            throw TokenError(.keyMismatch, "“\(name)” of the JWK is the thumbprint of another certificate")
+        }
+    }
+
+    private static func thumbprint(of certificate: Certificate, _ hash: HashFunction) throws(TokenError) -> String {
+        try TokenError.refusingKey { () throws(CryptoError) in Base64URL.encode(try certificate.fingerprint(hash)) }
+    }
+}
+
+extension VerificationMaterial {
+    /// Refuses a JWK whose certificate is one of another key, as
+    /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) demands.
+    ///
+    /// - Throws: ``TokenError`` with the code `keyMismatch` or `malformedKey`.
+    func checkCertificate(of jwk: JWK) throws(TokenError) {
+        guard let leaf = try jwk.certificateChain?.first else { return }
+        let key = try TokenError.refusingKey { () throws(CryptoError) in try Certificate(der: Array(leaf)).publicKey() }
+        guard key == publicKey else {
+            throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is one of another key")
+        }
+    }
+}

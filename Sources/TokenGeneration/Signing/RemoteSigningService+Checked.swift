@@ -1,0 +1,93 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+extension RemoteSigningService {
+    /// Lets the service sign, brings the signature into JWS's form, and checks it as far as that is possible.
+    ///
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or `signingFailed`, and what the
+    ///   service throws.
+    func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
+        let algorithm = algorithm
+        let verificationKey = verificationKey
+        guard verificationKey?.accepts(algorithm: algorithm.rawValue) ?? true else {
+            throw TokenError(
+                .algorithmMismatch,
+                "the service signs with \(algorithm), its public key is for another algorithm"
+            )
+        }
+        let message = try messageForm.isDigest ? Self.digest(of: input, for: algorithm) : input
+        let signature = try Self.jwsForm(of: try await sign(Data(message)), for: algorithm)
+        guard let verificationKey else { return signature }
+        let isValid = signature.withBytes { signature in
+            input.withBytes { verificationKey.isValidSignature(signature, for: $0) }
+        }
+        guard isValid else {
+            throw TokenError(
+                .signingFailed,
+                "the signature of the remote service does not verify with its public key: is it the right key, and the right "
+                    + "form of the message?"
+            )
+        }
+        return signature
+    }
+
+    private static func digest(of input: [UInt8], for algorithm: JWSAlgorithm) throws(TokenError) -> [UInt8] {
+        guard let hash = try algorithm.supportedDetails().scheme.digest else {
+            throw TokenError(
+                .unsupportedAlgorithm,
+                "\(algorithm) does not sign a digest: the service has to take the signing input"
+            )
+        }
+        do throws(CryptoError) {
+            return try input.withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
+        } catch {
+            throw TokenError(.signingFailed, "the digest could not be computed: \(error.message)", cause: error)
+        }
+    }
+
+    private static func jwsForm(
+        of signature: RemoteSignature,
+        for algorithm: JWSAlgorithm
+    ) throws(TokenError) -> [UInt8] {
+        let details = algorithm.details
+        let octets: [UInt8]
+        switch signature.wrapped {
+        case .raw(let raw):
+            octets = raw
+        case .der(let der):
+            guard let details, case .ecdsa = details.scheme, let size = details.signatureSize else {
+                throw TokenError(
+                    .signingFailed,
+                    "the remote service returned a DER structure, which only ECDSA signatures are"
+                )
+            }
+            do throws(CryptoError) {
+                octets = try der.withBytes { bytes throws(CryptoError) in
+                    try ECDSASignature.raw(fromDER: bytes, coordinateSize: size / 2)
+                }
+            } catch {
+                throw TokenError(.signingFailed, "the remote service's signature: \(error.message)", cause: error)
+            }
+        }
+        guard !octets.isEmpty else {
+            throw TokenError(.signingFailed, "the remote service returned an empty signature")
+        }
+        guard octets.count == details?.signatureSize ?? octets.count else {
+            throw TokenError(
+                .signingFailed,
+                "the remote service returned \(octets.count) octets; an \(algorithm) signature has another size. Is it DER?"
+            )
+        }
+        return octets
+    }
+}
+
+extension AlgorithmDescription.Scheme {
+    /// The hash function whose digest is signed; none if the message itself is.
+    fileprivate var digest: HashFunction? {
+        switch self {
+        case .ecdsa(let hash), .rsa(_, let hash): hash
+        case .hmac, .edwards: nil
+        }
+    }
+}

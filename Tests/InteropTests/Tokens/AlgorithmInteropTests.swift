@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+/// Every algorithm in every form of key, both ways, with the libraries behind `Tests/Interop/algorithm_peer.py`.
+@Suite("Every algorithm and other implementations", .enabled(if: Interop.isPrepared, Interop.hint))
+struct AlgorithmInteropTests {
+    private static let claims: JSONObject = [
+        "sub": "Ünï 😀", "exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) + 3600)), "list": [1, nil, true],
+    ]
+
+    /// What the pinned versions don't have: the names of RFC 9864, and with jwcrypto nothing else.
+    private static let unsupported: [Peer: Set<JWSAlgorithm>] = [
+        .pyJWT: [.ed25519, .ed448], .joserfc: [], .jwcrypto: [.ed25519, .ed448],
+    ]
+
+    private static var cases: [(Peer, JWSAlgorithm)] {
+        Peer.libraries.flatMap { peer in
+            JWSAlgorithm.implemented.filter { !(unsupported[peer]?.contains($0) ?? true) }.map { (peer, $0) }
+        }
+    }
+
+    @Test("The libraries have the algorithms that are exchanged, and no others of ours", arguments: Peer.libraries)
+    func supported(peer: Peer) async throws {
+        let answers = try await ask(
+            peer,
+            JWSAlgorithm.implemented.map { ["do": "supports", "alg": .string($0.rawValue)] }
+        )
+        let missing = zip(JWSAlgorithm.implemented, answers).filter { $1["supported"] == false }.map(\.0)
+        #expect(Set(missing) == Self.unsupported[peer])
+    }
+
+    @Test("Tokens and keys made here are read there, and theirs here", arguments: cases)
+    func ours(peer: Peer, algorithm: JWSAlgorithm) async throws {
+        let key = try SigningKey.generate(algorithm)
+        let token = try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: key)).token
+        var requests: [JSONObject] = []
+        for form in try publicForms(of: key) {
+            requests.append(["do": "check", "alg": .string(algorithm.rawValue), "token": .string(token), "key": form])
+        }
+        for answer in try await ask(peer, requests) {
+            #expect(answer["accepted"] == true, "\(answer["reason"]?.string ?? "")")
+            #expect(answer["claims"]?.object == Self.claims)
+        }
+        let made = try await ask(
+            peer,
+            privateForms(of: key).map {
+                ["do": "make", "alg": .string(algorithm.rawValue), "key": $0, "claims": .object(Self.claims)]
+            }
+        )
+        for answer in made {
+            let text = try #require(answer["token"]?.string)
+            #expect(try JWTVerifier(key: key.verificationKey).verify(text).claims == Self.claims)
+        }
+    }
+
+    @Test(
+        "Every form of key that is written there is read here, signs for them and verifies what they sign",
+        arguments: cases
+    )
+    func theirs(peer: Peer, algorithm: JWSAlgorithm) async throws {
+        let name = JSONValue.string(algorithm.rawValue)
+        let forms = try #require(await ask(peer, [["do": "forms", "alg": name]]).first)
+        let privateForms = try #require(forms["private"]?.object)
+        let publicForms = try #require(forms["public"]?.object)
+        let keys = try privateForms.map { try signingKey($0.value, algorithm) }
+        let publicKeys = try publicForms.map { try verificationKey($0.value, algorithm) }
+        #expect(keys.count == (algorithm.isSymmetric ? 1 : algorithm.rawValue.hasPrefix("Ed") ? 5 : 7))
+        #expect(Set(keys.map(\.verificationKey.thumbprint) + publicKeys.map(\.thumbprint)).count == 1)
+
+        let publicForm = try #require(publicForms["jwk"])
+        let tokens = try keys.map {
+            try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: $0)).token
+        }
+        let verdicts = try await ask(
+            peer,
+            tokens.map { ["do": "check", "alg": name, "token": .string($0), "key": publicForm] }
+        )
+        for verdict in verdicts { #expect(verdict["accepted"] == true, "\(verdict["reason"]?.string ?? "")") }
+        let signed = try await ask(
+            peer,
+            [["do": "make", "alg": name, "key": #require(privateForms["jwk"]), "claims": .object(Self.claims)]]
+        )
+        let token = try #require(signed.first?["token"]?.string)
+        for key in publicKeys { #expect(try JWTVerifier(key: key).verify(token).claims == Self.claims) }
+    }
+
+    private func publicForms(of key: SigningKey) throws -> [JSONValue] {
+        guard !key.algorithm.isSymmetric else { return [.jwk(try key.privateJWK())] }
+        let publicKey = key.verificationKey
+        var forms: [JSONValue] = [.jwk(publicKey.jwk), .pem(try publicKey.pem()), .der(try publicKey.der())]
+        if publicKey.jwk.keyType == "RSA" {
+            forms += [.pem(try publicKey.pem(.traditional)), .der(try publicKey.der(.traditional))]
+        }
+        return forms
+    }
+
+    private func privateForms(of key: SigningKey) throws -> [JSONValue] {
+        guard !key.algorithm.isSymmetric else { return [.jwk(try key.privateJWK())] }
+        let encrypted = PrivateKeyFormat.encryptedPKCS8(password: "correct horse")
+        var forms: [JSONValue] = [
+            .jwk(try key.privateJWK()), .pem(try key.pem()), .der(try key.der()), .pem(try key.pem(encrypted)),
+            .der(try key.der(encrypted)),
+        ]
+        if try key.privateJWK().keyType != "OKP" {
+            forms += [.pem(try key.pem(.traditional)), .der(try key.der(.traditional))]
+        }
+        return forms
+    }
+
+    private func signingKey(_ form: JSONValue, _ algorithm: JWSAlgorithm) throws -> SigningKey {
+        let form = try #require(form.object)
+        if let jwk = form["jwk"]?.object { return try SigningKey(jwk: JWK(jwk), algorithm: algorithm) }
+        if let pem = form["pem"]?.string {
+            return try SigningKey(pem: pem, password: "correct horse", algorithm: algorithm)
+        }
+        let der = try #require(form["der"]?.string.flatMap { Data(base64Encoded: $0) })
+        return try SigningKey(der: der, password: "correct horse", algorithm: algorithm)
+    }
+
+    private func verificationKey(_ form: JSONValue, _ algorithm: JWSAlgorithm) throws -> VerificationKey {
+        let form = try #require(form.object)
+        if let jwk = form["jwk"]?.object { return try VerificationKey(jwk: JWK(jwk), algorithm: algorithm) }
+        if let pem = form["pem"]?.string { return try VerificationKey(pem: pem, algorithm: algorithm) }
+        let der = try #require(form["der"]?.string.flatMap { Data(base64Encoded: $0) })
+        return try VerificationKey(der: der, algorithm: algorithm)
+    }
+
+    private func ask(_ peer: Peer, _ requests: [JSONObject]) async throws -> [JSONObject] {
+        let process = try await ChildProcess.run(
+            Interop.required("INTEROP_PYTHON"),
+            [Interop.file("algorithm_peer.py"), peer.rawValue],
+            input: requests.map { $0.serialized() + "\n" }.joined()
+        )
+        try #require(process.status == 0, "\(peer) failed: \(process.errors.suffix(2000))")
+        let answers = try process.output.split(separator: "\n").map { try JSONObject(parsing: String($0)) }
+        try #require(answers.count == requests.count)
+        return answers
+    }
+}
+
+extension JSONValue {
+    /// A key for a peer.
+    fileprivate static func der(_ octets: Data) -> JSONValue { ["der": .string(octets.base64EncodedString())] }
+}

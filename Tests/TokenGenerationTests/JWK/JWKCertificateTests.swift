@@ -1,0 +1,96 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Certificates of a JWK")
+struct JWKCertificateTests {
+    private static let date = Date(timeIntervalSince1970: 1_900_000_000)
+
+    private static func der(_ pem: String) throws -> Data {
+        try #require(Data(base64Encoded: pem.split(separator: "\n").dropFirst().dropLast().joined()))
+    }
+
+    private static func certified() throws -> JWK {
+        try SigningKey(pem: TestCertificates.leafKey).verificationKey.jwk.certified(by: [der(TestCertificates.leaf)])
+    }
+
+    @Test("The key of a certificate is read from PEM and DER, and nothing of it is believed")
+    func keyOfCertificate() throws {
+        let key = try SigningKey(pem: TestCertificates.leafKey).verificationKey
+        #expect(try VerificationKey(pem: TestCertificates.leaf).thumbprint == key.thumbprint)
+        #expect(try VerificationKey(der: Self.der(TestCertificates.leaf)).thumbprint == key.thumbprint)
+        #expect(code { try SigningKey(pem: TestCertificates.leaf) } == .privateKeyRequired)
+    }
+
+    @Test("A chain that leads to the caller's root at the caller's time is good")
+    func verified() throws {
+        let jwk = try Self.certified()
+        #expect(try jwk.certificateChain == [Self.der(TestCertificates.leaf)])
+        #expect(jwk.certificateThumbprint?.utf8.count == 43)
+        #expect(throws: Never.self) {
+            try jwk.verifyCertificates(roots: CertificateRoots(pem: TestCertificates.root), at: Self.date)
+        }
+        let roots = try CertificateRoots(der: [Self.der(TestCertificates.root)])
+        #expect(throws: Never.self) { try jwk.verifyCertificates(roots: roots, at: Self.date) }
+        #expect(try VerificationKey(jwk: jwk).jwk.members["x5c"] == jwk.members["x5c"])
+        #expect(
+            try SigningKey(jwk: SigningKey(jwk: Self.privateJWK()).privateJWK()).verificationKey.jwk
+                == VerificationKey(jwk: jwk).jwk
+        )
+    }
+
+    private static func privateJWK() throws -> JWK {
+        try SigningKey(pem: TestCertificates.leafKey).privateJWK().certified(by: [der(TestCertificates.leaf)])
+    }
+
+    @Test("Another root, another time, and no root at all are refused")
+    func rejected() throws {
+        let jwk = try Self.certified()
+        let root = try CertificateRoots(pem: TestCertificates.root)
+        for seconds in [0, 1_600_000_000, 9_000_000_000, -1e300, 1e300, .infinity, .nan] {
+            let time = Date(timeIntervalSince1970: seconds)
+            #expect(code { try jwk.verifyCertificates(roots: root, at: time) } == .certificateRejected)
+        }
+        let other = try CertificateRoots(pem: TestCertificates.otherRoot)
+        #expect(code { try jwk.verifyCertificates(roots: other, at: Self.date) } == .certificateRejected)
+        let none = try CertificateRoots(der: [Data]())
+        #expect(code { try jwk.verifyCertificates(roots: none, at: Self.date) } == .certificateRejected)
+        let selfSigned = try VerificationKey(pem: TestCertificates.otherRoot).jwk.certified(by: [
+            Self.der(TestCertificates.otherRoot)
+        ])
+        #expect(code { try selfSigned.verifyCertificates(roots: root, at: Self.date) } == .certificateRejected)
+    }
+
+    @Test("A certificate of another key, or a thumbprint of another certificate, is refused")
+    func mismatched() throws {
+        let root = try CertificateRoots(pem: TestCertificates.root)
+        let stranger = try SigningKey.generate(.es256).verificationKey.jwk
+        #expect(code { try stranger.certified(by: [Self.der(TestCertificates.leaf)]) } == .keyMismatch)
+        var jwk = stranger
+        jwk.members["x5c"] = try Self.certified().members["x5c"]
+        #expect(code { try jwk.verifyCertificates(roots: root, at: Self.date) } == .keyMismatch)
+        #expect(code { try VerificationKey(jwk: jwk) } == .keyMismatch)
+        for name in ["x5t", "x5t#S256"] {
+            var jwk = try Self.certified()
+            jwk.members[name] = .string(Base64URL.encode([UInt8](repeating: 1, count: name == "x5t" ? 20 : 32)))
+            #expect(code { try jwk.verifyCertificates(roots: root, at: Self.date) } == .keyMismatch)
+        }
+    }
+
+    @Test("What is no certificate, or too many, is refused")
+    func malformed() throws {
+        let root = try CertificateRoots(pem: TestCertificates.root)
+        let key = try SigningKey(pem: TestCertificates.leafKey).verificationKey.jwk
+        #expect(code { try key.verifyCertificates(roots: root, at: Self.date) } == .malformedKey)
+        for entries: JSONValue in [[], ["AAAA"], ["!!!!"], [""], ["MIIB\nAAAA"]] {
+            var jwk = key
+            jwk.members["x5c"] = entries
+            #expect(code { try jwk.verifyCertificates(roots: root, at: Self.date) } == .malformedKey)
+            if entries != [] { #expect(code { try VerificationKey(jwk: jwk) } == .malformedKey) }
+        }
+        let leaf = try Self.der(TestCertificates.leaf)
+        #expect(code { try key.certified(by: [Data](repeating: leaf, count: 11)) } == .tooLarge)
+        #expect(code { try CertificateRoots(pem: "") } != nil)
+        #expect(code { try CertificateRoots(der: [[0x30, 0x00]]) } == .malformedKey)
+    }
+}

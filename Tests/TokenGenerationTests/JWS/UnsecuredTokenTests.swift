@@ -1,0 +1,53 @@
+import Foundation
+import TestVectors
+import Testing
+import TokenGeneration
+
+@Suite("Unsecured tokens")
+struct UnsecuredTokenTests {
+    @Test(
+        "The examples of the RFCs are read as what they are",
+        arguments: ["rfc7515-a5-none", "rfc7519-6.1-unsecured"]
+    )
+    func examples(id: String) throws {
+        let compact = try #require(Vector.object(id)["compact"] as? String)
+        let token = try UnsecuredToken(unsecured: compact)
+        #expect(token.unsecuredHeader == ["alg": "none"])
+        #expect(token.unsecuredClaims["iss"] == "joe")
+        for algorithm in JWSAlgorithm.implemented {
+            let key = try Fixture.key(for: algorithm)
+            #expect(code { try JWTVerifier(key: key.verificationKey).verify(compact) } == .algorithmMismatch)
+            let set = JWKSet(keys: [key.verificationKey.jwk])
+            #expect(code { try JWTVerifier(keys: set).verify(compact) } == .algorithmMismatch)
+        }
+    }
+
+    @Test("What is made is read again, and no verifier takes it")
+    func made() throws {
+        let text = UnsecuredToken(claims: ["exp": 4_000_000_000]).serialized()
+        #expect(text.hasSuffix("."))
+        #expect(try UnsecuredToken(unsecured: text).unsecuredClaims == ["exp": 4_000_000_000])
+        #expect(try UnsecuredToken(unsecured: text).serialized() == text)
+        #expect(code { try Fixture.verifier().verify(text) } == .algorithmMismatch)
+    }
+
+    @Test("A token that is signed, says something else, or is malformed is no unsecured token")
+    func refused() throws {
+        let claims = Base64URL.encode(Array("{}".utf8))
+        func token(_ header: String, _ signature: String = "") -> String {
+            Base64URL.encode(Array(header.utf8)) + "." + claims + "." + signature
+        }
+        #expect(code { try UnsecuredToken(unsecured: token(#"{"alg":"none"}"#)) } == nil)
+        #expect(code { try UnsecuredToken(unsecured: token(#"{"alg":"none"}"#, "AA")) } == .signatureInvalid)
+        for name in ["None", "nOnE", "NONE", "", "HS256", " none"] {
+            #expect(code { try UnsecuredToken(unsecured: token(#"{"alg":"\#(name)"}"#)) } == .algorithmMismatch)
+        }
+        #expect(code { try UnsecuredToken(unsecured: token("{}")) } == .malformedToken)
+        #expect(
+            code { try UnsecuredToken(unsecured: token(#"{"alg":"none","crit":["x"],"x":1}"#)) }
+                == .criticalHeaderUnsupported
+        )
+        #expect(code { try UnsecuredToken(unsecured: token(#"{"alg":"none"}"#), maximumSize: 10) } == .tooLarge)
+        #expect(code { try UnsecuredToken(unsecured: "a.b") } == .malformedToken)
+    }
+}

@@ -1,0 +1,163 @@
+import Foundation
+import OpenSSLCrypto
+import Testing
+import TokenGeneration
+
+@Suite("Remote signing services")
+struct RemoteSigningTests {
+    /// A key management service that signs with a key of this process and counts its calls.
+    private struct FakeService: RemoteSigningService {
+        let key: SigningKey
+        var keyID: String? = "kms/1"
+        var messageForm = RemoteMessageForm.signingInput
+        var verificationKey: VerificationKey?
+        var answer: @Sendable (Data, [UInt8]) -> RemoteSignature = { _, raw in .raw(raw) }
+
+        var algorithm: JWSAlgorithm { key.algorithm }
+
+        func sign(_ message: Data) async throws -> RemoteSignature {
+            await Task.yield()
+            return answer(message, try key.signature(for: Array(message)))
+        }
+    }
+
+    private struct Failure: Error, Equatable {}
+
+    private struct BrokenService: RemoteSigningService {
+        let algorithm = JWSAlgorithm.es256
+        func sign(_ message: Data) async throws -> RemoteSignature { throw Failure() }
+    }
+
+    private static let claims: JSONObject = ["exp": 4_000_000_000, "sub": "alice"]
+
+    private static func der(_ raw: [UInt8]) -> RemoteSignature {
+        .der((try? raw.withBytes { try ECDSASignature.der(fromRaw: $0) }) ?? [])
+    }
+
+    private func failure(_ service: some RemoteSigningService) async -> TokenError.Code? {
+        do {
+            _ = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+            return nil
+        } catch {
+            return (error as? TokenError)?.code
+        }
+    }
+
+    @Test("A token of each algorithm is signed remotely", arguments: JWSAlgorithm.implemented)
+    func everyAlgorithm(algorithm: JWSAlgorithm) async throws {
+        let key = try Fixture.key(for: algorithm)
+        let service = FakeService(key: key, verificationKey: key.verificationKey)
+        let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+        let verified = try JWTVerifier(key: key.verificationKey).verify(token)
+        #expect(verified.claims == Self.claims)
+        #expect(verified.header == ["alg": .string(algorithm.rawValue), "kid": "kms/1", "typ": "JWT"])
+    }
+
+    @Test(
+        "A service that returns DER gets it converted, with and without a public key to check",
+        arguments: [JWSAlgorithm.es256, .es384, .es512, .es256k]
+    )
+    func der(algorithm: JWSAlgorithm) async throws {
+        let key = try Fixture.key(for: algorithm)
+        for verificationKey in [key.verificationKey, nil] {
+            let service = FakeService(key: key, verificationKey: verificationKey, answer: { _, raw in Self.der(raw) })
+            let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+            #expect(code { try JWTVerifier(key: key.verificationKey).verify(token) } == nil)
+        }
+    }
+
+    @Test(
+        "A service that wants the digest gets that of the signing input",
+        arguments: [(JWSAlgorithm.es256, 32), (.es384, 48), (.rs512, 64), (.ps256, 32), (.es256k, 32)]
+    )
+    func digest(algorithm: JWSAlgorithm, size: Int) async throws {
+        let key = try Fixture.key(for: algorithm)
+        // The fake signs the digest once more, so its signature is one over the digest, not over the message.
+        var service = FakeService(
+            key: key,
+            messageForm: .digest,
+            answer: { message, raw in
+                message.count == size ? .raw(raw) : .raw([])
+            }
+        )
+        let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+        let parts = token.split(separator: ".")
+        let input = Array((parts[0] + "." + parts[1]).utf8)
+        let hash: HashFunction = size == 32 ? .sha256 : size == 48 ? .sha384 : .sha512
+        let digest = try input.withBytes { try hash.hash($0) }
+        #expect(key.verificationKey.isValid(try Base64URL.decode(String(parts[2])), for: digest))
+        service.verificationKey = key.verificationKey
+        #expect(await failure(service) == .signingFailed)
+    }
+
+    @Test("HMAC and EdDSA don't sign digests", arguments: [JWSAlgorithm.hs256, .ed25519, .ed448, .edDSA])
+    func noDigest(algorithm: JWSAlgorithm) async throws {
+        let service = FakeService(key: try Fixture.key(for: algorithm), messageForm: .digest)
+        #expect(await failure(service) == .unsupportedAlgorithm)
+    }
+
+    @Test("A signature of the wrong length, form or key is an error")
+    func refused() async throws {
+        let key = try Fixture.key(for: .es256)
+        let answers: [@Sendable (Data, [UInt8]) -> RemoteSignature] = [
+            { _, _ in .raw([]) }, { _, raw in .raw(raw.dropLast()) }, { _, raw in .raw(raw + [0]) },
+            { _, _ in .der([]) }, { _, raw in .der(raw) },
+            { _, _ in .der([0x30, 0x06, 0x02, 0x01, 0x81, 0x02, 0x01, 0x01]) },
+            { message, _ in .raw(message) },
+        ]
+        for answer in answers {
+            #expect(await failure(FakeService(key: key, answer: answer)) == .signingFailed)
+        }
+        let other = try SigningKey.generate(.es256)
+        #expect(await failure(FakeService(key: key, verificationKey: other.verificationKey)) == .signingFailed)
+        let otherKind = try Fixture.key(for: .es384).verificationKey
+        #expect(await failure(FakeService(key: key, verificationKey: otherKind)) == .algorithmMismatch)
+        let ed = FakeService(key: try Fixture.key(for: .ed25519), answer: { _, raw in .der(raw) })
+        #expect(await failure(ed) == .signingFailed)
+        let zeros = FakeService(
+            key: key,
+            verificationKey: key.verificationKey,
+            answer: { _, _ in .raw([UInt8](repeating: 0, count: 64)) }
+        )
+        #expect(await failure(zeros) == .signingFailed)
+    }
+
+    @Test("The service's own error, and the generator's rules for headers, reach the caller")
+    func errors() async throws {
+        await #expect(throws: Failure()) {
+            try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: BrokenService())
+        }
+        let service = FakeService(key: try Fixture.key(for: .es256))
+        await #expect(throws: TokenError(.algorithmMismatch, "")) {
+            try await JWTGenerator.makeToken(
+                header: ["alg": "HS256"],
+                payload: Self.claims,
+                remoteSigningService: service
+            )
+        }
+        await #expect(throws: TokenError(.criticalHeaderUnsupported, "")) {
+            try await JWTGenerator.makeToken(
+                header: ["crit": ["x"], "x": 1],
+                payload: Self.claims,
+                remoteSigningService: service
+            )
+        }
+    }
+
+    @Test("Claims can be of a type, or dictionaries")
+    func contents() async throws {
+        let key = try Fixture.key(for: .es256)
+        let service = FakeService(key: key, keyID: nil)
+        let claims = RegisteredClaims(subject: "alice", expiration: Date(timeIntervalSince1970: 4_000_000_000))
+        let representation = JWTRepresentation(header: ["typ": "JWT"], payload: ["sub": "alice", "exp": 4_000_000_000])
+        let tokens = [
+            try await JWTGenerator.makeToken(claims: claims, remoteSigningService: service),
+            try await JWTGenerator.makeToken(jwtRepresentation: representation, remoteSigningService: service),
+        ]
+        for token in tokens {
+            let verified = try JWTVerifier(key: key.verificationKey).verify(token)
+            #expect(verified.registered.subject == "alice")
+            #expect(verified.header == ["alg": "ES256", "typ": "JWT"])
+        }
+    }
+}
