@@ -75,15 +75,15 @@ class Library:
             formats["traditional"] = serialization.PrivateFormat.TraditionalOpenSSL
         if alg[:2] in ("RS", "PS"):
             public_formats["pkcs1"] = serialization.PublicFormat.PKCS1
-        for encoding in (serialization.Encoding.PEM, serialization.Encoding.DER):
+        for kind, encoding in (("PEM", serialization.Encoding.PEM), ("DER", serialization.Encoding.DER)):
             for name, format in formats.items():
-                made["private"][f"{name} {encoding.value}"] = as_key(encoding, written_private(key, encoding, format))
+                made["private"][f"{name} {kind}"] = as_key(encoding, written_private(key, encoding, format))
             locked = serialization.BestAvailableEncryption(PASSWORD)
             encrypted = written_private(key, encoding, serialization.PrivateFormat.PKCS8, locked)
-            made["private"][f"encrypted {encoding.value}"] = as_key(encoding, encrypted)
+            made["private"][f"encrypted {kind}"] = as_key(encoding, encrypted)
             for name, format in public_formats.items():
                 data = key.public_key().public_bytes(encoding, format)
-                made["public"][f"{name} {encoding.value}"] = as_key(encoding, data)
+                made["public"][f"{name} {kind}"] = as_key(encoding, data)
         pem = written_private(key, serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
         made["private"]["jwk"] = {"jwk": self.jwk(alg, pem, True)}
         made["public"]["jwk"] = {"jwk": self.jwk(alg, pem, False)}
