@@ -18,6 +18,8 @@ struct floor_key {
     // For EdDSA, which signs the message itself.
     EVP_MD_CTX *message_signing;
     EVP_MD_CTX *message_verifying;
+    // From OpenSSL 3.4 on, a context is finished by its first signature, and has to be set back.
+    int must_set_back;
     // For HMAC.
     EVP_MAC_CTX *mac;
 };
@@ -37,8 +39,17 @@ static int prepare(floor_key *key, const char *hash, int is_pss) {
     if (hash == NULL) {
         key->message_signing = EVP_MD_CTX_new();
         key->message_verifying = EVP_MD_CTX_new();
-        return EVP_DigestSignInit(key->message_signing, NULL, NULL, NULL, key->key) == 1
-            && EVP_DigestVerifyInit(key->message_verifying, NULL, NULL, NULL, key->key) == 1;
+        if (EVP_DigestSignInit(key->message_signing, NULL, NULL, NULL, key->key) != 1
+            || EVP_DigestVerifyInit(key->message_verifying, NULL, NULL, NULL, key->key) != 1) {
+            return 0;
+        }
+        uint8_t signature[256];
+        size_t size = sizeof signature;
+        const uint8_t message = 0;
+        if (EVP_DigestSign(key->message_signing, signature, &size, &message, 1) != 1) return 0;
+        size = sizeof signature;
+        key->must_set_back = EVP_DigestSign(key->message_signing, signature, &size, &message, 1) != 1;
+        return 1;
     }
     key->hash = EVP_MD_fetch(NULL, hash, NULL);
     key->hashing = EVP_MD_CTX_new();
@@ -106,6 +117,7 @@ int floor_sign(
         if (key->mac != NULL) {
             if (!authenticate(key, message, message_size, signature, size)) return 0;
         } else if (key->message_signing != NULL) {
+            if (key->must_set_back && EVP_DigestSignInit(key->message_signing, NULL, NULL, NULL, NULL) != 1) return 0;
             if (EVP_DigestSign(key->message_signing, signature, size, message, message_size) != 1) return 0;
         } else if (!digest(key, message, message_size, hash, &hash_size)
                    || EVP_PKEY_sign(key->signing, signature, size, hash, hash_size) != 1) {
@@ -125,6 +137,7 @@ int floor_verify(
             if (!authenticate(key, message, message_size, hash, &code_size)) return 0;
             if (code_size != size || CRYPTO_memcmp(hash, signature, size) != 0) return 0;
         } else if (key->message_verifying != NULL) {
+            if (key->must_set_back && EVP_DigestVerifyInit(key->message_verifying, NULL, NULL, NULL, NULL) != 1) return 0;
             if (EVP_DigestVerify(key->message_verifying, signature, size, message, message_size) != 1) return 0;
         } else if (!digest(key, message, message_size, hash, &hash_size)
                    || EVP_PKEY_verify(key->verifying, signature, size, hash, hash_size) != 1) {

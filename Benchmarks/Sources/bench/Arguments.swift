@@ -15,7 +15,7 @@ struct Arguments {
     let suite: Suite
     var isJSON = false
     var only: String?
-    var rounds = 15
+    var rounds = 31
     var seconds = 60
 
     init(_ arguments: [String]) throws {

@@ -12,7 +12,7 @@ final class Floor: @unchecked Sendable {
     private let message: [UInt8]
     private let signature: [UInt8]
 
-    /// - Parameter token: A token of the key; what is signed in it is the message.
+    /// Takes the key, and what is signed in a token of the key as the message.
     init(_ algorithm: TokenAlgorithm, _ material: KeyMaterial, token: String) throws {
         let pointer =
             if material.secret.isEmpty {
@@ -45,7 +45,13 @@ final class Floor: @unchecked Sendable {
     var verification: Side {
         Side { times in
             let isGood = floor_verify(
-                self.key, self.message, self.message.count, self.signature, self.signature.count, times)
+                self.key,
+                self.message,
+                self.message.count,
+                self.signature,
+                self.signature.count,
+                times
+            )
             guard isGood == 1 else { throw Failure(text: "OpenSSL does not take its own signature") }
         }
     }

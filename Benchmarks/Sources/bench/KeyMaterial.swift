@@ -9,12 +9,15 @@ struct KeyMaterial: Sendable {
     let secret: [UInt8]
 
     init(_ algorithm: TokenAlgorithm) throws {
-        key = try SigningKey.generate(algorithm.algorithm)
-        pem = try key.pem()
-        secret = []
-    }
-
-    func service() throws -> any SigningService {
-        try ES256SigningService(key: key)
+        if algorithm.algorithm.isSymmetric {
+            // As long as the hash, and the same bytes for all sides.
+            secret = (0..<64).map { _ in UInt8.random(in: .min ... .max) }
+            pem = ""
+            key = try SigningKey(secret: secret, algorithm: algorithm.algorithm)
+        } else {
+            secret = []
+            key = try SigningKey.generate(algorithm.algorithm)
+            pem = try key.pem()
+        }
     }
 }

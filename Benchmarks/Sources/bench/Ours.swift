@@ -7,7 +7,7 @@ struct Ours: Sendable {
     private let verifier: JWTVerifier
 
     init(_ material: KeyMaterial) throws {
-        service = try material.service()
+        service = KeySigningService(key: material.key)
         verifier = JWTVerifier(
             key: material.key.verificationKey,
             policy: ValidationPolicy(issuer: Claims.sample.iss, audience: Claims.sample.aud)

@@ -8,6 +8,7 @@ struct ProfileSuite {
 
     func run() throws {
         for algorithm in TokenAlgorithm.all {
+            guard arguments.only?.hasPrefix("\(algorithm.name) ") ?? false else { continue }
             let ours = try Ours(KeyMaterial(algorithm))
             if arguments.only == "\(algorithm.name) sign" { try exercise { use(try ours.sign()) } }
             if arguments.only == "\(algorithm.name) verify" { try exercise { use(try ours.verify()) } }

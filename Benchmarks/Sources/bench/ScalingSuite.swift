@@ -1,3 +1,4 @@
+import CFloor
 import Foundation
 
 /// Two threads on two processors against one: whether anything shared holds them up.
@@ -12,12 +13,16 @@ struct ScalingSuite {
 
     func run() async throws {
         if !arguments.isJSON {
-            print("One key, used by one thread and by two. “scaling” is two threads' throughput against one's by wall clock;")
-            print("“by CPU” is what it would be had the machine nothing else to do: 2 × CPU time per operation of one / of two.")
-            print("“control” counts in registers: what the machine itself allows. “blocked” is how often a thread waited.")
+            print(
+                """
+                One key, used by one thread and by two. “scaling” is two threads' throughput against one's by wall clock;
+                “by CPU” is what it would be had the machine nothing else to do: 2 × CPU time of an operation of one / of two.
+                “control” shares nothing: what the machine itself allows. “blocked” is how often a thread waited.
+                """
+            )
             print("case                1 thread/s  2 threads/s   scaling    by CPU   blocked/s")
         }
-        try report("control", Self.count)
+        try report("control") { floor_spin(1000) }
         for algorithm in TokenAlgorithm.all {
             let names = ["\(algorithm.name) sign", "\(algorithm.name) verify"]
             guard names.contains(where: arguments.wants) else { continue }
@@ -44,7 +49,12 @@ struct ScalingSuite {
                 String(
                     format: #"{"suite":"scaling","case":"%@","one_per_s":%.0f,"two_per_s":%.0f,"#
                         + #""scaling":%.3f,"scaling_by_cpu":%.3f,"blocked_per_s":%.1f}"#,
-                    name, one, two, two / one, byCPU, blocked
+                    name,
+                    one,
+                    two,
+                    two / one,
+                    byCPU,
+                    blocked
                 )
             )
         } else {
@@ -52,16 +62,6 @@ struct ScalingSuite {
             print(name + String(repeating: " ", count: max(0, 17 - name.count)) + cells)
         }
         fflush(nil)
-    }
-
-    private static func count() {
-        var value: UInt64 = 1
-        for _ in 0..<1000 {
-            value ^= value << 13
-            value ^= value >> 7
-            value ^= value << 17
-        }
-        use(value)
     }
 }
 

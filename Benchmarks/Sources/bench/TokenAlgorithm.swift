@@ -19,8 +19,47 @@ struct TokenAlgorithm: Sendable {
     var name: String { algorithm.rawValue }
 
     static let all: [TokenAlgorithm] = [
-        ecdsa(.es256, "SHA256") { await $0.add(ecdsa: try ES256PrivateKey(pem: $1.pem)) }
+        hmac(.hs256, "SHA256", .sha256), hmac(.hs384, "SHA384", .sha384), hmac(.hs512, "SHA512", .sha512),
+        ecdsa(.es256, "SHA256") { await $0.add(ecdsa: try ES256PrivateKey(pem: $1.pem)) },
+        ecdsa(.es384, "SHA384") { await $0.add(ecdsa: try ES384PrivateKey(pem: $1.pem)) },
+        ecdsa(.es512, "SHA512") { await $0.add(ecdsa: try ES512PrivateKey(pem: $1.pem)) },
+        ecdsa(.es256k, "SHA256", nil),
+        rsa(.rs256, "SHA256") { await $0.add(rsa: try Insecure.RSA.PrivateKey(pem: $1.pem), digestAlgorithm: .sha256) },
+        rsa(.rs384, "SHA384") { await $0.add(rsa: try Insecure.RSA.PrivateKey(pem: $1.pem), digestAlgorithm: .sha384) },
+        rsa(.rs512, "SHA512") { await $0.add(rsa: try Insecure.RSA.PrivateKey(pem: $1.pem), digestAlgorithm: .sha512) },
+        rsa(.ps256, "SHA256", isPSS: true) {
+            await $0.add(pss: try Insecure.RSA.PrivateKey(pem: $1.pem), digestAlgorithm: .sha256)
+        },
+        rsa(.ps384, "SHA384", isPSS: true) {
+            await $0.add(pss: try Insecure.RSA.PrivateKey(pem: $1.pem), digestAlgorithm: .sha384)
+        },
+        rsa(.ps512, "SHA512", isPSS: true) {
+            await $0.add(pss: try Insecure.RSA.PrivateKey(pem: $1.pem), digestAlgorithm: .sha512)
+        },
+        TokenAlgorithm(algorithm: .edDSA, floor: Floor(hash: nil)) {
+            await $0.add(eddsa: try EdDSA.PrivateKey(pem: $1.pem))
+        },
+        TokenAlgorithm(algorithm: .ed448, floor: Floor(hash: nil), addToPeer: nil),
     ]
+
+    private static func hmac(
+        _ algorithm: JWSAlgorithm,
+        _ hash: String,
+        _ peerHash: DigestAlgorithm
+    ) -> TokenAlgorithm {
+        TokenAlgorithm(algorithm: algorithm, floor: Floor(hash: hash)) { keys, material in
+            await keys.add(hmac: HMACKey(from: material.secret), digestAlgorithm: peerHash)
+        }
+    }
+
+    private static func rsa(
+        _ algorithm: JWSAlgorithm,
+        _ hash: String,
+        isPSS: Bool = false,
+        _ addToPeer: @escaping @Sendable (JWTKeyCollection, KeyMaterial) async throws -> Void
+    ) -> TokenAlgorithm {
+        TokenAlgorithm(algorithm: algorithm, floor: Floor(hash: hash, isPSS: isPSS), addToPeer: addToPeer)
+    }
 
     private static func ecdsa(
         _ algorithm: JWSAlgorithm,

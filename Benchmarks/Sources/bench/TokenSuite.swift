@@ -2,7 +2,7 @@
 struct TokenSuite {
     private let arguments: Arguments
     /// How long each side has its turn, in nanoseconds of CPU time.
-    private static let slice: UInt64 = 20_000_000
+    private static let slice: UInt64 = 5_000_000
 
     init(_ arguments: Arguments) {
         self.arguments = arguments

@@ -1,100 +1,96 @@
 internal import COpenSSL
-import Synchronization
 
-/// A keyed HMAC state: the owner of two `EVP_MAC_CTX`, one that is only ever copied and one that is started again.
+/// A keyed HMAC state that is only ever copied: the owner of an `EVP_MAC_CTX`.
 ///
-/// Starting again takes half the time of copying; whoever finds that context in use takes a copy instead of waiting.
-// reason: the pointers are set by the initializer only. The template is, from then on, only the source of
-// EVP_MAC_CTX_dup, whose parameter is const: it reads the state and changes nothing but reference counts, which OpenSSL
-// keeps with atomic operations. The other context is used only by whoever has set the flag.
+/// The copies are used again, after they were set back to the state after the key.
+// reason: the pointer is set once and, after the initializer, is only the source of EVP_MAC_CTX_dup, whose parameter
+// is const: it reads the state and changes nothing but reference counts, which OpenSSL keeps with atomic operations.
 @safe final class MACContext: @unchecked Sendable {
     private let template: OpaquePointer
     private let hash: HashFunction
     private let key: SecretBytes
-    private var restartable: OpaquePointer?
-    private let isInUse = Atomic(false)
+    private let pool = unsafe ContextPool { unsafe EVP_MAC_CTX_free($0) }
+    /// Whether a context that was used can be set back; the first releases of OpenSSL 3.0 forgot the key.
+    private let canSetBack: Bool
 
     init(_ hash: HashFunction, key: SecretBytes) throws(CryptoError) {
         unsafe template = try Self.makeContext()
         self.hash = hash
         self.key = key
-        try unsafe Self.start(template, hash: hash, key: key)
-        unsafe restartable = try makeRestartable()
+        do throws(CryptoError) {
+            try unsafe Self.start(template, hash: hash, key: key)
+            canSetBack = try unsafe Self.canSetBack(template, hash)
+        } catch {
+            // A class that fails in its initializer does not come to its deinitializer.
+            unsafe EVP_MAC_CTX_free(template)
+            throw error
+        }
     }
 
     deinit {
         unsafe EVP_MAC_CTX_free(template)
-        unsafe EVP_MAC_CTX_free(restartable)
     }
 
     /// Appends the code of `message`.
     @_lifetime(output: copy output)
     func authenticate(_ message: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
         OpenSSLLibrary.clearErrors()
-        if let context = unsafe restartable, !isInUse.exchange(true, ordering: .acquiring) {
-            defer { isInUse.store(false, ordering: .releasing) }
-            guard unsafe EVP_MAC_init(context, nil, 0, nil) == 1 else {
-                throw CryptoError(failed: "EVP_MAC_init", "HMAC with \(hash.openSSLName)")
-            }
-            return try unsafe authenticate(message, in: context, into: &output)
-        }
-        let context = try unsafe makeCopy()
-        defer { unsafe EVP_MAC_CTX_free(context) }
-        try unsafe authenticate(message, in: context, into: &output)
-    }
-
-    @_lifetime(output: copy output)
-    private func authenticate(
-        _ message: RawSpan,
-        in context: OpaquePointer,
-        into output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) {
+        let context = try unsafe readyContext()
         let size = hash.digestSize
         let isComputed = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            let free = buffer.count - initializedCount
-            guard free >= size, let start = buffer.baseAddress else { return false }
-            var written = 0
-            let isUpdated = unsafe message.withUnsafeBytes { input in
-                unsafe EVP_MAC_update(context, input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count) == 1
+            guard unsafe Self.compute(message, size, in: context, into: buffer, at: initializedCount) else {
+                return false
             }
-            guard isUpdated, unsafe EVP_MAC_final(context, start + initializedCount, &written, free) == 1,
-                written == size
-            else { return false }
             initializedCount += size
             return true
+        }
+        // The state of this message goes at once.
+        if canSetBack, isComputed, unsafe EVP_MAC_init(context, nil, 0, nil) == 1 {
+            unsafe pool.give(context)
+        } else {
+            unsafe EVP_MAC_CTX_free(context)
         }
         guard isComputed else { throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)") }
     }
 
-    /// A context that gives the same codes when it is started again without a key; `nil` where that does not work, as
-    /// in the first versions of OpenSSL 3.0 or with a provider of somebody else's.
-    private func makeRestartable() throws(CryptoError) -> OpaquePointer? {
-        let probe: [UInt8] = [1, 2, 3]
-        func code(_ context: OpaquePointer) throws(CryptoError) -> [UInt8] {
-            try probe.withBytes { probe throws(CryptoError) in
-                try [UInt8](capacity: hash.digestSize) { output throws(CryptoError) in
-                    try unsafe authenticate(probe, in: context, into: &output)
-                }
-            }
+    private static func compute(
+        _ message: RawSpan,
+        _ size: Int,
+        in context: OpaquePointer,
+        into buffer: UnsafeMutableBufferPointer<UInt8>,
+        at place: Int
+    ) -> Bool {
+        let free = buffer.count - place
+        guard free >= size, let start = buffer.baseAddress else { return false }
+        var written = 0
+        let isUpdated = unsafe message.withUnsafeBytes { input in
+            unsafe EVP_MAC_update(context, input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count) == 1
         }
-        let context = try unsafe makeCopy()
-        do throws(CryptoError) {
-            let expected = try unsafe code(context)
-            for _ in 0..<2 {
-                if unsafe EVP_MAC_init(context, nil, 0, nil) == 1, try unsafe code(context) == expected { continue }
-                unsafe EVP_MAC_CTX_free(context)
-                OpenSSLLibrary.clearErrors()
-                return nil
-            }
-            return unsafe context
-        } catch {
-            unsafe EVP_MAC_CTX_free(context)
-            throw error
-        }
+        guard isUpdated, unsafe EVP_MAC_final(context, start + place, &written, free) == 1 else { return false }
+        return written == size
     }
 
-    /// A context to use up: a copy of the template, or set up afresh where a provider can't copy.
-    private func makeCopy() throws(CryptoError) -> OpaquePointer {
+    /// Computes the same code before and after setting a context back.
+    private static func canSetBack(_ template: OpaquePointer, _ hash: HashFunction) throws(CryptoError) -> Bool {
+        guard let context = unsafe EVP_MAC_CTX_dup(template) else { return false }
+        defer { unsafe EVP_MAC_CTX_free(context) }
+        var codes = [UInt8](repeating: 0, count: 2 * hash.digestSize)
+        let message: [UInt8] = [1, 2, 3]
+        let isComputed = message.withBytes { message in
+            unsafe codes.withUnsafeMutableBufferPointer { codes in
+                unsafe compute(message, hash.digestSize, in: context, into: codes, at: 0)
+                    && EVP_MAC_init(context, nil, 0, nil) == 1
+                    && compute(message, hash.digestSize, in: context, into: codes, at: hash.digestSize)
+            }
+        }
+        OpenSSLLibrary.clearErrors()
+        return isComputed && codes[..<hash.digestSize] == codes[hash.digestSize...]
+    }
+
+    /// A context in the state after the key: one that was set back, a copy of the template, or set up afresh where a
+    /// provider can't copy.
+    private func readyContext() throws(CryptoError) -> OpaquePointer {
+        if let context = unsafe pool.take() { return unsafe context }
         if let copy = unsafe EVP_MAC_CTX_dup(template) { return unsafe copy }
         OpenSSLLibrary.clearErrors()
         let context = try unsafe Self.makeContext()

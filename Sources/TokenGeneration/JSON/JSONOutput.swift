@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// JSON text in the making: the spelling of each kind of value, and nothing of where it stands.
 ///
 /// The bytes are written into an array that is kept larger than needed, so that most of them cost a store and no more.
@@ -39,13 +41,10 @@ struct JSONOutput {
     /// Writes bytes as they are.
     mutating func append(_ bytes: Span<UInt8>) {
         reserve(bytes.count)
-        var index = count
+        let start = count
         var target = storage.mutableSpan
-        for place in bytes.indices {
-            target[index] = bytes[place]
-            index += 1
-        }
-        count = index
+        target.store(bytes, at: start)
+        count = start + bytes.count
     }
 
     /// Takes back what was written last.
@@ -77,11 +76,20 @@ struct JSONOutput {
         var target = storage.mutableSpan
         target[index] = UInt8(ascii: "\"")
         index += 1
-        for place in text.indices {
+        var place = 0
+        while place &+ 8 <= text.count {
+            let word = text.bigEndianWord(at: place)
+            guard word.isPlainJSONText else { break }
+            target.store(bigEndianWord: word, at: index)
+            place &+= 8
+            index &+= 8
+        }
+        while place < text.count {
             let byte = text[place]
             guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return nil }
             target[index] = byte
-            index += 1
+            index &+= 1
+            place &+= 1
             all |= byte
         }
         target[index] = UInt8(ascii: "\"")

@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// A strict JSON parser ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)): one pass over UTF-8 bytes.
 ///
 /// Foundation's parser can't be the one of record for tokens: of two members with the same name it keeps the first and
@@ -101,7 +103,7 @@ struct JSONParser {
             throw Failure("the number is malformed", at: position)
         }
         defer { position = end }
-        return JSONNumber(checkedLiteral: String(decoding: bytes[position..<end], as: UTF8.self))
+        return JSONNumber(checkedLiteral: String(checkedASCII: bytes.span.extracting(position..<end)))
     }
 
     private mutating func parse(_ word: StaticString, as value: JSONValue) throws(Failure) -> JSONValue {
@@ -123,7 +125,7 @@ extension JSONParser {
         case UInt8(ascii: "\""):
             position += 1
             // ASCII is valid UTF-8 as it stands.
-            if isASCII { return String(decoding: bytes[opening + 1..<end], as: UTF8.self) }
+            if isASCII { return String(checkedASCII: bytes.span.extracting(opening + 1..<end)) }
             return try string(from: bytes.span.extracting(opening + 1..<end), openedAt: opening)
         case UInt8(ascii: "\\"):
             return try parseEscapedString(from: opening + 1, openedAt: opening)
@@ -137,6 +139,7 @@ extension JSONParser {
         let text = bytes.span
         var index = start
         var all: UInt8 = 0
+        while index &+ 8 <= text.count, text.bigEndianWord(at: index).isPlainJSONText { index &+= 8 }
         while index < text.count {
             let byte = text[index]
             if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }

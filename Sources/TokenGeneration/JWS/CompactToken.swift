@@ -19,9 +19,9 @@ struct CompactToken {
         let bytes = Array(token.utf8)
         let dot = UInt8(ascii: ".")
         guard
-            let headerEnd = bytes.firstIndex(of: dot),
-            let payloadEnd = bytes[(headerEnd + 1)...].firstIndex(of: dot),
-            !bytes[(payloadEnd + 1)...].contains(dot)
+            let headerEnd = bytes.span.firstOffset(of: dot, from: 0),
+            let payloadEnd = bytes.span.firstOffset(of: dot, from: headerEnd + 1),
+            bytes.span.firstOffset(of: dot, from: payloadEnd + 1) == nil
         else {
             throw Self.otherThing(bytes)
         }
@@ -38,6 +38,14 @@ struct CompactToken {
         try limits.check(encodedHeaderSize: headerEnd)
         let json = try decode(0..<headerEnd, "header")
         return try ProtectedHeader(parse(json, limits: limits.header, "header"))
+    }
+
+    /// The header as it stands in the token.
+    var headerText: [UInt8] { Array(bytes[..<headerEnd]) }
+
+    /// Whether the header stands in the token like this.
+    func hasHeader(_ text: [UInt8]) -> Bool {
+        headerEnd == text.count && bytes.span.extracting(first: headerEnd).isEqual(to: text.span)
     }
 
     /// Decodes the payload's octets.

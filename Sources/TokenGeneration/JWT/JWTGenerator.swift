@@ -15,7 +15,8 @@ public struct JWTGenerator: Sendable {
     private let signingService: any SigningService
 
     private struct Content: Sendable {
-        let header: JSONObject
+        /// `nil` for a header without members of the caller's.
+        let header: JSONObject?
         let payload: ClaimsText
     }
 
@@ -91,24 +92,37 @@ public struct JWTGenerator: Sendable {
     public var token: String {
         get throws {
             let content = try content.get()
-            let header = try header(from: content.header)
-            var output: [UInt8] = []
-            let headerJSON = header.serializedBytes()
-            let payloadJSON = content.payload.bytes
-            output.reserveCapacity((headerJSON.count + payloadJSON.count) * 4 / 3 + 128)
-            Base64URL.encode(headerJSON.span, into: &output)
-            output.append(UInt8(ascii: "."))
-            Base64URL.encode(payloadJSON.span, into: &output)
-            let signature = try signingService.checkedSignature(for: output)
-            output.append(UInt8(ascii: "."))
-            Base64URL.encode(signature.span, into: &output)
-            return String(decoding: output, as: UTF8.self)
+            let service = signingService as? any InPlaceSigningService
+            let header =
+                if let service, content.header == nil { service.plainHeader } else {
+                    EncodedHeader.of(try header(from: content.header ?? ["typ": "JWT"]))
+                }
+            let payload = content.payload.bytes
+            let inputSize = header.count + Base64URL.encodedSize(payload.count)
+            // Nearly all signatures fit: those of RSA make the buffer grow once.
+            var text = [UInt8](repeating: 0, count: inputSize + 180)
+            var target = text.mutableSpan
+            target.store(header.span, at: 0)
+            Base64URL.encode(payload.span, into: &target, at: header.count)
+            let signature =
+                if let service {
+                    try text.withBytes { text throws(TokenError) in
+                        try service.signature(for: text.extracting(first: inputSize))
+                    }
+                } else { try signingService.checkedSignature(for: Array(text[..<inputSize])) }
+            let size = inputSize + 1 + Base64URL.encodedSize(signature.count)
+            if size > text.count { text.append(contentsOf: repeatElement(0, count: size - text.count)) }
+            target = text.mutableSpan
+            target[inputSize] = UInt8(ascii: ".")
+            Base64URL.encode(signature.span, into: &target, at: inputSize + 1)
+            return String(checkedASCII: text.span.extracting(first: size))
         }
     }
 }
 
 extension JWTGenerator {
-    private static func typed(_ header: JSONObject) -> JSONObject {
+    private static func typed(_ header: JSONObject) -> JSONObject? {
+        guard !header.isEmpty else { return nil }
         guard header["typ"] == nil else { return header }
         var header = header
         header["typ"] = "JWT"

@@ -11,6 +11,7 @@
 public struct JWTVerifier: Sendable {
     private let keys: VerificationKeySource
     private let policy: ValidationPolicy
+    private let knownHeaders = KnownHeaders()
 
     /// Makes a verifier for one key.
     ///
@@ -54,13 +55,14 @@ public struct JWTVerifier: Sendable {
     ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
         let token = try CompactToken(token, limits: policy.limits)
-        let header = try token.header()
-        try header.checkCriticalMembers()
-        let candidates = try keys.keys(for: header)
+        let known = knownHeaders.entry(for: token)
+        let entry = if let known { known } else { try read(token) }
         let signature = try token.signature()
-        guard candidates.contains(where: { token.isSigned(by: $0, with: signature) }) else {
+        guard entry.keys.contains(where: { token.isSigned(by: $0, with: signature) }) else {
             throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
         }
+        if known == nil { knownHeaders.keep(entry) }
+        let header = entry.header
         let payload = try token.payload()
         let claims = try token.claims(in: payload)
         let registered = try policy.check(header, claims)
@@ -79,5 +81,12 @@ public struct JWTVerifier: Sendable {
         as type: Claims.Type
     ) throws(TokenError) -> Claims {
         try verify(token).decode(as: type)
+    }
+
+    /// Reads a header, and finds the keys that it can mean.
+    private func read(_ token: CompactToken) throws(TokenError) -> KnownHeaders.Entry {
+        let header = try token.header()
+        try header.checkCriticalMembers()
+        return KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
     }
 }

@@ -52,6 +52,8 @@ public struct AlgorithmSigningService<Algorithm: SigningAlgorithm>: SigningServi
 }
 
 extension AlgorithmSigningService: InPlaceSigningService {
+    package var plainHeader: [UInt8] { service.plainHeader }
+
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         try service.signature(for: message)
     }

@@ -12,11 +12,22 @@ internal import OpenSSLCrypto
 /// Code that is written for one algorithm can say so: ``AlgorithmSigningService`` takes keys for that algorithm only, and
 /// ``ES256SigningService`` is one of them.
 public struct KeySigningService: SigningService {
-    /// The ID under which verifiers know the key, or `nil`.
-    public let keyID: String?
-    /// What verifies the signatures, for those who do; its JWK has the service's key ID.
-    public let verificationKey: VerificationKey
-    private let key: SigningKey
+    private let storage: Storage
+
+    /// One reference is all that a generator copies.
+    private final class Storage: Sendable {
+        let key: SigningKey
+        let keyID: String?
+        let verificationKey: VerificationKey
+        let plainHeader: [UInt8]
+
+        init(_ key: SigningKey, _ keyID: String?) {
+            self.key = key
+            self.keyID = keyID
+            verificationKey = key.verificationKey.identified(by: keyID)
+            plainHeader = EncodedHeader.plain(key.algorithm, keyID)
+        }
+    }
 
     /// Makes a service that signs with a key.
     ///
@@ -24,9 +35,7 @@ public struct KeySigningService: SigningService {
     ///   - key: The key.
     ///   - keyID: The ID to write into headers; by default the one the key has, if any.
     public init(key: SigningKey, keyID: String? = nil) {
-        self.key = key
-        self.keyID = keyID ?? key.keyID
-        verificationKey = key.verificationKey.identified(by: self.keyID)
+        storage = Storage(key, keyID ?? key.keyID)
     }
 
     /// Makes a service with a new key.
@@ -42,7 +51,11 @@ public struct KeySigningService: SigningService {
     }
 
     /// The key's algorithm.
-    public var algorithm: JWSAlgorithm { key.algorithm }
+    public var algorithm: JWSAlgorithm { storage.key.algorithm }
+    /// The ID under which verifiers know the key, or `nil`.
+    public var keyID: String? { storage.keyID }
+    /// What verifies the signatures, for those who do; its JWK has the service's key ID.
+    public var verificationKey: VerificationKey { storage.verificationKey }
 
     /// Signs.
     ///
@@ -50,12 +63,14 @@ public struct KeySigningService: SigningService {
     /// - Returns: The JWS signature.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     public func sign(data: Data) throws -> Data {
-        Data(try key.signature(for: data.bytes))
+        Data(try storage.key.signature(for: data.bytes))
     }
 }
 
 extension KeySigningService: InPlaceSigningService {
+    package var plainHeader: [UInt8] { storage.plainHeader }
+
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
-        try key.signature(for: message)
+        try storage.key.signature(for: message)
     }
 }

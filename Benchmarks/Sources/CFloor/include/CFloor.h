@@ -14,7 +14,7 @@ floor_key *floor_key_from_pem(const char *pem, int size, const char *hash, int i
 /// An HMAC key.
 floor_key *floor_key_from_secret(const uint8_t *secret, size_t size, const char *hash);
 
-/// The algorithms that OpenSSL is asked for, and its version.
+/// The version of OpenSSL.
 const char *floor_version(void);
 
 /// Signs a message `times` times, as OpenSSL does it: ECDSA makes DER.
@@ -27,5 +27,8 @@ int floor_verify(
     floor_key *key, const uint8_t *message, size_t message_size, const uint8_t *signature, size_t size, long times);
 
 void floor_key_free(floor_key *key);
+
+/// Does something that needs a processor and nothing else.
+void floor_spin(long times);
 
 #endif

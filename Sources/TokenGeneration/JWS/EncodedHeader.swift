@@ -1,0 +1,19 @@
+/// Headers as they stand in tokens.
+enum EncodedHeader {
+    /// The header in base64url, with the period that comes after it.
+    static func of(_ header: JSONObject) -> [UInt8] {
+        let json = header.serializedBytes()
+        var text: [UInt8] = []
+        text.reserveCapacity(Base64URL.encodedSize(json.count) + 1)
+        Base64URL.encode(json.span, into: &text)
+        text.append(UInt8(ascii: "."))
+        return text
+    }
+
+    /// The header of a JWT that says only what it must.
+    static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
+        var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
+        if let keyID { header["kid"] = .string(keyID) }
+        return of(header)
+    }
+}

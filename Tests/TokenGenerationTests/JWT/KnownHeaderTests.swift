@@ -1,0 +1,130 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Headers that a verifier has seen before") struct KnownHeaderTests {
+    private static func changed(_ token: String) -> String {
+        // The first character of the signature: its bits all count.
+        var parts = token.split(separator: ".").map(String.init)
+        parts[2] = (parts[2].hasPrefix("A") ? "B" : "A") + parts[2].dropFirst()
+        return parts.joined(separator: ".")
+    }
+
+    @Test("A signature is checked anew under a known header")
+    func forged() throws {
+        let verifier = try Fixture.verifier()
+        let token = try Fixture.token()
+        for _ in 0..<3 {
+            #expect(throws: Never.self) { try verifier.verify(token) }
+            #expect(code { try verifier.verify(Self.changed(token)) } == .signatureInvalid)
+        }
+        let other = try Fixture.token(payload: #"{"exp":1700000100,"sub":"other"}"#)
+        let parts = [token, other].map { $0.split(separator: ".").map(String.init) }
+        let mixed = "\(parts[0][0]).\(parts[1][1]).\(parts[0][2])"
+        #expect(code { try verifier.verify(mixed) } == .signatureInvalid)
+        #expect(try verifier.verify(other).registered.subject == "other")
+    }
+
+    @Test("More headers than are kept are read, each time")
+    func many() throws {
+        let verifier = try Fixture.verifier()
+        let tokens = try (0..<12).map { number in
+            try Fixture.token(header: #"{"alg":"ES256","kid":"\#(number)"}"#)
+        }
+        for _ in 0..<3 {
+            for (number, token) in tokens.enumerated() {
+                #expect(try verifier.verify(token).header["kid"] == .string("\(number)"))
+            }
+        }
+    }
+
+    @Test("A header that begins like a known one, or continues it, is another one")
+    func prefixes() throws {
+        let verifier = try Fixture.verifier()
+        let headers = [#"{"alg":"ES256","a":1}"#, #"{"alg":"ES256","a":1} "#, #"{"alg":"ES256","a":1}  "#]
+        for header in headers + headers {
+            #expect(try verifier.verify(Fixture.token(header: header)).header["a"] == 1)
+        }
+        #expect(code { try verifier.verify(Fixture.token(header: #"{"alg":"ES256","a":1"#)) } == .malformedToken)
+        #expect(code { try verifier.verify(Fixture.token(header: #"{"alg":"ES256","a":1}}"#)) } == .malformedToken)
+    }
+
+    @Test("What is refused for its header is refused each time")
+    func refused() throws {
+        let verifier = try Fixture.verifier(ValidationPolicy(type: "at+jwt"))
+        for _ in 0..<3 {
+            #expect(code { try verifier.verify(Fixture.token()) } == .typeMismatch)
+            let critical = try Fixture.token(header: #"{"alg":"ES256","crit":["x"],"x":1}"#)
+            #expect(code { try verifier.verify(critical) } == .criticalHeaderUnsupported)
+            let other = try Fixture.token(header: #"{"alg":"ES384"}"#)
+            #expect(code { try verifier.verify(other) } == .algorithmMismatch)
+            #expect(throws: Never.self) {
+                try verifier.verify(Fixture.token(header: #"{"alg":"ES256","typ":"at+jwt"}"#))
+            }
+        }
+    }
+
+    @Test("Many tasks share one verifier")
+    func tasks() async throws {
+        let verifier = try Fixture.verifier()
+        let tokens = try (0..<8).map { try Fixture.token(header: #"{"alg":"ES256","kid":"\#($0)"}"#) }
+        let failures = await withTaskGroup(of: Int.self) { group in
+            for task in 0..<16 {
+                group.addTask {
+                    var failures = 0
+                    for round in 0..<8 {
+                        let number = (task + round) % tokens.count
+                        let found = try? verifier.verify(tokens[number])
+                        if found?.header["kid"] != .string("\(number)") { failures += 1 }
+                        if (try? verifier.verify(Self.changed(tokens[number]))) != nil { failures += 1 }
+                    }
+                    return failures
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(failures == 0)
+    }
+}
+
+@Suite("Headers that a service has prepared") struct PreparedHeaderTests {
+    /// A service of a user's, which has prepared nothing.
+    private struct Other: SigningService {
+        let service: KeySigningService
+        var algorithm: JWSAlgorithm { service.algorithm }
+        var keyID: String? { service.keyID }
+        func sign(data: Data) throws -> Data { try service.sign(data: data) }
+    }
+
+    @Test(
+        "They say what a header that is made for one token says",
+        arguments: [nil, "1", "", "a \"quoted\" \\ key", "käse", "long " + String(repeating: "x", count: 300)]
+    )
+    func equal(keyID: String?) throws {
+        let service = KeySigningService(key: try Fixture.signingKey(), keyID: keyID)
+        let generators = [
+            JWTGenerator(payload: ["a": 1], signingService: service),
+            JWTGenerator(header: ["typ": "JWT"], payload: ["a": 1], signingService: service),
+            JWTGenerator(payload: ["a": 1], signingService: Other(service: service)),
+            JWTGenerator(
+                payload: ["a": 1],
+                signingService: try ES256SigningService(key: Fixture.signingKey(), keyID: keyID)
+            ),
+        ]
+        let headers = try generators.map { try $0.token.split(separator: ".")[0] }
+        #expect(Set(headers).count == 1)
+        let header = try JSONObject(parsing: Data(Base64URL.decode(String(headers[0]))))
+        var expected: JSONObject = ["alg": "ES256", "typ": "JWT"]
+        if let id = service.keyID { expected["kid"] = .string(id) }
+        #expect(header == expected)
+        #expect(header["kid"]?.string == keyID)
+    }
+
+    @Test("A dictionary's header gets no type of its own")
+    func dictionaries() throws {
+        let service = KeySigningService(key: try Fixture.signingKey())
+        let content = JWTRepresentation(header: [:], payload: ["exp": 1_700_000_100])
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token
+        #expect(try Fixture.verifier().verify(token).header == ["alg": "ES256"])
+    }
+}
