@@ -135,9 +135,13 @@ struct LoopbackTests {
 
     @Test("A token endpoint where nobody listens is unreachable")
     func nobodyListens() async throws {
-        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
-        let authenticator = authenticator(authorization)
-        await authorization.stop()
+        let endpoint = try #require(URL(string: "http://127.0.0.1:1/token"))
+        let authenticator = OAuth2Authenticator(
+            server: AuthorizationServer(issuer: "http://127.0.0.1:1", tokenEndpoint: endpoint),
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            grant: ClientCredentialsGrant(),
+            client: NetworkClient()
+        )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
         #expect(error?.code == .serverUnreachable)
         #expect((error?.cause as? NetworkError)?.code == .cannotConnect)
