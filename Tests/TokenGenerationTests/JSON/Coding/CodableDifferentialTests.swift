@@ -51,6 +51,7 @@ struct CodableDifferentialTests {
                 == #"{"a\"b":null,"kept":{},"list":[[3],{"y":4},"end"],"nested":{"x":2,"y":1},"super":"b","y":true,"z":1}"#
         )
         #expect(try ours.decode(as: UnusualClaims.self) == claims)
+        #expect(try JSONObject(encoding: ForgivingClaims()).serialized() == #"{"first":1,"last":2}"#)
         let derived = try JSONObject(encoding: DerivedClaims())
         #expect(derived.serialized() == #"{"base":1,"own":"o","twice":1}"#)
         #expect(try derived.decode(as: DerivedClaims.self).own == "o")
