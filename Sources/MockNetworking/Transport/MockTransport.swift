@@ -219,6 +219,8 @@ extension HTTPTransportRequest {
         switch body.source {
         case .none: nil
         case .data(let data): data
+        case .file(let url, _): try? Data(contentsOf: url)
+        case .stream: nil
         }
     }
 

@@ -19,6 +19,42 @@ public protocol HTTPTransport: Sendable {
     /// - Returns: The final response (1xx responses are not final), whatever its status.
     /// - Throws: ``NetworkError`` with a code that says what failed; `cancelled` if the task was cancelled.
     func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
+
+    /// Sends a request and returns its response as soon as the header is there; the body is received while it is read.
+    ///
+    /// The deadline and the largest body hold until the body's end. Cancelling the task before this returns cancels the
+    /// exchange; afterwards the body does, see ``HTTPResponseBody``.
+    ///
+    /// A transport that does not implement this receives the whole body first.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - limits: The deadline and the size of body that the caller accepts.
+    /// - Returns: The final response (1xx responses are not final), whatever its status.
+    /// - Throws: ``NetworkError`` with a code that says what failed; `cancelled` if the task was cancelled.
+    func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportStream
+}
+
+extension HTTPTransport {
+    /// Sends a request and returns its response once the whole body is there.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - limits: The deadline and the size of body that the caller accepts.
+    /// - Returns: The final response, whatever its status.
+    /// - Throws: What ``send(_:limits:)`` throws.
+    public func open(
+        _ request: HTTPTransportRequest,
+        limits: HTTPTransportLimits
+    ) async throws -> HTTPTransportStream {
+        let response = try await send(request, limits: limits)
+        return HTTPTransportStream(
+            status: response.status,
+            version: response.version,
+            headers: response.headers,
+            body: HTTPResponseBody(response.body, trailers: response.trailers)
+        )
+    }
 }
 
 /// A request as a transport sends it.
@@ -31,6 +67,8 @@ public struct HTTPTransportRequest: Sendable {
     public var headers: HTTPHeaders
     /// What is sent after the header.
     public var body: HTTPBody
+    /// Is told what happens to the exchange, for progress and metrics.
+    public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
     /// Makes a request.
     ///
@@ -39,11 +77,19 @@ public struct HTTPTransportRequest: Sendable {
     ///   - url: The absolute `http` or `https` URL.
     ///   - headers: The header fields, in order.
     ///   - body: What is sent after the header.
-    public init(method: HTTPMethod = .get, url: URL, headers: HTTPHeaders = [:], body: HTTPBody = .none) {
+    ///   - observer: Is told what happens to the exchange.
+    public init(
+        method: HTTPMethod = .get,
+        url: URL,
+        headers: HTTPHeaders = [:],
+        body: HTTPBody = .none,
+        observer: (@Sendable (HTTPTransportEvent) -> Void)? = nil
+    ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
+        self.observer = observer
     }
 }
 
@@ -55,15 +101,30 @@ public struct HTTPTransportLimits: Sendable {
     ///
     /// A larger one fails with ``NetworkError/Code/bodyTooLarge`` while it is received.
     public var maximumBodySize: Int
+    /// The longest wait for the first octet of the response, counted from when the request was sent; `nil` for as long as it takes.
+    public var firstByteTimeout: Duration?
+    /// The longest time in which no octet is sent or received while a connection is in use; `nil` for as long as it takes.
+    ///
+    /// Time in which the caller does not read, or gives no more of the request's body, does not count.
+    public var idleTimeout: Duration?
 
     /// Makes limits.
     ///
     /// - Parameters:
     ///   - deadline: When the exchange must have ended; `nil` for no deadline.
     ///   - maximumBodySize: The largest body accepted after content decoding, in octets. 64 MiB by default.
-    public init(deadline: ContinuousClock.Instant? = nil, maximumBodySize: Int = 64 << 20) {
+    ///   - firstByteTimeout: The longest wait for the first octet of the response.
+    ///   - idleTimeout: The longest time in which nothing moves.
+    public init(
+        deadline: ContinuousClock.Instant? = nil,
+        maximumBodySize: Int = 64 << 20,
+        firstByteTimeout: Duration? = nil,
+        idleTimeout: Duration? = nil
+    ) {
         self.deadline = deadline
         self.maximumBodySize = maximumBodySize
+        self.firstByteTimeout = firstByteTimeout
+        self.idleTimeout = idleTimeout
     }
 }
 
@@ -77,6 +138,8 @@ public struct HTTPTransportResponse: Sendable {
     public var headers: HTTPHeaders
     /// The body after content decoding; empty if there is none.
     public var body: Data
+    /// The fields that came after the body ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    public var trailers: HTTPHeaders
 
     /// Makes a response.
     ///
@@ -85,10 +148,18 @@ public struct HTTPTransportResponse: Sendable {
     ///   - version: The protocol version.
     ///   - headers: The header fields, in order.
     ///   - body: The body after content decoding.
-    public init(status: Int, version: String = "HTTP/1.1", headers: HTTPHeaders = [:], body: Data = Data()) {
+    ///   - trailers: The fields that came after the body.
+    public init(
+        status: Int,
+        version: String = "HTTP/1.1",
+        headers: HTTPHeaders = [:],
+        body: Data = Data(),
+        trailers: HTTPHeaders = [:]
+    ) {
         self.status = status
         self.version = version
         self.headers = headers
         self.body = body
+        self.trailers = trailers
     }
 }

@@ -22,6 +22,7 @@ struct CurlRequest: Sendable {
             switch request.body.source {
             case .none: Data()
             case .data(let data): data
+            case .file, .stream: throw NetworkError(.invalidRequest, "this transport sends bodies from memory only")
             }
         hasBody = !body.isEmpty || request.method.anticipatesContent
         headerLines = Self.lines(request.headers, hasBody: hasBody)

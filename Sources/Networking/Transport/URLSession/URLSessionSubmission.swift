@@ -27,7 +27,11 @@ final class URLSessionSubmission: Sendable {
         for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
             result.addValue(field.value, forHTTPHeaderField: field.name)
         }
-        if case .data(let data) = request.body.source, !data.isEmpty { result.httpBody = data }
+        switch request.body.source {
+        case .none: break
+        case .data(let data): if !data.isEmpty { result.httpBody = data }
+        case .file, .stream: throw NetworkError(.invalidRequest, "this transport sends bodies from memory only")
+        }
         self.request = result
     }
     /// Whether the task was cancelled, which the engine may learn before it knows the exchange.
