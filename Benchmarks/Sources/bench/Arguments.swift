@@ -10,7 +10,8 @@ struct Arguments {
                bench memory  [--json] [--only NAME] [--seconds N]
                bench http    [--json] [--only NAME] [--rounds N]
                bench profile --only "ES256 sign" --seconds N
-        NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"
+        NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
+        "http transport" and "http client"
         """
 
     let suite: Suite

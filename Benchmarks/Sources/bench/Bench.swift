@@ -10,7 +10,7 @@ struct Bench {
             case .tokens: try await TokenSuite(arguments).run()
             case .scaling: try await ScalingSuite(arguments).run()
             case .memory: try MemorySuite(arguments).run()
-            case .profile: try ProfileSuite(arguments).run()
+            case .profile: try await ProfileSuite(arguments).run()
             case .http: try await HTTPSuite(arguments).run()
             }
         } catch let error as UsageError {

@@ -28,7 +28,11 @@ struct BenchmarkServer {
             ]
         )
         let configuration = folder.appending(path: "nginx.conf")
-        try Self.configuration(folder: folder.path, ports: ports).write(to: configuration, atomically: true, encoding: .utf8)
+        try Self.configuration(folder: folder.path, ports: ports).write(
+            to: configuration,
+            atomically: true,
+            encoding: .utf8
+        )
         process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = ["nginx", "-e", folder.appending(path: "error.log").path, "-c", configuration.path]

@@ -15,8 +15,8 @@ struct HTTPSide: Sendable {
     static let bodySize = 78
 
     /// `CurlTransport` by itself.
-    static func transport(_ url: URL, tasks: Int) throws -> Self {
-        let transport = try CurlTransport(configuration: .init(maximumConnectionsPerHost: max(64, tasks), proxy: .none))
+    static func transport(_ url: URL) throws -> Self {
+        let transport = try CurlTransport()
         let request = HTTPTransportRequest(url: url)
         return Self(name: "ours") {
             let limits = HTTPTransportLimits(deadline: .now + .seconds(60))
@@ -28,8 +28,8 @@ struct HTTPSide: Sendable {
     }
 
     /// `NetworkClient` on a transport of its own, with an authenticator and what a service would have beside it.
-    static func client(_ url: URL, tasks: Int) throws -> Self {
-        let transport = try CurlTransport(configuration: .init(maximumConnectionsPerHost: max(64, tasks), proxy: .none))
+    static func client(_ url: URL) throws -> Self {
+        let transport = try CurlTransport()
         let client = NetworkClient(transport: transport, interceptors: [FixedToken(), Retry.Policy.maxRetries(2)])
         let request = URLRequest(url: url)
         return Self(name: "client") {
@@ -40,10 +40,12 @@ struct HTTPSide: Sendable {
         }
     }
 
-    /// async-http-client as its users call it, with as many connections as there are tasks.
-    static func asyncHTTPClient(_ url: URL, tasks: Int) -> Self {
+    /// async-http-client as its users call it.
+    ///
+    /// - Parameter connections: The most connections; `nil` for its default, 8.
+    static func asyncHTTPClient(_ url: URL, connections: Int? = nil) -> Self {
         var configuration = HTTPClient.Configuration()
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(8, tasks)
+        if let connections { configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections }
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let text = url.absoluteString
         return Self(name: "async-http-client") {
