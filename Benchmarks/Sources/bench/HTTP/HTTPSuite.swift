@@ -10,6 +10,10 @@ struct HTTPSuite {
 
     func run() async throws {
         try PrivateTrust.enter()
+        for chain in ChainCase.all where arguments.wants(chain.name) {
+            HTTPReport(isJSON: arguments.isJSON).add(chain.name, cost: try await chain.measure(rounds: arguments.rounds))
+        }
+        if arguments.only?.hasPrefix("chain") ?? false { return }
         let server = try BenchmarkServer()
         defer { server.stop() }
         try PrivateTrust.add(server.certificate)
@@ -96,6 +100,12 @@ struct HTTPReport {
                 ]
             )
         )
+        fflush(nil)
+    }
+
+    func add(_ name: String, cost: Double) {
+        let figure = String(format: "%.3f", cost)
+        print(isJSON ? #"{"suite":"http","case":"\#(name)","cost_us":\#(figure)}"# : "\(name): \(figure) µs of CPU time beside the transport's")
         fflush(nil)
     }
 
