@@ -22,7 +22,8 @@ extension HTTPTransportRequest {
         guard let method = HTTPMethod(request.httpMethod ?? "GET") else {
             throw NetworkError(.invalidRequest, "the method has a character that a method must not have")
         }
-        guard request.httpBodyStream == nil else {
+        let held = request.httpBodyStream as? HTTPBodyStream
+        guard request.httpBodyStream == nil || held != nil else {
             throw NetworkError(.invalidRequest, "a body stream can't be sent again and is not supported; use httpBody")
         }
         let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
@@ -30,7 +31,7 @@ extension HTTPTransportRequest {
             method: method,
             url: url,
             headers: HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.key, value: $0.value) }),
-            body: request.httpBody.map(HTTPBody.data) ?? .none
+            body: held?.body ?? request.httpBody.map(HTTPBody.data) ?? .none
         )
     }
 }
