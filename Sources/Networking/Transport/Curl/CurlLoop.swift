@@ -75,8 +75,11 @@ final class CurlLoop {
     /// Lets a transfer go on whose caller has done their part.
     private func resume(_ identifier: UInt64) {
         guard let transfer = transfers[identifier] else { return }
-        let code = transfer.resume()
-        // libcurl offers what it kept while it resumes, and a refusal then is not reported in any other way.
+        settle(transfer, transfer.resume())
+    }
+
+    /// libcurl offers what it kept while it resumes, and a refusal then is not reported in any other way.
+    private func settle(_ transfer: CurlTransfer, _ code: Int32) {
         if code != 0 { end(transfer, failure(of: transfer, code: code)) }
     }
 
@@ -141,6 +144,7 @@ final class CurlLoop {
         for transfer in round.takeTouched() where !transfer.hasEnded {
             transfer.flush()
             if transfer.hasTimeouts { check(transfer) }
+            if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }
         }
     }
 

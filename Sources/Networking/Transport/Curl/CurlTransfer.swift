@@ -94,6 +94,15 @@ final class CurlTransfer {
         }
     }
 
+    /// Lets libcurl see that an answer came before the body was sent; returns libcurl's result.
+    ///
+    /// libcurl then stops sending if the answer is an error, but while it waits for the body's next part it would not end.
+    func stopWaiting() -> Int32 {
+        guard head.isComplete, head.status >= 300, heldBack.contains(.sending), let handle else { return 0 }
+        heldBack.remove(.sending)
+        return handle.hold(heldBack)
+    }
+
     /// Goes on where the caller has done their part; returns libcurl's result.
     func resume() -> Int32 {
         let before = heldBack

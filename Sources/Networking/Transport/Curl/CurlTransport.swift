@@ -13,7 +13,8 @@
 /// If a connection taken from the pool turns out to be dead before a byte of the response came, libcurl sends the request
 /// again on a new connection, but only if its method is idempotent
 /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)); others fail with
-/// ``NetworkError/Code/connectionLost``.
+/// ``NetworkError/Code/connectionLost``. So does one whose body can't be made again, if some of it was sent. A 417 is returned like
+/// any other status, but without its body, which libcurl skips.
 ///
 /// One transport may be used by any number of tasks. Dropping the last reference ends the thread and closes the
 /// connections; ``close()`` does the same and waits for it. It does not survive `fork()`: a child process must make its
