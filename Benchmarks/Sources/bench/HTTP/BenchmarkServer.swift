@@ -17,8 +17,8 @@ struct BenchmarkServer {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         certificate = folder.appending(path: "server.pem")
         let ports = try Self.freePorts(2)
-        plain = URL(string: "http://127.0.0.1:\(ports[0])/status")!
-        secure = URL(string: "https://127.0.0.1:\(ports[1])/status")!
+        plain = try Self.url("http://127.0.0.1:\(ports[0])/status")
+        secure = try Self.url("https://127.0.0.1:\(ports[1])/status")
         try Self.run(
             "openssl",
             [
@@ -38,6 +38,12 @@ struct BenchmarkServer {
         process.arguments = ["nginx", "-e", folder.appending(path: "error.log").path, "-c", configuration.path]
         try process.run()
         try Self.waitForPorts(ports, of: process, log: folder.appending(path: "error.log"))
+    }
+
+    /// Reads a URL.
+    static func url(_ text: String) throws -> URL {
+        guard let url = URL(string: text) else { throw UsageError(text: "bench: \(text) is no URL") }
+        return url
     }
 
     /// Ends the server and removes its folder.

@@ -17,16 +17,20 @@ struct ChainCase {
         client = NetworkClient(transport: InstantTransport(), interceptors: interceptors)
     }
 
+    private static func url() throws -> URL {
+        try BenchmarkServer.url("https://api.example.com/v1/status")
+    }
+
     /// Sends so many requests through the client.
     func run(times: Int) async throws {
-        let request = URLRequest(url: URL(string: "https://api.example.com/v1/status")!)
+        let request = URLRequest(url: try Self.url())
         for _ in 0..<times { use(try await client.response(for: request)) }
     }
 
     /// Sends so many requests through the transport alone.
     static func runTransport(times: Int) async throws {
         let transport: any HTTPTransport = InstantTransport()
-        let request = HTTPTransportRequest(url: URL(string: "https://api.example.com/v1/status")!)
+        let request = HTTPTransportRequest(url: try url())
         for _ in 0..<times {
             use(try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60))))
         }

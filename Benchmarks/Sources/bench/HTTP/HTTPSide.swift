@@ -42,7 +42,10 @@ struct HTTPSide: Sendable {
 
     /// async-http-client as its users call it.
     ///
-    /// - Parameter connections: The most connections; `nil` for its default, 8.
+    /// - Parameters:
+    ///   - url: What to get.
+    ///   - connections: The most connections; `nil` for its default, 8.
+    /// - Returns: The side.
     static func asyncHTTPClient(_ url: URL, connections: Int? = nil) -> Self {
         var configuration = HTTPClient.Configuration()
         if let connections { configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections }

@@ -11,7 +11,10 @@ struct HTTPSuite {
     func run() async throws {
         try PrivateTrust.enter()
         for chain in ChainCase.all where arguments.wants(chain.name) {
-            HTTPReport(isJSON: arguments.isJSON).add(chain.name, cost: try await chain.measure(rounds: arguments.rounds))
+            HTTPReport(isJSON: arguments.isJSON).add(
+                chain.name,
+                cost: try await chain.measure(rounds: arguments.rounds)
+            )
         }
         if arguments.only?.hasPrefix("chain") ?? false { return }
         let server = try BenchmarkServer()
@@ -105,7 +108,11 @@ struct HTTPReport {
 
     func add(_ name: String, cost: Double) {
         let figure = String(format: "%.3f", cost)
-        print(isJSON ? #"{"suite":"http","case":"\#(name)","cost_us":\#(figure)}"# : "\(name): \(figure) µs of CPU time beside the transport's")
+        print(
+            isJSON
+                ? #"{"suite":"http","case":"\#(name)","cost_us":\#(figure)}"#
+                : "\(name): \(figure) µs of CPU time beside the transport's"
+        )
         fflush(nil)
     }
 
