@@ -8,13 +8,19 @@ struct AttemptLoop {
     let transport: any HTTPTransport
     let interceptors: [any RequestInterceptor]
     let options: NetworkClient.Options
+    let requestOptions: RequestOptions
 
     /// An authenticator that never stops asking would go round for ever.
     private static let maximumAuthenticationRetries = 10
 
-    init(client: NetworkClient, interceptors: [any RequestInterceptor]) {
+    init(
+        client: NetworkClient,
+        interceptors: [any RequestInterceptor],
+        options requestOptions: RequestOptions = RequestOptions()
+    ) {
         transport = client.transport
         options = client.options
+        self.requestOptions = requestOptions
         self.interceptors = interceptors
     }
 
@@ -24,17 +30,36 @@ struct AttemptLoop {
     /// - Returns: The response of the attempt that succeeded.
     /// - Throws: The last error, with the history of the operation.
     func run(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponse {
+        try await run(makeBase, isStreamed: false).response
+    }
+
+    /// The same up to the response's header: the body of a response that the client accepts is received while it is read.
+    ///
+    /// - Parameter makeBase: Builds the base request; called again for every attempt.
+    /// - Returns: The response of the attempt that succeeded.
+    /// - Throws: The last error, with the history of the operation.
+    func open(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponseStream {
+        HTTPResponseStream(try await run(makeBase, isStreamed: true))
+    }
+
+    private func run(_ makeBase: () async throws -> URLRequest, isStreamed: Bool) async throws -> Received {
         let started = options.timeSource.now()
-        let deadline = options.timeout.map { started + $0 }
+        let deadline = timeout.map { started + $0 }
         var state = Retry.State(started: started)
         while true {
-            switch await attempt(makeBase, context: RequestContext(retryState: state, deadline: deadline)) {
-            case .success(let response):
-                return response
+            let context = RequestContext(retryState: state, deadline: deadline)
+            switch await attempt(makeBase, isStreamed: isStreamed, context: context) {
+            case .success(let received):
+                return received
             case .failure(let failure):
                 try await prepareNextAttempt(after: failure, state: &state, deadline: deadline)
             }
         }
+    }
+
+    private var timeout: Duration? {
+        // A clock's instants end, and adding what goes beyond traps.
+        (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
     /// Why an attempt failed, and what interceptors are told about it.
@@ -42,15 +67,16 @@ struct AttemptLoop {
         let error: any Error
         /// `nil` if there is nothing to ask interceptors about: the request could not be made, or was cancelled.
         var request: URLRequest?
-        var response: HTTPResponse?
+        var received: Received?
     }
 
     // MARK: One attempt
 
     private func attempt(
         _ makeBase: () async throws -> URLRequest,
+        isStreamed: Bool,
         context: RequestContext
-    ) async -> Result<HTTPResponse, Failure> {
+    ) async -> Result<Received, Failure> {
         let request: URLRequest
         do {
             request = try await makeRequest(makeBase, context: context)
@@ -60,15 +86,21 @@ struct AttemptLoop {
         for interceptor in interceptors {
             interceptor.requestScheduled(request, context: context)
         }
-        var received: HTTPResponse?
+        var received: Received?
         do {
-            var response = try await send(request, deadline: context.deadline)
-            received = response
+            var current = try await send(request, isStreamed: isStreamed, deadline: context.deadline)
+            received = current
             for interceptor in interceptors {
-                response = try await interceptor.interceptResponse(response, for: request, context: context)
-                received = response
+                current.replace(
+                    with: try await interceptor.interceptResponse(current.response, for: request, context: context)
+                )
+                received = current
             }
+            // An interceptor may have turned a response into a failure whose body is still to come.
+            try await current.collectFailure(upTo: maximumBodySize)
+            let response = current.response
             guard response.isSuccessful else {
+                received = current
                 throw ServerError(
                     endpoint: request.endpoint,
                     errorCode: response.status,
@@ -79,12 +111,12 @@ struct AttemptLoop {
             for interceptor in interceptors {
                 interceptor.requestSucceeded(request, response: response, context: context)
             }
-            return .success(response)
+            return .success(current)
         } catch {
             if Task.isCancelled || error is CancellationError {
                 return .failure(Failure(error: NetworkError.cancelled(endpoint: request.endpoint)))
             }
-            return .failure(Failure(error: error.naming(request.endpoint), request: request, response: received))
+            return .failure(Failure(error: error.naming(request.endpoint), request: request, received: received))
         }
     }
 
@@ -116,20 +148,31 @@ struct AttemptLoop {
         }
     }
 
-    private func send(_ request: URLRequest, deadline: ContinuousClock.Instant?) async throws -> HTTPResponse {
+    private func send(
+        _ request: URLRequest,
+        isStreamed: Bool,
+        deadline: ContinuousClock.Instant?
+    ) async throws -> Received {
         let now = options.timeSource.now()
         let attemptDeadline = request.attemptTimeout.map { now + $0 }
         let limits = HTTPTransportLimits(
             deadline: [deadline, attemptDeadline].compactMap(\.self).min(),
-            maximumBodySize: options.maximumBodySize
+            maximumBodySize: maximumBodySize,
+            firstByteTimeout: requestOptions.firstByteTimeout,
+            idleTimeout: requestOptions.idleTimeout
         )
         if let deadline, now >= deadline {
             throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
         }
-        let request = try HTTPTransportRequest(request)
-        let response = try await transport.send(request, limits: limits)
-        return HTTPResponse(response, url: request.url)
+        let request = try HTTPTransportRequest(request, options: requestOptions)
+        let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
+        guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
+        var received = Received(try await follower.open(request, limits: limits))
+        try await received.collectFailure(upTo: maximumBodySize)
+        return received
     }
+
+    private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }
 
     // MARK: Between attempts
 
@@ -140,12 +183,14 @@ struct AttemptLoop {
         deadline: ContinuousClock.Instant?
     ) async throws {
         guard let request = failure.request else { throw ending(failure.error, reason: nil, state) }
-        let response = failure.response?.urlResponse
+        let response = failure.received?.response.urlResponse
         var decision = Decision()
         for interceptor in interceptors {
+            // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
+            if interceptor is any URLRequestAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
             let action = interceptor.evaluateFailedRequest(
                 request,
-                data: failure.response?.body,
+                data: failure.received?.response.body,
                 response: response,
                 error: failure.error,
                 retryState: state
@@ -156,6 +201,9 @@ struct AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
             throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
         }
+        if decision.isForAnotherAttempt, requestOptions.body?.isReplayable == false {
+            throw ending(failure.error, reason: .bodyNotReplayable, state)
+        }
         switch decision.action {
         case .none:
             throw ending(failure.error, reason: nil, state)
@@ -163,7 +211,7 @@ struct AttemptLoop {
             throw ending(failure.error, reason: reason, state)
         case .retryAfter(let delay) where delay > .zero:
             if let deadline, options.timeSource.now() + delay >= deadline {
-                throw ending(failure.error, reason: .delay(options.timeout ?? .zero), state)
+                throw ending(failure.error, reason: .delay(timeout ?? .zero), state)
             }
             state.totalDelay += delay
             do { try await options.timeSource.sleep(delay) } catch {
@@ -216,6 +264,13 @@ private struct Decision {
     /// Whether the next attempt is made because an authenticator asked for it.
     var isForAuthentication: Bool {
         switch authentication {
+        case .retry, .retryAfter: true
+        case .none, .noRetry: false
+        }
+    }
+
+    var isForAnotherAttempt: Bool {
+        switch action {
         case .retry, .retryAfter: true
         case .none, .noRetry: false
         }

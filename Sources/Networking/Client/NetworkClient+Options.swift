@@ -7,6 +7,8 @@ extension NetworkClient {
         public var timeout: Duration?
         /// The largest response body accepted, in octets after content decoding; 64 MiB by default.
         public var maximumBodySize: Int
+        /// Which redirects are followed; ``RedirectPolicy/follow`` by default.
+        public var redirects: RedirectPolicy
         /// The `User-Agent` of requests that have none; the process's own by default.
         ///
         /// Some servers refuse requests without one.
@@ -24,6 +26,7 @@ extension NetworkClient {
         ///   - userAgent: The `User-Agent` of requests that have none.
         ///   - retryActionPriority: Which of two interceptors' actions wins.
         ///   - timeSource: Where time comes from.
+        ///   - redirects: Which redirects are followed.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -31,13 +34,15 @@ extension NetworkClient {
             retryActionPriority: @escaping @Sendable (Retry.Action, Retry.Action) -> Retry.Action = {
                 Retry.Action.mostPrioritary($0, $1)
             },
-            timeSource: TimeSource = .system
+            timeSource: TimeSource = .system,
+            redirects: RedirectPolicy = .follow
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
             self.userAgent = userAgent.description
             self.retryActionPriority = retryActionPriority
             self.timeSource = timeSource
+            self.redirects = redirects
         }
     }
 }

@@ -15,7 +15,7 @@ extension URLRequest {
 
 extension HTTPTransportRequest {
     /// Takes from a `URLRequest` what goes over the wire; its header fields are sorted, so that the order is stable.
-    init(_ request: URLRequest) throws(NetworkError) {
+    init(_ request: URLRequest, options: RequestOptions) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
@@ -24,14 +24,18 @@ extension HTTPTransportRequest {
         }
         let held = request.httpBodyStream as? HTTPBodyStream
         guard request.httpBodyStream == nil || held != nil else {
-            throw NetworkError(.invalidRequest, "a body stream can't be sent again and is not supported; use httpBody")
+            throw NetworkError(
+                .invalidRequest,
+                "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
+            )
         }
         let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
         self.init(
             method: method,
             url: url,
             headers: HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.key, value: $0.value) }),
-            body: held?.body ?? request.httpBody.map(HTTPBody.data) ?? .none
+            body: options.body ?? held?.body ?? request.httpBody.map(HTTPBody.data) ?? .none,
+            observer: options.observer
         )
     }
 }

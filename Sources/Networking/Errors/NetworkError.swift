@@ -38,6 +38,7 @@ extension NetworkError {
             case invalidRequest, requestNotMade, cancelled, timedOut, cannotResolveHost, cannotConnect, connectionLost
             case tls, invalidResponse, bodyTooLarge, authenticationProviderNotPresent
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
+            case tooManyRedirects, redirectRefused
         }
 
         private let wrapped: Wrapped
@@ -64,6 +65,8 @@ extension NetworkError {
             case .transportUnavailable: -1
             case .closed: -998
             case .unknown: -1
+            case .tooManyRedirects: -1007
+            case .redirectRefused: -1010
             }
         }
 
@@ -100,6 +103,10 @@ extension NetworkError {
         public static var closed: Self { Self(.closed) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
+        /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.
+        public static var tooManyRedirects: Self { Self(.tooManyRedirects) }
+        /// A redirect leads to where the request must not be sent; see ``RedirectPolicy``.
+        public static var redirectRefused: Self { Self(.redirectRefused) }
     }
 }
 

@@ -75,6 +75,7 @@ extension Retry.Error: CustomStringConvertible {
         switch self {
         case .retries(let limit): "not retried again: \(limit) retries are used up"
         case .delay(let limit): "not retried again: the delays would exceed \(limit)"
+        case .bodyNotReplayable: "not retried: the request's body can be sent only once"
         case .custom(let error): "not retried: \(error)"
         }
     }
