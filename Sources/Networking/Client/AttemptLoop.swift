@@ -237,8 +237,7 @@ struct AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
             throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
         }
-        let body = requestOptions.body ?? (request.httpBodyStream as? HTTPBodyStream)?.body
-        if decision.isForAnotherAttempt, body?.isReplayable == false {
+        if decision.isForAnotherAttempt, (requestOptions.body ?? request.heldBody)?.isReplayable == false {
             throw ending(failure.error, reason: .bodyNotReplayable, state)
         }
         switch decision.action {

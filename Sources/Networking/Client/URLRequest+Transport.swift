@@ -5,6 +5,11 @@ extension URLRequest {
     /// The last component of the path, by which errors name an endpoint; `nil` if the path is empty.
     var endpoint: String? { url?.pathComponents.last }
 
+    /// The body that the request carries, whichever way; `nil` if it has none.
+    var heldBody: HTTPBody? {
+        (httpBodyStream as? HTTPBodyStream)?.body ?? httpBody.map(HTTPBody.data)
+    }
+
     /// How long one attempt may take; `nil` if the request does not say.
     var attemptTimeout: Duration? {
         // A day is more than any attempt needs, and `Duration` traps on what it can't hold.
@@ -22,8 +27,7 @@ extension HTTPTransportRequest {
         guard let method = HTTPMethod(request.httpMethod ?? "GET") else {
             throw NetworkError(.invalidRequest, "the method has a character that a method must not have")
         }
-        let held = request.httpBodyStream as? HTTPBodyStream
-        guard request.httpBodyStream == nil || held != nil else {
+        guard request.httpBodyStream == nil || request.httpBodyStream is HTTPBodyStream else {
             throw NetworkError(
                 .invalidRequest,
                 "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
@@ -34,7 +38,7 @@ extension HTTPTransportRequest {
             method: method,
             url: url,
             headers: HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.key, value: $0.value) }),
-            body: options.body ?? held?.body ?? request.httpBody.map(HTTPBody.data) ?? .none,
+            body: options.body ?? request.heldBody ?? .none,
             observer: options.observer
         )
     }

@@ -114,7 +114,7 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("A streamed body is made again for a 307", arguments: [LoopbackClientTests.Engine.urlSession])
+    @Test("A streamed body is made again for a 307", arguments: LoopbackClientTests.Engine.allCases)
     func streamedBody(_ engine: LoopbackClientTests.Engine) async throws {
         try await withServers(engine) { client, first, second in
             first.fallback { _ in .status(307, headers: ["Location": second.url(for: "/there").absoluteString]) }

@@ -83,7 +83,7 @@ final class TCPPeer: Sendable {
         Glibc.close(listener)
     }
 
-    fileprivate func record(_ request: String) {
+    func record(_ request: String) {
         state.withLock { $0.requests.append(request) }
     }
 
@@ -103,7 +103,7 @@ extension TCPPeer {
         fileprivate let socket: Int32
         /// Which of the peer's connections it is, from 0.
         let number: Int
-        fileprivate let peer: TCPPeer
+        let peer: TCPPeer
 
         /// Reads one request with a body of `Content-Length` octets, and records it.
         @discardableResult

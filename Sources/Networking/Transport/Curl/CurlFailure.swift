@@ -33,7 +33,7 @@ struct CurlFailure {
         case CCURL_COULDNT_CONNECT, CCURL_COULDNT_RESOLVE_PROXY, CCURL_PROXY_HANDSHAKE:
             NetworkError(.cannotConnect, "no connection to \(origin): \(text)")
         case CCURL_OPERATION_TIMEDOUT:
-            NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout)")
+            NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout) (connectTimeout)")
         case CCURL_URL_MALFORMAT:
             NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
         case CCURL_UNSUPPORTED_PROTOCOL where !isHTTP09:

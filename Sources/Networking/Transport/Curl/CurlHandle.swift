@@ -2,12 +2,19 @@ import CCurl
 
 /// An easy handle, used for one transfer after another on the engine's thread.
 ///
-/// The handle and the buffer for its error's words are freed with this object; the header lines when the next
-/// transfer begins or this one is over.
+/// The handle and the buffer for its error's words are freed with this object.
 @safe final class CurlHandle {
+    /// Directions of a transfer.
+    struct Directions: OptionSet {
+        let rawValue: Int
+        static let receiving = Self(rawValue: CCURL_PAUSE_RECEIVING)
+        static let sending = Self(rawValue: CCURL_PAUSE_SENDING)
+    }
+
+    /// The transfer that the handle is used for, which libcurl's calls are about.
+    private(set) var transfer: CurlTransfer?
     private let easy: OpaquePointer
     private let words: UnsafeMutablePointer<CChar>
-    private var lines: OpaquePointer?
 
     init?() {
         guard let easy = unsafe ccurl_easy_init() else { return nil }
@@ -18,12 +25,47 @@ import CCurl
 
     deinit {
         unsafe ccurl_easy_cleanup(easy)
-        unsafe ccurl_list_free(lines)
         unsafe words.deallocate()
     }
 
+    /// Sets up everything for a transfer; false if libcurl refused something.
+    func prepare(for transfer: CurlTransfer) -> Bool {
+        self.transfer = transfer
+        unsafe words[0] = 0
+        var settings = unsafe CurlSettings(easy: easy)
+        settings.setConnection(transfer.request, configuration: transfer.configuration)
+        settings.setRequest(transfer.request, configuration: transfer.configuration)
+        unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
+        settings.setFunctions(of: self)
+        if !settings.canAskBeforeRequests, !transfer.request.method.isIdempotent {
+            // Without the question before each request, only a new connection keeps libcurl from sending it twice.
+            settings.set(CCURL_LONG_FRESH_CONNECT, 1)
+        }
+        if transfer.observation != nil { settings.setSocketFunction(of: self) }
+        if transfer.request.hasBody { settings.setBody(transfer.request, of: self) }
+        return settings.areAccepted
+    }
+
+    /// Forgets the transfer; connections and resolved names stay with the multi handle.
+    func reset() {
+        unsafe ccurl_easy_reset(easy)
+        transfer = nil
+    }
+}
+
+// A transfer that runs, and one that is over until ``CurlHandle/reset()``.
+extension CurlHandle {
     /// The words of the last error; empty if libcurl had none.
     var errorText: String { unsafe String(cString: words) }
+
+    /// Something that libcurl counts or measures.
+    func number(_ info: ccurl_info) -> Int { Int(unsafe ccurl_easy_info(easy, info)) }
+
+    /// The address that the transfer's connection goes to.
+    var peerAddress: String? {
+        guard let address = unsafe ccurl_easy_peer_address(easy).map({ unsafe String(cString: $0) }) else { return nil }
+        return address.isEmpty ? nil : address
+    }
 
     /// Adds the transfer to those that are driven; false if libcurl refused.
     func join(_ multi: OpaquePointer) -> Bool {
@@ -35,32 +77,22 @@ import CCurl
         _ = unsafe ccurl_multi_remove(multi, easy)
     }
 
-    /// Forgets the transfer; connections and resolved names stay with the multi handle.
-    func reset() {
-        unsafe ccurl_easy_reset(easy)
-        unsafe ccurl_list_free(lines)
-        unsafe lines = nil
+    /// Lets libcurl wait in these directions and go on in the others.
+    ///
+    /// libcurl may at once offer octets that it kept.
+    ///
+    /// - Returns: libcurl's result; if it is not 0 the transfer must be ended.
+    func hold(_ directions: Directions) -> Int32 {
+        unsafe ccurl_easy_pause(easy, Int32(directions.rawValue))
     }
 
-    /// Sets up everything for a transfer, which must outlive it; false if libcurl refused something.
-    func prepare(for transfer: CurlTransfer, configuration: CurlTransport.Configuration) -> Bool {
-        let request = transfer.exchange.request
-        unsafe words[0] = 0
-        var settings = unsafe CurlSettings(easy: easy)
-        settings.setConnection(origin: request.origin, configuration: configuration)
-        settings.setRequest(request)
-        setHeaders(&settings, request.headerLines)
-        unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
-        settings.setFunctions(of: transfer)
-        if request.hasBody { settings.setBody(request, transfer) }
-        return settings.areAccepted
+    /// The handle that libcurl was given as a context.
+    static func behind(_ context: UnsafeMutableRawPointer?) -> CurlHandle? {
+        unsafe context.map { unsafe Unmanaged<CurlHandle>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    private func setHeaders(_ settings: inout CurlSettings, _ headerLines: [String]) {
-        for line in headerLines {
-            guard let longer = unsafe ccurl_list_append(lines, line) else { return settings.refuse() }
-            unsafe lines = longer
-        }
-        if let lines = unsafe lines { unsafe settings.set { unsafe ccurl_easy_set_headers($0, lines) } }
+    /// The owner of a handle that libcurl reports.
+    static func of(_ easy: OpaquePointer) -> CurlHandle? {
+        unsafe behind(ccurl_easy_context(easy))
     }
 }

@@ -2,7 +2,8 @@ import CCurl
 
 // What decides how connections are made and which of them may be shared.
 extension CurlSettings {
-    mutating func setConnection(origin: HTTPOrigin, configuration: CurlTransport.Configuration) {
+    mutating func setConnection(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
+        let origin = request.origin
         set(CCURL_LONG_NOSIGNAL, 1)
         set(CCURL_LONG_PROTOCOLS, CCURL_PROTOCOLS_HTTP_AND_HTTPS)
         set(CCURL_LONG_FOLLOWLOCATION, 0)

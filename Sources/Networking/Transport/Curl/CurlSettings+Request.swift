@@ -3,35 +3,48 @@ import Foundation
 
 // What goes over the wire.
 extension CurlSettings {
-    mutating func setRequest(_ request: CurlRequest) {
+    mutating func setRequest(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
         set(CCURL_STRING_URL, request.url)
         set(CCURL_LONG_PATH_AS_IS, 1)
-        set(CCURL_STRING_ACCEPT_ENCODING, "")
+        if configuration.decodesContent { set(CCURL_STRING_ACCEPT_ENCODING, "") }
         switch request.method {
         case .head: set(CCURL_LONG_NOBODY, 1)
         case .get where !request.hasBody: set(CCURL_LONG_HTTPGET, 1)
         default: set(CCURL_STRING_CUSTOMREQUEST, request.method.rawValue)
         }
+        set(CCURL_LIST_HTTPHEADER, request.lines)
+        if let lines = request.proxyLines { set(CCURL_LIST_PROXYHEADER, lines) }
     }
 
-    mutating func setBody(_ request: CurlRequest, _ transfer: CurlTransfer) {
+    mutating func setBody(_ request: CurlRequest, of handle: CurlHandle) {
         set(CCURL_LONG_POST, 1)
-        // A body that fits is sent together with the header; libcurl needs it at hand for that.
-        guard request.body.count > 64 << 10 else { return setCopiedBody(request.body) }
+        switch request.body {
+        case .held(let data) where !request.body.isReadWhileSent: setCopiedBody(data)
+        case .held(let data): setReadBody(of: handle, length: data.count)
+        case .streamed(let body): setReadBody(of: handle, length: body.length)
+        }
+    }
+
+    private mutating func setReadBody(of handle: CurlHandle, length: Int?) {
         unsafe set { easy in
             unsafe ccurl_easy_set_read_body(
                 easy,
                 { buffer, size, count, context in
-                    guard let transfer = unsafe CurlTransfer.behind(context) else { return CCURL_READ_ABORT }
-                    return unsafe transfer.copyBody(
-                        to: UnsafeMutableRawBufferPointer(start: buffer, count: size * count)
-                    )
+                    guard let transfer = unsafe CurlHandle.behind(context)?.transfer else { return CCURL_READ_ABORT }
+                    let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: size * count)
+                    return switch unsafe transfer.copyBody(to: room) {
+                    case .octets(let count): count
+                    case .heldBack: CCURL_PAUSE
+                    case .refused: CCURL_READ_ABORT
+                    }
                 },
                 { context, offset, origin in
-                    unsafe origin == 0 && CurlTransfer.behind(context)?.seekBody(to: offset) == true ? 0 : 1
+                    let transfer = unsafe CurlHandle.behind(context)?.transfer
+                    return origin == 0 && transfer?.seekBody(to: offset) == true ? 0 : 1
                 },
-                Unmanaged.passUnretained(transfer).toOpaque(),
-                Int64(request.body.count)
+                Unmanaged.passUnretained(handle).toOpaque(),
+                // Of a body without a length, HTTP/1.1 sends chunks.
+                Int64(length ?? -1)
             )
         }
     }

@@ -4,6 +4,8 @@ import CCurl
 @safe struct CurlSettings {
     private let easy: OpaquePointer
     private(set) var areAccepted = true
+    /// Whether this libcurl calls before each request (7.80).
+    var canAskBeforeRequests = false
 
     init(easy: OpaquePointer) {
         unsafe self.easy = easy
@@ -22,6 +24,11 @@ import CCurl
     /// Sets an option to a text, which libcurl copies.
     mutating func set(_ option: ccurl_string_option, _ value: String) {
         check(unsafe ccurl_easy_set_string(easy, option, value))
+    }
+
+    /// Sets an option to lines, which must outlive the transfer.
+    mutating func set(_ option: ccurl_list_option, _ lines: CurlLines) {
+        check(unsafe ccurl_easy_set_list(easy, option, lines.head))
     }
 
     /// Sets something else of the handle; the closure returns libcurl's result.

@@ -22,6 +22,22 @@ extension CurlTransport {
         ///
         /// ``ProxySelection/environment`` by default.
         public var proxy: ProxySelection
+        /// The most octets of a streamed body, of a response or of a request, that wait in memory for whoever takes them.
+        ///
+        /// 256 KiB by default. An exchange whose buffer is full pauses, and no other.
+        public var streamBufferSize = 256 << 10
+        /// The most octets that the header of a response may have, 1xx responses and trailers included.
+        ///
+        /// 256 KiB by default. A larger one fails with ``NetworkError/Code/invalidResponse``.
+        public var maximumHeaderSize = 256 << 10
+        /// Whether content codings are offered and decoded.
+        ///
+        /// True by default. If not, a body is what came over the wire, and `Content-Encoding` says what it is.
+        public var decodesContent = true
+        /// How many times its size a body may have after decoding, beyond the first MiB; `nil` for any.
+        ///
+        /// 100 by default. A larger one fails with ``NetworkError/Code/bodyTooLarge``.
+        public var maximumExpansion: Int? = 100
 
         /// Makes a configuration.
         ///
