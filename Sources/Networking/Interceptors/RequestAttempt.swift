@@ -9,7 +9,7 @@ public struct RequestAttempt: Sendable {
     public let duration: Duration
     /// The request as it was sent; `nil` if it could not be made.
     public var request: URLRequest?
-    /// The response, if there was one. Its body is empty if it is received while it is read.
+    /// The response, if there was one; its body is empty if it is received while it is read.
     public var response: HTTPResponse?
     /// Why the attempt failed; `nil` if it succeeded.
     public var error: (any Error)?

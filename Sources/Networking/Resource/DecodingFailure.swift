@@ -21,7 +21,7 @@ public struct DecodingFailure: Error {
     public let kind: Kind
     /// The place, such as `items[3].owner`; empty for the whole.
     public let codingPath: String
-    /// What was thrown. Its description may quote the response.
+    /// What was thrown; its description may quote the response.
     public let underlying: any Error
 
     init(_ error: any Error) {

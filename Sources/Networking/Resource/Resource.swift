@@ -20,7 +20,7 @@ public struct Resource: Sendable {
     public var errorDecoding: ErrorDecoding?
     /// What is particular about its requests.
     public var traits: RequestTraits
-    /// Whether the client's authenticators take part. If not they are left out; the resource's own interceptors never are.
+    /// Whether the client's authenticators take part; the resource's own interceptors always do.
     public var requiresAuthentication: Bool
     /// What it does otherwise than the client.
     public var options: RequestOptions
