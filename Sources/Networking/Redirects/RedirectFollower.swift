@@ -15,6 +15,7 @@ struct RedirectFollower {
 
         /// Whether every request of the chain went to the same scheme, host and port, and so had the first one's credentials.
         var isFromFirstOrigin: Bool {
+            guard !hops.isEmpty else { return true }
             let origin = HTTPOrigin(url)
             return hops.allSatisfy { HTTPOrigin($0.url) == origin }
         }
@@ -79,12 +80,12 @@ private struct Chain {
     /// The request to send, or the one that was sent last.
     private(set) var request: HTTPTransportRequest
     private(set) var hops: [RedirectHop] = []
-    private var steps: Set<Step>
+    /// What was sent; empty until there is a redirect, because most requests have none.
+    private var steps: Set<Step> = []
 
     init(policy: RedirectPolicy, request: HTTPTransportRequest) {
         self.policy = policy
         self.request = request
-        steps = [Step(request)]
     }
 
     /// Goes on to the next request; false if the response is the caller's.
@@ -106,6 +107,7 @@ private struct Chain {
             }
         }
         try rules.check(next)
+        if hops.isEmpty { steps = [Step(request)] }
         hops.append(RedirectHop(url: request.url, status: status))
         guard hops.count <= policy.maximumCount else { throw excess("more than \(policy.maximumCount) redirects") }
         guard steps.insert(Step(next)).inserted else { throw excess("the redirects go round in a circle") }

@@ -161,6 +161,29 @@ extension URLSessionEngine: URLSessionDataDelegate {
     func urlSession(
         _ session: URLSession,
         task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        // Asked for when libcurl sends a request again whose kept connection died. FoundationNetworking would not begin the
+        // body anew, and the peer would wait for the rest of it for ever.
+        completionHandler(nil)
+        let task = task.taskIdentifier
+        queue.async { [self] in
+            guard let identifier = identifiers[task], let origin = exchanges[identifier]?.submission.origin else {
+                return
+            }
+            fail(
+                identifier,
+                NetworkError(
+                    .connectionLost,
+                    "\(origin) closed the connection without a response; whether it acted on the request is unknown"
+                )
+            )
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
         didSendBodyData bytesSent: Int64,
         totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64

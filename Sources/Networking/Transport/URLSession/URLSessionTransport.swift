@@ -34,7 +34,8 @@ import Synchronization
 /// - Nothing is known of connections ([#4988](https://github.com/swiftlang/swift-corelibs-foundation/issues/4988)): no event and
 ///   no metric tells of names, connections or handshakes, octets received are counted after content decoding, and the
 ///   first-byte timeout of a request without a body counts from when URLSession gets it, connecting included.
-/// - If a kept connection turns out to be dead, libcurl sends the request again, whatever its method.
+/// - If a kept connection turns out to be dead, libcurl sends a request without a body again, whatever its method. One with a
+///   body, which FoundationNetworking could not begin anew, fails with ``NetworkError/Code/connectionLost``.
 /// - All sessions of the process share one thread
 ///   ([#5016](https://github.com/swiftlang/swift-corelibs-foundation/pull/5016)), which bounds it to some thousand
 ///   exchanges per second, and memory grows by about a hundred octets with each exchange.
