@@ -5,6 +5,11 @@ extension URLRequest {
     /// The last component of the path, by which errors name an endpoint; `nil` if the path is empty.
     var endpoint: String? { url?.pathComponents.last }
 
+    /// The body that the request carries, whichever way; `nil` if it has none.
+    var heldBody: HTTPBody? {
+        (httpBodyStream as? HTTPBodyStream)?.body ?? httpBody.map(HTTPBody.data)
+    }
+
     /// How long one attempt may take; `nil` if the request does not say.
     var attemptTimeout: Duration? {
         // A day is more than any attempt needs, and `Duration` traps on what it can't hold.
@@ -15,23 +20,26 @@ extension URLRequest {
 
 extension HTTPTransportRequest {
     /// Takes from a `URLRequest` what goes over the wire; its header fields are sorted, so that the order is stable.
-    init(_ request: URLRequest) throws(NetworkError) {
+    init(_ request: URLRequest, options: RequestOptions) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
         guard let method = HTTPMethod(request.httpMethod ?? "GET") else {
             throw NetworkError(.invalidRequest, "the method has a character that a method must not have")
         }
-        let held = request.httpBodyStream as? HTTPBodyStream
-        guard request.httpBodyStream == nil || held != nil else {
-            throw NetworkError(.invalidRequest, "a body stream can't be sent again and is not supported; use httpBody")
+        guard request.httpBodyStream == nil || request.httpBodyStream is HTTPBodyStream else {
+            throw NetworkError(
+                .invalidRequest,
+                "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
+            )
         }
         let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
         self.init(
             method: method,
             url: url,
             headers: HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.key, value: $0.value) }),
-            body: held?.body ?? request.httpBody.map(HTTPBody.data) ?? .none
+            body: options.body ?? request.heldBody ?? .none,
+            observer: options.observer
         )
     }
 }
