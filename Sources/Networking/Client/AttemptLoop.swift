@@ -9,6 +9,8 @@ struct AttemptLoop {
     let interceptors: [any RequestInterceptor]
     let options: NetworkClient.Options
     let requestOptions: RequestOptions
+    let traits: RequestTraits
+    let errorDecoding: ErrorDecoding
 
     /// An authenticator that never stops asking would go round for ever.
     private static let maximumAuthenticationRetries = 10
@@ -16,11 +18,15 @@ struct AttemptLoop {
     init(
         client: NetworkClient,
         interceptors: [any RequestInterceptor],
-        options requestOptions: RequestOptions = RequestOptions()
+        options requestOptions: RequestOptions = RequestOptions(),
+        traits: RequestTraits = RequestTraits(),
+        errorDecoding: ErrorDecoding? = nil
     ) {
         transport = client.transport
         options = client.options
         self.requestOptions = requestOptions
+        self.traits = traits
+        self.errorDecoding = errorDecoding ?? client.options.errorDecoding
         self.interceptors = interceptors
     }
 
@@ -45,14 +51,19 @@ struct AttemptLoop {
     private func run(_ makeBase: () async throws -> URLRequest, isStreamed: Bool) async throws -> Received {
         let started = options.timeSource.now()
         let deadline = timeout.map { started + $0 }
+        let operation = OperationNumber.next()
         var state = Retry.State(started: started)
         while true {
-            let context = RequestContext(retryState: state, deadline: deadline)
-            switch await attempt(makeBase, isStreamed: isStreamed, context: context) {
-            case .success(let received):
-                return received
+            let context = RequestContext(retryState: state, deadline: deadline, operation: operation, traits: traits)
+            let metrics = interceptors.contains { $0.needsMetrics } ? MetricsBox() : nil
+            let attemptStarted = options.timeSource.now()
+            let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
+            report(outcome, started: attemptStarted, metrics: metrics, context: context)
+            switch outcome {
+            case .success(let success):
+                return success.received
             case .failure(let failure):
-                try await prepareNextAttempt(after: failure, state: &state, deadline: deadline)
+                try await prepareNextAttempt(after: failure, state: &state, context: context)
             }
         }
     }
@@ -62,12 +73,18 @@ struct AttemptLoop {
         (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
+    private struct Success {
+        let request: URLRequest
+        let received: Received
+    }
+
     /// Why an attempt failed, and what interceptors are told about it.
     private struct Failure: Error {
         let error: any Error
-        /// `nil` if there is nothing to ask interceptors about: the request could not be made, or was cancelled.
         var request: URLRequest?
         var received: Received?
+        /// Whether there is nothing to ask interceptors about: the request could not be made, or was cancelled.
+        var isFinal = false
     }
 
     // MARK: One attempt
@@ -75,20 +92,21 @@ struct AttemptLoop {
     private func attempt(
         _ makeBase: () async throws -> URLRequest,
         isStreamed: Bool,
-        context: RequestContext
-    ) async -> Result<Received, Failure> {
+        context: RequestContext,
+        metrics: MetricsBox?
+    ) async -> Result<Success, Failure> {
         let request: URLRequest
         do {
             request = try await makeRequest(makeBase, context: context)
         } catch {
-            return .failure(Failure(error: error))
+            return .failure(Failure(error: error, isFinal: true))
         }
         for interceptor in interceptors {
             interceptor.requestScheduled(request, context: context)
         }
         var received: Received?
         do {
-            var current = try await send(request, isStreamed: isStreamed, deadline: context.deadline)
+            var current = try await send(request, isStreamed: isStreamed, deadline: context.deadline, metrics: metrics)
             received = current
             for interceptor in interceptors {
                 current.replace(
@@ -97,24 +115,20 @@ struct AttemptLoop {
                 received = current
             }
             // An interceptor may have turned a response into a failure whose body is still to come.
-            try await current.collectFailure(upTo: maximumBodySize)
+            try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
             let response = current.response
-            guard response.isSuccessful else {
+            guard traits.acceptedStatuses.contains(response.status) else {
                 received = current
-                throw ServerError(
-                    endpoint: request.endpoint,
-                    errorCode: response.status,
-                    response: response.body,
-                    headers: response.headers
-                )
+                throw ServerError(response, to: request, traits: traits, decoding: errorDecoding)
             }
             for interceptor in interceptors {
                 interceptor.requestSucceeded(request, response: response, context: context)
             }
-            return .success(current)
+            return .success(Success(request: request, received: current))
         } catch {
             if Task.isCancelled || error is CancellationError {
-                return .failure(Failure(error: NetworkError.cancelled(endpoint: request.endpoint)))
+                let error = NetworkError.cancelled(endpoint: request.endpoint)
+                return .failure(Failure(error: error, request: request, received: received, isFinal: true))
             }
             return .failure(Failure(error: error.naming(request.endpoint), request: request, received: received))
         }
@@ -151,7 +165,8 @@ struct AttemptLoop {
     private func send(
         _ request: URLRequest,
         isStreamed: Bool,
-        deadline: ContinuousClock.Instant?
+        deadline: ContinuousClock.Instant?,
+        metrics: MetricsBox?
     ) async throws -> Received {
         let now = options.timeSource.now()
         let attemptDeadline = request.attemptTimeout.map { now + $0 }
@@ -164,11 +179,12 @@ struct AttemptLoop {
         if let deadline, now >= deadline {
             throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
         }
-        let request = try HTTPTransportRequest(request, options: requestOptions)
+        var request = try HTTPTransportRequest(request, options: requestOptions)
+        metrics?.observe(&request)
         let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
         var received = Received(try await follower.open(request, limits: limits))
-        try await received.collectFailure(upTo: maximumBodySize)
+        try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
         return received
     }
 
@@ -176,15 +192,35 @@ struct AttemptLoop {
 
     // MARK: Between attempts
 
+    private func report(
+        _ outcome: Result<Success, Failure>,
+        started: ContinuousClock.Instant,
+        metrics: MetricsBox?,
+        context: RequestContext
+    ) {
+        var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
+        attempt.exchanges = metrics?.all ?? []
+        switch outcome {
+        case .success(let success):
+            attempt.request = success.request
+            attempt.response = success.received.response
+        case .failure(let failure):
+            attempt.request = failure.request
+            attempt.response = failure.received?.response
+            attempt.error = failure.error
+        }
+        for interceptor in interceptors { interceptor.attemptEnded(attempt) }
+    }
+
     /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
     private func prepareNextAttempt(
         after failure: Failure,
         state: inout Retry.State,
-        deadline: ContinuousClock.Instant?
+        context: RequestContext
     ) async throws {
-        guard let request = failure.request else { throw ending(failure.error, reason: nil, state) }
+        guard let request = failure.request, !failure.isFinal else { throw ending(failure.error, reason: nil, state) }
         let response = failure.received?.response.urlResponse
-        var decision = Decision()
+        var decision = RetryDecision()
         for interceptor in interceptors {
             // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
             if interceptor is any URLRequestAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
@@ -193,7 +229,7 @@ struct AttemptLoop {
                 data: failure.received?.response.body,
                 response: response,
                 error: failure.error,
-                retryState: state
+                context: context
             )
             decision.add(action, of: interceptor, priority: options.retryActionPriority)
         }
@@ -210,7 +246,7 @@ struct AttemptLoop {
         case .noRetry(let reason):
             throw ending(failure.error, reason: reason, state)
         case .retryAfter(let delay) where delay > .zero:
-            if let deadline, options.timeSource.now() + delay >= deadline {
+            if let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
                 throw ending(failure.error, reason: .delay(timeout ?? .zero), state)
             }
             state.totalDelay += delay
@@ -241,42 +277,5 @@ struct AttemptLoop {
         default:
             return error
         }
-    }
-}
-
-/// What all interceptors together want after a failure.
-private struct Decision {
-    private var authentication: Retry.Action = .none
-    private var others: Retry.Action = .none
-
-    mutating func add(
-        _ action: Retry.Action,
-        of interceptor: any RequestInterceptor,
-        priority: (Retry.Action, Retry.Action) -> Retry.Action
-    ) {
-        if interceptor is any URLRequestAuthenticator {
-            authentication = Retry.Action.mostPrioritary(authentication, action)
-        } else {
-            others = priority(others, action)
-        }
-    }
-
-    /// Whether the next attempt is made because an authenticator asked for it.
-    var isForAuthentication: Bool {
-        switch authentication {
-        case .retry, .retryAfter: true
-        case .none, .noRetry: false
-        }
-    }
-
-    var isForAnotherAttempt: Bool {
-        switch action {
-        case .retry, .retryAfter: true
-        case .none, .noRetry: false
-        }
-    }
-
-    var action: Retry.Action {
-        if case .none = authentication { others } else { authentication }
     }
 }

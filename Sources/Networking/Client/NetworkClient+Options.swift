@@ -15,6 +15,8 @@ extension NetworkClient {
         public var userAgent: String
         /// Which of two interceptors' actions wins; ``Retry/Action/mostPrioritary(_:_:)`` by default.
         public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
+        /// What the body of a response that is not accepted means; ``ErrorDecoding/problemDetails`` by default.
+        public var errorDecoding: ErrorDecoding
         /// Where time comes from.
         public var timeSource: TimeSource
 
@@ -27,6 +29,7 @@ extension NetworkClient {
         ///   - retryActionPriority: Which of two interceptors' actions wins.
         ///   - timeSource: Where time comes from.
         ///   - redirects: Which redirects are followed.
+        ///   - errorDecoding: What the body of a response that is not accepted means.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -35,7 +38,8 @@ extension NetworkClient {
                 Retry.Action.mostPrioritary($0, $1)
             },
             timeSource: TimeSource = .system,
-            redirects: RedirectPolicy = .follow
+            redirects: RedirectPolicy = .follow,
+            errorDecoding: ErrorDecoding = .problemDetails
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
@@ -43,6 +47,7 @@ extension NetworkClient {
             self.retryActionPriority = retryActionPriority
             self.timeSource = timeSource
             self.redirects = redirects
+            self.errorDecoding = errorDecoding
         }
     }
 }

@@ -40,8 +40,8 @@ struct Received {
     }
 
     /// Receives what is left of the body, if the response is none that is handed on while it is received.
-    mutating func collectFailure(upTo limit: Int) async throws {
-        guard !response.isSuccessful, let stream else { return }
+    mutating func collectFailure(unless accepted: AcceptedStatuses, upTo limit: Int) async throws {
+        guard !accepted.contains(response.status), let stream else { return }
         response.body = try await stream.collect(upTo: limit)
         self.stream = nil
     }

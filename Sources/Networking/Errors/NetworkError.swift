@@ -15,6 +15,8 @@ public struct NetworkError: ErrorWithCode, Sendable {
     public let cause: (any Error)?
     /// The last component of the request's path, where the client knows it.
     public internal(set) var endpoint: String?
+    /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
+    public internal(set) var response: HTTPResponse?
     /// How the operation came to its end: earlier failures, and why there was no further attempt.
     public internal(set) var retry: Retry.Outcome?
 
@@ -39,6 +41,7 @@ extension NetworkError {
             case tls, invalidResponse, bodyTooLarge, authenticationProviderNotPresent
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
             case tooManyRedirects, redirectRefused
+            case decoding, noData
         }
 
         private let wrapped: Wrapped
@@ -67,6 +70,8 @@ extension NetworkError {
             case .unknown: -1
             case .tooManyRedirects: -1007
             case .redirectRefused: -1010
+            case .decoding: -1017
+            case .noData: -1014
             }
         }
 
@@ -101,6 +106,10 @@ extension NetworkError {
         public static var transportUnavailable: Self { Self(.transportUnavailable) }
         /// The client or transport was closed.
         public static var closed: Self { Self(.closed) }
+        /// The response could not be decoded; ``NetworkError/cause`` is a ``DecodingFailure`` that names the place.
+        public static var decoding: Self { Self(.decoding) }
+        /// The response has no content where a model must come from it.
+        public static var noData: Self { Self(.noData) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
         /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.
