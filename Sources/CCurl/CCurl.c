@@ -82,6 +82,8 @@ const char *ccurl_tls_backend(void) {
     return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->ssl_version : NULL;
 }
 
+int ccurl_features(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->features : 0; }
+
 bool ccurl_resolves_asynchronously(void) {
     return curl_version_info && (curl_version_info(VERSION_INFO_FOURTH)->features & FEATURE_ASYNCHRONOUS_DNS) != 0;
 }

@@ -34,6 +34,14 @@ uint32_t ccurl_version_number(void);
 const char *ccurl_version(void);
 /// The TLS library that libcurl was built on, such as "OpenSSL/3.0.19", or NULL.
 const char *ccurl_tls_backend(void);
+/// What libcurl may be built without, as bits of ccurl_features.
+enum {
+    CCURL_FEATURE_HTTP2 = 1 << 16,
+    CCURL_FEATURE_UNIX_SOCKETS = 1 << 19,
+    CCURL_FEATURE_HTTPS_PROXY = 1 << 21,
+};
+/// What this libcurl was built with.
+int ccurl_features(void);
 /// Whether name resolution does not block the calling thread.
 bool ccurl_resolves_asynchronously(void);
 /// Prepares the library for use by any thread; returns 0 if it worked.
@@ -108,6 +116,8 @@ typedef enum {
     CCURL_LONG_SSL_VERIFYPEER = 64,
     /// Don't take a connection from the pool.
     CCURL_LONG_FRESH_CONNECT = 74,
+    /// Close the connection after the transfer.
+    CCURL_LONG_FORBID_REUSE = 75,
     /// Send no body.
     CCURL_LONG_HTTPGET = 80,
     /// Verify the certificate's name; 2 means yes.

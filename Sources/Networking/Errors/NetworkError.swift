@@ -40,6 +40,7 @@ extension NetworkError {
             case invalidRequest, requestNotMade, cancelled, timedOut, cannotResolveHost, cannotConnect, connectionLost
             case tls, invalidResponse, bodyTooLarge, authenticationProviderNotPresent
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
+            case proxyAuthenticationRequired
             case tooManyRedirects, redirectRefused
             case decoding, noData
         }
@@ -67,6 +68,7 @@ extension NetworkError {
             case .unableToDecodeServiceTokenResponse: -1016
             case .transportUnavailable: -1
             case .closed: -998
+            case .proxyAuthenticationRequired: 306
             case .unknown: -1
             case .tooManyRedirects: -1007
             case .redirectRefused: -1010
@@ -90,6 +92,8 @@ extension NetworkError {
         public static var cannotResolveHost: Self { Self(.cannotResolveHost) }
         /// No connection could be made to the host or the proxy.
         public static var cannotConnect: Self { Self(.cannotConnect) }
+        /// The proxy wants credentials, or others ([RFC 9110 §15.5.8](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.8)).
+        public static var proxyAuthenticationRequired: Self { Self(.proxyAuthenticationRequired) }
         /// The connection ended before the response was whole.
         public static var connectionLost: Self { Self(.connectionLost) }
         /// The TLS handshake failed or the peer is not trusted.

@@ -29,11 +29,11 @@ import CCurl
     }
 
     /// Sets up everything for a transfer; false if libcurl refused something.
-    func prepare(for transfer: CurlTransfer) -> Bool {
+    func prepare(for transfer: CurlTransfer, _ preparation: CurlPreparation) -> Bool {
         self.transfer = transfer
         unsafe words[0] = 0
         var settings = unsafe CurlSettings(easy: easy)
-        settings.setConnection(transfer.request, configuration: transfer.configuration)
+        settings.setConnection(transfer.request, preparation)
         settings.setRequest(transfer.request, configuration: transfer.configuration)
         unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
         settings.setFunctions(of: self)

@@ -1,3 +1,5 @@
+import CCurl
+
 /// The engine: it owns all transfers and runs on a thread of its own.
 ///
 /// Each round looks at the mail, lets libcurl work, reports what happened and sleeps until something happens. Only
@@ -5,6 +7,7 @@
 final class CurlLoop {
     private let mailbox: CurlMailbox
     private let configuration: CurlTransport.Configuration
+    private let preparation: CurlPreparation
     private let round = CurlRound()
     private var connections: CurlConnections
     private var transfers: [UInt64: CurlTransfer] = [:]
@@ -18,6 +21,7 @@ final class CurlLoop {
     init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
         self.mailbox = mailbox
         self.configuration = configuration
+        preparation = CurlPreparation(configuration)
         connections = CurlConnections(poller: mailbox.poller, maximumIdle: configuration.maximumConnections)
         queue = ExchangeQueue(
             maximumPerOrigin: configuration.maximumConnectionsPerHost,
@@ -94,7 +98,7 @@ final class CurlLoop {
         transfer.observation?.start(at: round.now)
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
-        guard let handle, handle.prepare(for: transfer), connections.add(handle, transfer.traffic) else {
+        guard let handle, handle.prepare(for: transfer, preparation), connections.add(handle, transfer.traffic) else {
             // The place in the queue was taken before; a transfer without a handle would not give it back.
             if handle == nil { queue.release(transfer.origin) }
             return end(
@@ -152,9 +156,13 @@ final class CurlLoop {
         if let failure = transfer.failure { return failure }
         // We ended the transfer, because its response is there and libcurl wanted to ask again.
         if transfer.isAnswered { return nil }
-        let text = transfer.handle?.errorText ?? ""
-        return CurlFailure(code: code, text: text, origin: transfer.origin)?
-            .networkError(connectTimeout: configuration.connectTimeout)
+        let failure = CurlFailure(
+            code: code,
+            text: transfer.handle?.errorText ?? "",
+            origin: transfer.origin,
+            proxyStatus: transfer.handle?.number(CCURL_INFO_HTTP_CONNECTCODE) ?? 0
+        )
+        return failure?.networkError(connectTimeout: configuration.connectTimeout)
     }
 
     private func expire() {

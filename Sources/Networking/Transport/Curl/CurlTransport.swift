@@ -32,11 +32,13 @@ public final class CurlTransport: HTTPTransport {
 
     /// Makes a transport and starts its thread.
     ///
-    /// - Parameter configuration: How it treats connections.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if libcurl is missing or older than 7.68, or if the
-    ///   process has no descriptor or thread left.
+    /// - Parameter configuration: How it treats connections and messages.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value of the configuration makes no sense; `transportUnavailable` if
+    ///   libcurl is missing, older than 7.68 or without what the configuration asks for, or if the process has no
+    ///   descriptor or thread left.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
         let library = try CurlLibrary.load()
+        try configuration.validate()
         engine = try CurlEngine(configuration: configuration)
         streamBufferSize = configuration.streamBufferSize
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
