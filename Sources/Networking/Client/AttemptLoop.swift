@@ -149,7 +149,11 @@ struct AttemptLoop {
             }
         }
         do {
-            return try result.get()
+            var request = try result.get()
+            if request.value(forHTTPHeaderField: "User-Agent") == nil {
+                request.setValue(options.userAgent, forHTTPHeaderField: "User-Agent")
+            }
+            return request
         } catch let error as any ErrorWithCode {
             throw error
         } catch {
@@ -165,18 +169,17 @@ struct AttemptLoop {
         metrics: MetricsBox?
     ) async throws -> Received {
         let now = options.timeSource.now()
-        if let deadline, now >= deadline {
-            throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
-        }
-        var attemptDeadline = deadline
-        if let timeout = request.attemptTimeout { attemptDeadline = min(now + timeout, deadline ?? now + timeout) }
+        let attemptDeadline = request.attemptTimeout.map { now + $0 }
         let limits = HTTPTransportLimits(
-            deadline: attemptDeadline,
+            deadline: [deadline, attemptDeadline].compactMap(\.self).min(),
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout
         )
-        var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
+        if let deadline, now >= deadline {
+            throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
+        }
+        var request = try HTTPTransportRequest(request, options: requestOptions)
         metrics?.observe(&request)
         let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
@@ -234,7 +237,7 @@ struct AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
             throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
         }
-        if decision.isForAnotherAttempt, !isReplayable(request) {
+        if decision.isForAnotherAttempt, (requestOptions.body ?? request.heldBody)?.isReplayable == false {
             throw ending(failure.error, reason: .bodyNotReplayable, state)
         }
         switch decision.action {
@@ -258,11 +261,6 @@ struct AttemptLoop {
         } else {
             state.errors.append(failure.error)
         }
-    }
-
-    private func isReplayable(_ request: URLRequest) -> Bool {
-        if let body = requestOptions.body { return body.isReplayable }
-        return (try? request.heldBody)?.isReplayable ?? true
     }
 
     /// The last error, with the history of the operation if there is one.
