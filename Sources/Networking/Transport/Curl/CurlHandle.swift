@@ -35,7 +35,7 @@ import CCurl
         self.transfer = transfer
         unsafe words[0] = 0
         var settings = unsafe CurlSettings(easy: easy)
-        settings.setConnection(transfer.request, preparation)
+        settings.setConnection(of: self, transfer.request, preparation)
         settings.setRequest(transfer.request, configuration: transfer.configuration)
         unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
         settings.setFunctions(of: self)
