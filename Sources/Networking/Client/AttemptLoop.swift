@@ -149,11 +149,7 @@ struct AttemptLoop {
             }
         }
         do {
-            var request = try result.get()
-            if request.value(forHTTPHeaderField: "User-Agent") == nil {
-                request.setValue(options.userAgent, forHTTPHeaderField: "User-Agent")
-            }
-            return request
+            return try result.get()
         } catch let error as any ErrorWithCode {
             throw error
         } catch {
@@ -169,17 +165,18 @@ struct AttemptLoop {
         metrics: MetricsBox?
     ) async throws -> Received {
         let now = options.timeSource.now()
-        let attemptDeadline = request.attemptTimeout.map { now + $0 }
+        if let deadline, now >= deadline {
+            throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
+        }
+        var attemptDeadline = deadline
+        if let timeout = request.attemptTimeout { attemptDeadline = min(now + timeout, deadline ?? now + timeout) }
         let limits = HTTPTransportLimits(
-            deadline: [deadline, attemptDeadline].compactMap(\.self).min(),
+            deadline: attemptDeadline,
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout
         )
-        if let deadline, now >= deadline {
-            throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
-        }
-        var request = try HTTPTransportRequest(request, options: requestOptions)
+        var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
         metrics?.observe(&request)
         let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
@@ -237,7 +234,7 @@ struct AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
             throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
         }
-        if decision.isForAnotherAttempt, (requestOptions.body ?? request.heldBody)?.isReplayable == false {
+        if decision.isForAnotherAttempt, !isReplayable(request) {
             throw ending(failure.error, reason: .bodyNotReplayable, state)
         }
         switch decision.action {
@@ -261,6 +258,11 @@ struct AttemptLoop {
         } else {
             state.errors.append(failure.error)
         }
+    }
+
+    private func isReplayable(_ request: URLRequest) -> Bool {
+        if let body = requestOptions.body { return body.isReplayable }
+        return (try? request.heldBody)?.isReplayable ?? true
     }
 
     /// The last error, with the history of the operation if there is one.
