@@ -40,7 +40,7 @@ let package = Package(
         ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "CSocket"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "CSocket"],
             swiftSettings: settings
         ),
         .executableTarget(name: "jwt", dependencies: ["TokenGeneration", "OAuth2"], swiftSettings: settings),
@@ -75,7 +75,8 @@ let package = Package(
         ),
         .testTarget(
             name: "MockNetworkingTests",
-            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            // COpenSSL for a TLS client that is not ours.
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "COpenSSL"],
             swiftSettings: settings
         ),
         .testTarget(

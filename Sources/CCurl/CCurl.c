@@ -28,9 +28,8 @@ extern void curl_easy_cleanup(ccurl_easy *easy) WEAK;
 extern void curl_easy_reset(ccurl_easy *easy) WEAK;
 extern int curl_easy_setopt(ccurl_easy *easy, int option, ...) WEAK;
 extern int curl_easy_getinfo(ccurl_easy *easy, int info, ...) WEAK;
+extern int curl_easy_pause(ccurl_easy *easy, int directions) WEAK;
 extern const char *curl_easy_strerror(int code) WEAK;
-extern ccurl_list *curl_slist_append(ccurl_list *list, const char *line) WEAK;
-extern void curl_slist_free_all(ccurl_list *list) WEAK;
 extern ccurl_multi *curl_multi_init(void) WEAK;
 extern int curl_multi_cleanup(ccurl_multi *multi) WEAK;
 extern int curl_multi_setopt(ccurl_multi *multi, int option, ...) WEAK;
@@ -46,19 +45,23 @@ enum {
     OPTION_WRITEDATA = 10001,
     OPTION_READDATA = 10009,
     OPTION_ERRORBUFFER = 10010,
-    OPTION_HTTPHEADER = 10023,
     OPTION_HEADERDATA = 10029,
     OPTION_PRIVATE = 10103,
     OPTION_COPYPOSTFIELDS = 10165,
     OPTION_SEEKDATA = 10168,
+    OPTION_SOCKOPTDATA = 10149,
     OPTION_PREREQDATA = 10313,
     OPTION_WRITEFUNCTION = 20011,
     OPTION_READFUNCTION = 20012,
     OPTION_HEADERFUNCTION = 20079,
+    OPTION_SOCKOPTFUNCTION = 20148,
     OPTION_SEEKFUNCTION = 20167,
     OPTION_PREREQFUNCTION = 20312,
     OPTION_POSTFIELDSIZE_LARGE = 30120,
     INFO_PRIVATE = 0x100000 + 21,
+    INFO_PRIMARY_IP = 0x100000 + 32,
+    INFO_TYPE_MASK = 0xf00000,
+    INFO_TYPE_LONG = 0x200000,
     MULTI_OPTION_SOCKETFUNCTION = 20001,
     MULTI_OPTION_SOCKETDATA = 10002,
     MULTI_OPTION_TIMERFUNCTION = 20004,
@@ -78,6 +81,8 @@ const char *ccurl_version(void) { return curl_version_info ? curl_version_info(V
 const char *ccurl_tls_backend(void) {
     return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->ssl_version : NULL;
 }
+
+int ccurl_features(void) { return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->features : 0; }
 
 bool ccurl_resolves_asynchronously(void) {
     return curl_version_info && (curl_version_info(VERSION_INFO_FOURTH)->features & FEATURE_ASYNCHRONOUS_DNS) != 0;
@@ -112,7 +117,9 @@ int ccurl_easy_set_string(ccurl_easy *easy, ccurl_string_option option, const ch
     return SET(easy, (int)option, value);
 }
 
-int ccurl_easy_set_headers(ccurl_easy *easy, const ccurl_list *lines) { return SET(easy, OPTION_HTTPHEADER, lines); }
+int ccurl_easy_set_list(ccurl_easy *easy, ccurl_list_option option, const ccurl_list *lines) {
+    return SET(easy, (int)option, lines);
+}
 
 int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count) {
     // libcurl copies as many octets as the size says, so the size comes first.
@@ -146,6 +153,31 @@ int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function fun
     return code != CCURL_OK ? code : SET(easy, OPTION_PREREQDATA, context);
 }
 
+int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context) {
+    int code = SET(easy, OPTION_SOCKOPTFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_SOCKOPTDATA, context);
+}
+
+int ccurl_easy_pause(ccurl_easy *easy, int directions) {
+    return curl_easy_pause ? curl_easy_pause(easy, directions) : CCURL_UNAVAILABLE;
+}
+
+int64_t ccurl_easy_info(ccurl_easy *easy, ccurl_info info) {
+    if (!curl_easy_getinfo) return 0;
+    if (((int)info & INFO_TYPE_MASK) == INFO_TYPE_LONG) {
+        long number = 0;
+        return curl_easy_getinfo(easy, (int)info, &number) == CCURL_OK ? number : 0;
+    }
+    int64_t number = 0;
+    return curl_easy_getinfo(easy, (int)info, &number) == CCURL_OK ? number : 0;
+}
+
+const char *ccurl_easy_peer_address(ccurl_easy *easy) {
+    const char *address = NULL;
+    if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_PRIMARY_IP, &address);
+    return address;
+}
+
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer) { return SET(easy, OPTION_ERRORBUFFER, buffer); }
 
 int ccurl_easy_set_context(ccurl_easy *easy, void *context) { return SET(easy, OPTION_PRIVATE, context); }
@@ -154,14 +186,6 @@ void *ccurl_easy_context(ccurl_easy *easy) {
     void *context = NULL;
     if (curl_easy_getinfo) curl_easy_getinfo(easy, INFO_PRIVATE, &context);
     return context;
-}
-
-ccurl_list *ccurl_list_append(ccurl_list *list, const char *line) {
-    return curl_slist_append ? curl_slist_append(list, line) : NULL;
-}
-
-void ccurl_list_free(ccurl_list *list) {
-    if (curl_slist_free_all) curl_slist_free_all(list);
 }
 
 ccurl_multi *ccurl_multi_init(void) { return curl_multi_init ? curl_multi_init() : NULL; }

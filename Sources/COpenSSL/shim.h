@@ -72,6 +72,20 @@ static inline int COpenSSL_selection_public_key(void) { return EVP_PKEY_PUBLIC_K
 // Likewise. RFC 2253, but with the characters of other languages as they are instead of as octets.
 static inline unsigned long COpenSSL_name_flags(void) { return XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB; }
 
+// Macros over SSL_CTX_ctrl, for servers. A version is a number such as TLS1_2_VERSION.
+static inline int COpenSSL_server_set_versions(SSL_CTX *context, int minimum, int maximum) {
+    return SSL_CTX_set_min_proto_version(context, minimum) == 1 && SSL_CTX_set_max_proto_version(context, maximum) == 1;
+}
+static inline int COpenSSL_server_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+    return SSL_CTX_add1_chain_cert(context, certificate) == 1;
+}
+// Buffers of idle connections are given back, clients can't renegotiate, and sessions are kept in tickets only, if at all.
+static inline void COpenSSL_server_set_options(SSL_CTX *context, int issues_tickets) {
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | (issues_tickets ? 0 : SSL_OP_NO_TICKET));
+}
+
 // ERR_R_UNSUPPORTED is a macro that combines others, and the reasons before it differ by library.
 static inline int COpenSSL_is_unsupported(unsigned long code) {
     int reason = ERR_GET_REASON(code);

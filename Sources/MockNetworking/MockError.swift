@@ -28,7 +28,7 @@ extension MockError {
     /// What kind of failure it is.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
-            case cannotStart, connectionClosed, scriptExhausted
+            case cannotStart, cannotIssueCertificate, connectionClosed, scriptExhausted
         }
 
         private let wrapped: Wrapped
@@ -42,6 +42,8 @@ extension MockError {
 
         /// The operating system refused the socket, the thread or the descriptor that a server needs.
         public static var cannotStart: Self { Self(.cannotStart) }
+        /// A certificate can't be made, or is none, or its key is another's; the message and the cause tell why.
+        public static var cannotIssueCertificate: Self { Self(.cannotIssueCertificate) }
         /// The connection ended, or the server was stopped, before everything was written.
         public static var connectionClosed: Self { Self(.connectionClosed) }
         /// A request came for which no answer was left.

@@ -26,5 +26,5 @@ package func sameType<Source, Target>(_ value: Source, _ type: Target.Type) -> T
 @inline(__always)
 package func knownType<Source, Target>(_ value: Source, _ type: Target.Type) -> Target {
     precondition(Source.self == type)  // reason: the caller has compared the types
-    return unsafe unsafeBitCast(value, to: type)
+    return unsafe unsafeBitCast(value, to: type)  // reason: the types have just been found to be one
 }

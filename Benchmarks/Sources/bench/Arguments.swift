@@ -1,15 +1,17 @@
 /// What the command line asks for.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile
+        case tokens, scaling, memory, profile, http
     }
 
     static let usage = """
         usage: bench tokens  [--json] [--only NAME] [--rounds N]
                bench scaling [--json] [--only NAME] [--rounds N]
                bench memory  [--json] [--only NAME] [--seconds N]
+               bench http    [--json] [--only NAME] [--rounds N]
                bench profile --only "ES256 sign" --seconds N
-        NAME is a case or the beginning of one: "ES256 sign", ES256, RS
+        NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
+        "http transport" and "http client"
         """
 
     let suite: Suite

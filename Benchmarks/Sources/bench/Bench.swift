@@ -1,6 +1,6 @@
 import Foundation
 
-/// `bench tokens`, `bench scaling`, `bench memory` and `bench profile`.
+/// `bench tokens`, `bench scaling`, `bench memory`, `bench http` and `bench profile`.
 @main
 struct Bench {
     static func main() async {
@@ -10,7 +10,8 @@ struct Bench {
             case .tokens: try await TokenSuite(arguments).run()
             case .scaling: try await ScalingSuite(arguments).run()
             case .memory: try MemorySuite(arguments).run()
-            case .profile: try ProfileSuite(arguments).run()
+            case .profile: try await ProfileSuite(arguments).run()
+            case .http: try await HTTPSuite(arguments).run()
             }
         } catch let error as UsageError {
             FileHandle.standardError.write(Data("\(error.text)\n\(Arguments.usage)\n".utf8))

@@ -6,13 +6,37 @@ struct ProfileSuite {
         self.arguments = arguments
     }
 
-    func run() throws {
+    func run() async throws {
+        if try await exerciseHTTP() { return }
         for algorithm in TokenAlgorithm.all {
             guard arguments.only?.hasPrefix("\(algorithm.name) ") ?? false else { continue }
             let ours = try Ours(KeyMaterial(algorithm))
             if arguments.only == "\(algorithm.name) sign" { try exercise { use(try ours.sign()) } }
             if arguments.only == "\(algorithm.name) verify" { try exercise { use(try ours.verify()) } }
         }
+    }
+
+    /// `http transport`, `http client`, `http AHC` and `http URLSession`: 32 tasks without TLS.
+    private func exerciseHTTP() async throws -> Bool {
+        guard let only = arguments.only, only.hasPrefix("http ") else { return false }
+        if let chain = ChainCase.all.first(where: { "http \($0.name)" == only }) {
+            let end = WallClock.now + UInt64(arguments.seconds) * 1_000_000_000
+            while WallClock.now < end { try await chain.run(times: 1000) }
+            return true
+        }
+        let server = try BenchmarkServer()
+        defer { server.stop() }
+        let side: HTTPSide
+        switch only {
+        case "http transport": side = try .transport(server.plain)
+        case "http client": side = try .client(server.plain)
+        case "http AHC": side = .asyncHTTPClient(server.plain, connections: 64)
+        default: side = .urlSession(server.plain)
+        }
+        let figures = try await side.run(tasks: 32, nanoseconds: UInt64(arguments.seconds) * 1_000_000_000)
+        print("\(only): \(Int(figures.perSecond)) per second, \(Int(figures.perProcessorSecond)) per CPU-second")
+        try await side.stop()
+        return true
     }
 
     private func exercise(_ operation: () throws -> Void) throws {

@@ -18,8 +18,11 @@
 typedef struct ccurl_easy ccurl_easy;
 /// Many transfers and their connections: libcurl's multi handle.
 typedef struct ccurl_multi ccurl_multi;
-/// A list of lines, for header fields.
-typedef struct ccurl_list ccurl_list;
+/// A list of lines, for header fields: libcurl's struct curl_slist, whose members are part of its ABI.
+typedef struct ccurl_list {
+    char *line;
+    struct ccurl_list *next;
+} ccurl_list;
 
 // MARK: The library
 
@@ -31,6 +34,14 @@ uint32_t ccurl_version_number(void);
 const char *ccurl_version(void);
 /// The TLS library that libcurl was built on, such as "OpenSSL/3.0.19", or NULL.
 const char *ccurl_tls_backend(void);
+/// What libcurl may be built without, as bits of ccurl_features.
+enum {
+    CCURL_FEATURE_HTTP2 = 1 << 16,
+    CCURL_FEATURE_UNIX_SOCKETS = 1 << 19,
+    CCURL_FEATURE_HTTPS_PROXY = 1 << 21,
+};
+/// What this libcurl was built with.
+int ccurl_features(void);
 /// Whether name resolution does not block the calling thread.
 bool ccurl_resolves_asynchronously(void);
 /// Prepares the library for use by any thread; returns 0 if it worked.
@@ -50,8 +61,11 @@ enum {
     CCURL_HTTP2 = 16,
     CCURL_PARTIAL_FILE = 18,
     CCURL_WRITE_ERROR = 23,
+    CCURL_READ_ERROR = 26,
+    CCURL_OUT_OF_MEMORY = 27,
     CCURL_OPERATION_TIMEDOUT = 28,
     CCURL_SSL_CONNECT_ERROR = 35,
+    CCURL_ABORTED_BY_CALLBACK = 42,
     CCURL_UNKNOWN_OPTION = 48,
     CCURL_GOT_NOTHING = 52,
     CCURL_SSL_ENGINE_NOTFOUND = 53,
@@ -102,6 +116,8 @@ typedef enum {
     CCURL_LONG_SSL_VERIFYPEER = 64,
     /// Don't take a connection from the pool.
     CCURL_LONG_FRESH_CONNECT = 74,
+    /// Close the connection after the transfer.
+    CCURL_LONG_FORBID_REUSE = 75,
     /// Send no body.
     CCURL_LONG_HTTPGET = 80,
     /// Verify the certificate's name; 2 means yes.
@@ -110,6 +126,8 @@ typedef enum {
     CCURL_LONG_HTTP_VERSION = 84,
     /// Use no signals and install no handlers.
     CCURL_LONG_NOSIGNAL = 99,
+    /// The address families to use; see CCURL_IPRESOLVE_V4.
+    CCURL_LONG_IPRESOLVE = 113,
     /// The longest time for a connection, in milliseconds.
     CCURL_LONG_CONNECTTIMEOUT_MS = 156,
     /// The schemes allowed, as bits; see CCURL_PROTOCOLS_HTTP_AND_HTTPS.
@@ -118,8 +136,16 @@ typedef enum {
     CCURL_LONG_TCP_KEEPALIVE = 213,
     /// Leave dot segments in the path alone.
     CCURL_LONG_PATH_AS_IS = 234,
+    /// Send the proxy its own header lines only; see CCURL_HEADER_SEPARATE.
+    CCURL_LONG_HEADEROPT = 229,
+    /// As the options without PROXY, for the TLS connection to an HTTPS proxy.
+    CCURL_LONG_PROXY_SSL_VERIFYPEER = 248,
+    CCURL_LONG_PROXY_SSL_VERIFYHOST = 249,
+    CCURL_LONG_PROXY_SSLVERSION = 250,
     /// Keep a proxy's answer to CONNECT out of the header callback.
     CCURL_LONG_SUPPRESS_CONNECT_HEADERS = 265,
+    /// The head start of IPv6 over IPv4, in milliseconds.
+    CCURL_LONG_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
     /// Accept a response without a header.
     CCURL_LONG_HTTP09_ALLOWED = 285,
     /// The longest idle time after which a connection is used again, in seconds.
@@ -128,8 +154,12 @@ typedef enum {
     CCURL_LONG_QUICK_EXIT = 322,
 } ccurl_long_option;
 
-/// HTTP/2 if TLS negotiates it, HTTP/1.1 otherwise.
-enum { CCURL_HTTP_VERSION_2TLS = 4 };
+/// HTTP/1.1 only; HTTP/2 if TLS negotiates it, HTTP/1.1 otherwise; HTTP/2 without asking.
+enum { CCURL_HTTP_VERSION_1_1 = 2, CCURL_HTTP_VERSION_2TLS = 4, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE = 5 };
+/// Any address family, IPv4 only, IPv6 only.
+enum { CCURL_IPRESOLVE_ANY = 0, CCURL_IPRESOLVE_V4 = 1, CCURL_IPRESOLVE_V6 = 2 };
+/// Header lines for the server and for the proxy apart.
+enum { CCURL_HEADER_SEPARATE = 1 };
 /// TLS 1.2 or later.
 enum { CCURL_TLS_1_2 = 6 };
 /// The bits of http and https.
@@ -145,6 +175,13 @@ typedef enum {
     CCURL_STRING_CUSTOMREQUEST = 10036,
     /// The content codings to offer and decode; the empty text for all that libcurl has.
     CCURL_STRING_ACCEPT_ENCODING = 10102,
+    /// The user and password for the proxy.
+    CCURL_STRING_PROXYUSERNAME = 10175,
+    CCURL_STRING_PROXYPASSWORD = 10176,
+    /// The hosts that are reached without a proxy; the empty text for none, whatever the environment says.
+    CCURL_STRING_NOPROXY = 10177,
+    /// The Unix-domain socket to connect to instead of the host.
+    CCURL_STRING_UNIX_SOCKET_PATH = 10231,
 } ccurl_string_option;
 
 /// Receives or gives octets; returns how many.
@@ -154,8 +191,15 @@ typedef int (*ccurl_seek_function)(void *context, int64_t offset, int origin);
 /// Is told that a request is about to be sent on a connection; returns 0 to go on and 1 to abort.
 typedef int (*ccurl_request_function)(void *context, char *peer_ip, char *local_ip, int peer_port, int local_port);
 
+/// Is told of a new socket before it is connected; returns 0 to go on.
+typedef int (*ccurl_socket_made_function)(void *context, int socket, int purpose);
+
 /// Returned by a reading function to abort the transfer.
 enum { CCURL_READ_ABORT = 0x10000000 };
+/// Returned by a reading or writing function that has, or takes, nothing for now.
+enum { CCURL_PAUSE = 0x10000001 };
+/// The directions that ccurl_easy_pause holds back.
+enum { CCURL_PAUSE_NONE = 0, CCURL_PAUSE_RECEIVING = 1, CCURL_PAUSE_SENDING = 4 };
 
 ccurl_easy *ccurl_easy_init(void);
 void ccurl_easy_cleanup(ccurl_easy *easy);
@@ -163,8 +207,16 @@ void ccurl_easy_cleanup(ccurl_easy *easy);
 void ccurl_easy_reset(ccurl_easy *easy);
 int ccurl_easy_set_long(ccurl_easy *easy, ccurl_long_option option, long value);
 int ccurl_easy_set_string(ccurl_easy *easy, ccurl_string_option option, const char *value);
-/// Sets the request's header lines; the list must outlive the transfer.
-int ccurl_easy_set_headers(ccurl_easy *easy, const ccurl_list *lines);
+/// Options whose value is a list of lines, which must outlive the transfer.
+typedef enum {
+    /// The request's header lines.
+    CCURL_LIST_HTTPHEADER = 10023,
+    /// Host names with ports and their addresses.
+    CCURL_LIST_RESOLVE = 10203,
+    /// The header lines for the proxy.
+    CCURL_LIST_PROXYHEADER = 10228,
+} ccurl_list_option;
+int ccurl_easy_set_list(ccurl_easy *easy, ccurl_list_option option, const ccurl_list *lines);
 /// Sets the body; libcurl copies it.
 int ccurl_easy_set_copied_body(ccurl_easy *easy, const void *octets, int64_t count);
 /// Sets a body that is read while it is sent.
@@ -177,6 +229,8 @@ int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function functio
 int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context);
 /// Sets what is asked before each request on a connection (7.80).
 int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
+/// Sets what is told of new sockets.
+int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context);
 /// Sets where the words of an error go: CCURL_ERROR_SIZE octets.
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
 /// Attaches a pointer to the transfer.
@@ -184,9 +238,29 @@ int ccurl_easy_set_context(ccurl_easy *easy, void *context);
 /// The attached pointer, or NULL.
 void *ccurl_easy_context(ccurl_easy *easy);
 
-/// Appends a copy of the line; returns the list, or NULL if there is no memory, in which case the old one is intact.
-ccurl_list *ccurl_list_append(ccurl_list *list, const char *line);
-void ccurl_list_free(ccurl_list *list);
+/// Holds directions back and lets the others go on; may call the writing function.
+int ccurl_easy_pause(ccurl_easy *easy, int directions);
+
+/// What is known of a transfer, as a number.
+typedef enum {
+    /// The answer of a proxy to CONNECT; 0 if there was none.
+    CCURL_INFO_HTTP_CONNECTCODE = 0x200000 + 22,
+    /// The connections that were made.
+    CCURL_INFO_NUM_CONNECTS = 0x200000 + 26,
+    /// Octets of the body, as they go over the wire.
+    CCURL_INFO_SIZE_UPLOAD_T = 0x600000 + 7,
+    CCURL_INFO_SIZE_DOWNLOAD_T = 0x600000 + 8,
+    /// Microseconds from the beginning.
+    CCURL_INFO_TOTAL_TIME_T = 0x600000 + 50,
+    CCURL_INFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
+    CCURL_INFO_CONNECT_TIME_T = 0x600000 + 52,
+    CCURL_INFO_STARTTRANSFER_TIME_T = 0x600000 + 54,
+    CCURL_INFO_APPCONNECT_TIME_T = 0x600000 + 56,
+} ccurl_info;
+/// What is known of a transfer; 0 if libcurl can't tell.
+int64_t ccurl_easy_info(ccurl_easy *easy, ccurl_info info);
+/// The peer's address, or NULL; valid until the next transfer of the handle.
+const char *ccurl_easy_peer_address(ccurl_easy *easy);
 
 // MARK: Many transfers
 
@@ -198,8 +272,8 @@ typedef enum {
     CCURL_MULTI_PIPELINING = 3,
 } ccurl_multi_option;
 
-/// Share an HTTP/2 connection.
-enum { CCURL_PIPE_MULTIPLEX = 2 };
+/// Share an HTTP/2 connection, or use each for one transfer at a time.
+enum { CCURL_PIPE_NOTHING = 0, CCURL_PIPE_MULTIPLEX = 2 };
 
 /// What libcurl wants to know of a socket.
 enum {

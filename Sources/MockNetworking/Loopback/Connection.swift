@@ -27,21 +27,32 @@ final class Connection {
     }
 
     let number: Int
-    private let socket: Socket
+    private let wire: any Wire
     private let continuePolicy: LoopbackServer.ContinuePolicy
     private var parser: RequestParser
     private var input: ArraySlice<UInt8> = []
     private var output: ArraySlice<Data> = []
     private var flushWaiters: [CheckedContinuation<Void, any Error>] = []
+    /// Whether the kernel has everything that the wire took.
+    private var isFlushed = true
     private var state = State.reading
     private(set) var hasHungUp = false
     /// Whether the server counts it among the open ones.
-    var isCountedOpen = true
+    var isCountedOpen: Bool {
+        get { record.isOpen }
+        set { record.isOpen = newValue }
+    }
     private var isBroken = false
+    /// What the server tells of it.
+    private(set) var record: LoopbackServer.ConnectionRecord {
+        didSet { hasNews = true }
+    }
+    private var hasNews = true
 
-    init(number: Int, socket: consuming Socket, configuration: LoopbackServer.Configuration) {
+    init(number: Int, wire: any Wire, configuration: LoopbackServer.Configuration) {
         self.number = number
-        self.socket = socket
+        self.wire = wire
+        record = LoopbackServer.ConnectionRecord(number: number)
         continuePolicy = configuration.continuePolicy
         parser = RequestParser(limits: configuration.parserLimits)
     }
@@ -51,12 +62,18 @@ final class Connection {
     }
 
     /// The descriptor's number, for the poller.
-    var descriptorNumber: Int32 { socket.number }
+    var descriptorNumber: Int32 { wire.number }
 
     /// Notes what the poller saw.
     func note(_ event: Poller.Event) {
         hasHungUp = hasHungUp || event.isHangup
         isBroken = isBroken || event.isBroken
+    }
+
+    /// The record, if it has changed since it was taken the last time.
+    func takeNews() -> LoopbackServer.ConnectionRecord? {
+        defer { hasNews = false }
+        return hasNews ? record : nil
     }
 
     /// Begins to answer the request that was demanded.
@@ -90,22 +107,27 @@ final class Connection {
             case .silent:
                 return hasHungUp ? .remove : .nothing
             case .ending(let ending):
-                guard output.isEmpty else { return .nothing }
+                guard output.isEmpty, isFlushed else { return .nothing }
                 if let demand = end(ending) { return demand }
             case .lingering:
-                switch socket.receive(into: &scratch) {
+                switch wire.discard(into: &scratch) {
                 case .transferred: break
                 case .wouldBlock: return .nothing
-                case .ended, .failed: return .remove
+                case .ended, .failed, .refused: return .remove
                 }
                 turns -= 1
                 if turns == 0 { return .turnLater }
             case .reading:
                 if let demand = understand() { return demand }
-                switch socket.receive(into: &scratch) {
-                case .transferred(let count): input.append(contentsOf: scratch[..<count])
+                let outcome = wire.receive(into: &scratch)
+                noteHandshake()
+                switch outcome {
+                case .transferred(let count):
+                    input.append(contentsOf: scratch[..<count])
+                    record.receivedOctetCount += count
                 case .wouldBlock: return .nothing
                 case .ended, .failed: return .remove
+                case .refused: state = .ending(.close)
                 }
                 turns -= 1
                 if turns == 0 { return .turnLater }
@@ -118,17 +140,30 @@ final class Connection {
     /// - Returns: Whether the connection still works.
     private func flush() -> Bool {
         while let bytes = output.first {
-            switch socket.send(bytes) {
+            switch wire.send(bytes) {
             case .transferred(let count) where count == bytes.count: output.removeFirst()
             case .transferred(let count): output[output.startIndex] = bytes.dropFirst(count)
             case .wouldBlock: return true
-            case .ended, .failed: return false
+            case .ended, .failed, .refused: return false
             }
         }
         output = []
+        switch wire.flush() {
+        case .transferred: isFlushed = true
+        case .wouldBlock: isFlushed = false
+        case .ended, .failed, .refused: return false
+        }
+        guard isFlushed else { return true }
         for waiter in flushWaiters { waiter.resume() }
         flushWaiters = []
         return true
+    }
+
+    /// Takes over what a handshake brought, once.
+    private func noteHandshake() {
+        guard wire.isSecure, record.tlsVersion == nil, record.handshakeFailure == nil else { return }
+        if let session = wire.session { record.note(session) }
+        if let failure = wire.handshakeFailure { record.handshakeFailure = failure }
     }
 
     private func end(_ ending: ResponseEnding) -> Demand? {
@@ -140,11 +175,16 @@ final class Connection {
             state = .silent
             return nil
         case .reset:
-            socket.resetWhenClosed()
+            wire.resetWhenClosed()
             return .remove
-        case .close:
+        case .close, .truncate:
+            let isOrderly = if case .close = ending { true } else { false }
+            switch wire.finishSending(isOrderly: isOrderly) {
+            case .wouldBlock: return .nothing
+            case .ended, .failed, .refused: return .remove
+            case .transferred: break
+            }
             // Closing with unread input would reset the connection, and the peer could lose the response.
-            socket.finishSending()
             state = .lingering
             return .linger
         }

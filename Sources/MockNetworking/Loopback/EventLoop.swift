@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Networking
+import OpenSSLCrypto
 
 /// Serves all connections of a server on one thread, without ever blocking on one of them.
 ///
@@ -23,6 +24,7 @@ final class EventLoop {
     private let mailbox: Mailbox
     private let state: Watched<ServerState>
     private let configuration: LoopbackServer.Configuration
+    private let tls: TLSServerContext?
 
     private var connections: [Int: Connection] = [:]
     private var tasks: [ExchangeID: Task<Void, Never>] = [:]
@@ -37,7 +39,8 @@ final class EventLoop {
         listener: consuming Socket,
         mailbox: Mailbox,
         state: Watched<ServerState>,
-        configuration: LoopbackServer.Configuration
+        configuration: LoopbackServer.Configuration,
+        tls: TLSServerContext?
     ) throws(SystemFailure) {
         let poller = try Poller()
         try poller.watch(listener.number, token: Token.listener)
@@ -47,6 +50,7 @@ final class EventLoop {
         self.mailbox = mailbox
         self.state = state
         self.configuration = configuration
+        self.tls = tls
     }
 
     /// Serves until a command stops it, then ends everything.
@@ -59,8 +63,9 @@ final class EventLoop {
                 default:
                     guard let connection = connections[Int(event.token - 2)] else { continue }
                     connection.note(event)
-                    if connection.hasHungUp { countAsEnded(connection) }
                     serve(connection)
+                    // Not before: whoever waits for the end wants to know all that came until then.
+                    if connection.hasHungUp { countAsEnded(connection) }
                 }
             }
             let turns = unfinished
@@ -82,12 +87,15 @@ final class EventLoop {
         for _ in 0..<64 {
             do {
                 guard let socket = try listener.accept() else { return }
+                let wire: any Wire
+                if let tls { wire = try TLSWire(socket, tls) } else { wire = PlainWire(socket) }
                 let number = state.update { state in
                     state.acceptedConnections += 1
                     state.openConnections += 1
                     return state.acceptedConnections
                 }
-                let connection = Connection(number: number, socket: socket, configuration: configuration)
+                let connection = Connection(number: number, wire: wire, configuration: configuration)
+                publish(connection)
                 do {
                     try poller.watchChanges(connection.descriptorNumber, token: Token.connection(number))
                     connections[number] = connection
@@ -121,7 +129,9 @@ final class EventLoop {
 
     private func serve(_ connection: Connection) {
         while true {
-            switch connection.serve(scratch: &scratch) {
+            let demand = connection.serve(scratch: &scratch)
+            publish(connection)
+            switch demand {
             case .nothing:
                 return
             case .turnLater:
@@ -152,7 +162,12 @@ final class EventLoop {
     private func answer(_ message: RequestParser.Message, on connection: Connection) {
         nextExchange += 1
         let id = ExchangeID(connection: connection.number, number: nextExchange)
-        let request = LoopbackRequest(message, connection: connection.number, arrival: configuration.time.now())
+        let request = LoopbackRequest(
+            message,
+            connection: connection.number,
+            arrival: configuration.time.now(),
+            clientCertificateDER: connection.record.clientCertificateDER
+        )
         let records = configuration.recordsRequests
         let handler = state.update { state in
             if records { state.requests.append(request) }
@@ -180,7 +195,17 @@ final class EventLoop {
     private func countAsEnded(_ connection: Connection) {
         guard connection.isCountedOpen else { return }
         connection.isCountedOpen = false
-        state.update { $0.openConnections -= 1 }
+        let record = configuration.recordsConnections ? connection.takeNews() : nil
+        state.update { state in
+            if let record { state.connections[connection.number] = record }
+            state.openConnections -= 1
+        }
+    }
+
+    /// Lets the server tell what has become known of a connection.
+    private func publish(_ connection: Connection) {
+        guard configuration.recordsConnections, let record = connection.takeNews() else { return }
+        state.update { $0.connections[connection.number] = record }
     }
 
     /// How long nothing has to be done unless a report comes, in milliseconds.

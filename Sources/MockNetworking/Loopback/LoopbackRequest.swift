@@ -19,6 +19,8 @@ public struct LoopbackRequest: Sendable {
     public let connection: Int
     /// When the request was whole.
     public let arrival: ContinuousClock.Instant
+    /// The certificate that the client showed in the TLS handshake, as DER; `nil` if it showed none.
+    public let clientCertificateDER: Data?
 
     /// The path as it was sent, percent-escapes kept, without the query.
     ///
@@ -71,7 +73,12 @@ public struct LoopbackRequest: Sendable {
 }
 
 extension LoopbackRequest {
-    init(_ message: RequestParser.Message, connection: Int, arrival: ContinuousClock.Instant) {
+    init(
+        _ message: RequestParser.Message,
+        connection: Int,
+        arrival: ContinuousClock.Instant,
+        clientCertificateDER: Data? = nil
+    ) {
         method = message.head.method
         target = message.head.target
         headers = message.head.headers
@@ -80,5 +87,6 @@ extension LoopbackRequest {
         version = message.head.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0"
         self.connection = connection
         self.arrival = arrival
+        self.clientCertificateDER = clientCertificateDER
     }
 }

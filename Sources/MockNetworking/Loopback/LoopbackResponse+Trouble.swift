@@ -88,6 +88,16 @@ extension LoopbackResponse {
         changed { $0.closesConnection = true }
     }
 
+    /// Leaves out the close_notify where the server ends the connection in or after this response, as whoever cuts a
+    /// connection on its way can ([RFC 8446 §6.1](https://www.rfc-editor.org/rfc/rfc8446#section-6.1)).
+    ///
+    /// Without TLS it changes nothing. Whether the connection ends is decided elsewhere, such as by ``closing()``.
+    ///
+    /// - Returns: The response that is truncated.
+    public func withoutCloseNotify() -> Self {
+        changed { $0.truncatesTLS = true }
+    }
+
     private func changed(_ change: (inout Self) -> Void) -> Self {
         var copy = self
         change(&copy)

@@ -19,6 +19,7 @@ public struct LoopbackResponse: Sendable {
     var interim: [Interim] = []
     var cut: Cut?
     var closesConnection = false
+    var truncatesTLS = false
 
     /// Makes a response with a body in memory and its `Content-Length`.
     ///

@@ -19,6 +19,10 @@ extension LoopbackServer {
         public var continuePolicy = ContinuePolicy.answer
         /// Whether ``LoopbackServer/requests`` keeps what comes; counts are kept anyway.
         public var recordsRequests = true
+        /// Whether ``LoopbackServer/connections`` keeps what comes; counts are kept anyway.
+        public var recordsConnections = true
+        /// What the server shows in TLS handshakes; `nil`, the default, for plain HTTP.
+        public var tls: TLS?
         /// Where arrival times come from and how delays are waited for.
         public var time = TimeSource.system
 

@@ -22,7 +22,7 @@ public import Networking
 public final class LoopbackServer: Sendable {
     /// The port, which the kernel chose.
     public let port: Int
-    /// `http://127.0.0.1:` and the port, without a path.
+    /// `http://127.0.0.1:` and the port, without a path; `https://…` with ``Configuration/tls``.
     public let baseURL: URL
 
     private let state: Watched<ServerState>
@@ -33,14 +33,21 @@ public final class LoopbackServer: Sendable {
         do {
             var port = 0
             let listener = try Socket.listening(port: &port)
-            guard let url = URL(string: "http://127.0.0.1:\(port)") else {
+            let tls = try configuration.tls.map { tls in try tls.makeContext() }
+            guard let url = URL(string: "\(tls == nil ? "http" : "https")://127.0.0.1:\(port)") else {
                 throw MockError(.cannotStart, "no URL for port \(port)")
             }
             self.port = port
             baseURL = url
             mailbox = try Mailbox()
             state = Watched(ServerState(routes: routes))
-            let loop = try EventLoop(listener: listener, mailbox: mailbox, state: state, configuration: configuration)
+            let loop = try EventLoop(
+                listener: listener,
+                mailbox: mailbox,
+                state: state,
+                configuration: configuration,
+                tls: tls
+            )
             thread = try LoopThread(running: loop) { [state] in state.update { $0.isLoopRunning = false } }
         } catch let failure as SystemFailure {
             throw MockError(.cannotStart, "the loopback server can't start; look at the cause", cause: failure)
@@ -57,7 +64,7 @@ public final class LoopbackServer: Sendable {
     ///   - configuration: Its limits and its clock.
     ///   - routes: Fills the table of routes; ``on(_:_:_:)`` adds to it later.
     /// - Returns: The server, which accepts connections.
-    /// - Throws: ``MockError`` with the code `cannotStart` if the operating system refuses.
+    /// - Throws: ``MockError`` with the code `cannotStart` if the operating system refuses, or OpenSSL the certificate.
     public static func start(
         configuration: Configuration = Configuration(),
         routes: (inout LoopbackRoutes) -> Void = { _ in }
@@ -87,6 +94,19 @@ public final class LoopbackServer: Sendable {
     public func url(for path: String) -> URL {
         let path = path.hasPrefix("/") || path.hasPrefix("?") || path.isEmpty ? path : "/" + path
         return URL(string: baseURL.absoluteString + path) ?? baseURL.appending(path: path)
+    }
+
+    /// The URL of a path on this server under another name, which has to lead to 127.0.0.1.
+    ///
+    /// - Parameters:
+    ///   - path: As for ``url(for:)``.
+    ///   - host: The name, such as `localhost`.
+    /// - Returns: The URL.
+    public func url(for path: String, host: String) -> URL {
+        let url = url(for: path)
+        var components = URLComponents(url: url, resolvingAgainstBaseURL: false)
+        components?.host = host
+        return components?.url ?? url
     }
 
     // MARK: Routes
@@ -168,6 +188,11 @@ public final class LoopbackServer: Sendable {
     /// The errors that handlers threw, in order.
     public var handlerErrors: [any Error] { state.read(\.handlerErrors) }
 
+    /// What is known of each connection, in the order in which they were accepted.
+    public var connections: [ConnectionRecord] {
+        state.read { Array($0.connections.values) }.sorted { $0.number < $1.number }
+    }
+
     /// How many connections were accepted.
     public var acceptedConnectionCount: Int { state.read(\.acceptedConnections) }
 
@@ -177,7 +202,7 @@ public final class LoopbackServer: Sendable {
     /// How many handlers run, the sending of their responses included.
     public var runningHandlerCount: Int { state.read(\.runningHandlers) }
 
-    /// Forgets the requests, rejections and errors so far; the count of connections goes on.
+    /// Forgets the requests, rejections, errors and ended connections so far; the count of connections goes on.
     public func clearRecord() {
         _ = state.update { state in
             let old = state
@@ -185,6 +210,7 @@ public final class LoopbackServer: Sendable {
             state.requestCount = 0
             state.rejections = []
             state.handlerErrors = []
+            state.connections = state.connections.filter(\.value.isOpen)
             return old
         }
     }

@@ -22,6 +22,8 @@ struct ExchangeID: Hashable, Sendable {
 enum ResponseEnding: Sendable {
     case keepAlive
     case close
+    /// As `close`, but in TLS without the message that says so.
+    case truncate
     case reset
     case silence
 }

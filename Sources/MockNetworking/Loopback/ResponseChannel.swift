@@ -10,9 +10,14 @@ final class ResponseChannel: Sendable {
 
     private let exchange: Exchange
     private let budget = Mutex<Budget?>(nil)
+    private let closing: ResponseEnding
 
-    init(_ exchange: Exchange) {
+    /// - Parameters:
+    ///   - exchange: The exchange whose response it takes.
+    ///   - truncates: Whether a connection that closes does so without a close_notify.
+    init(_ exchange: Exchange, truncates: Bool) {
         self.exchange = exchange
+        closing = truncates ? .truncate : .close
     }
 
     /// Lets through no more than what comes before the cut.
@@ -49,6 +54,7 @@ final class ResponseChannel: Sendable {
     }
 
     private func post(_ bytes: Data, _ ending: ResponseEnding) {
+        let ending = if case .close = ending { closing } else { ending }
         exchange.mailbox.post(.send(exchange.id, bytes, ending: ending, nil))
     }
 

@@ -11,7 +11,7 @@ struct ResponseWriter: Sendable {
 
     /// Writes the response and tells the event loop what becomes of the connection.
     func write(_ response: LoopbackResponse) async {
-        let channel = ResponseChannel(exchange)
+        let channel = ResponseChannel(exchange, truncates: response.truncatesTLS)
         do {
             for pause in response.pausesBeforeHead { try await wait(pause) }
             switch response.content {

@@ -7,6 +7,7 @@ struct ServerState: Sendable {
     var requestCount = 0
     var rejections: [LoopbackServer.Rejection] = []
     var handlerErrors: [any Error] = []
+    var connections: [Int: LoopbackServer.ConnectionRecord] = [:]
     var acceptedConnections = 0
     var openConnections = 0
     var runningHandlers = 0

@@ -10,6 +10,8 @@ struct Socket: ~Copyable {
         case wouldBlock
         case ended
         case failed
+        /// What came is not TLS as it was agreed on; the peer is told, and then the connection ends.
+        case refused
     }
 
     private let descriptor: Descriptor

@@ -110,6 +110,7 @@ public final class MockTransport: HTTPTransport {
         try request.validate()
         if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
         try checkDeadline(request, limits)
+        let request = try await request.withBodyInMemory()
         let record = RecordedRequest(request, limits: limits, arrival: time.now())
         let step = recorded.update { requests in
             requests.append(record)
@@ -222,6 +223,26 @@ extension HTTPTransportRequest {
         case .file(let url, _): try? Data(contentsOf: url)
         case .stream: nil
         }
+    }
+
+    /// The same request with the parts of its body made, as a transport makes them while it sends them.
+    fileprivate func withBodyInMemory() async throws -> Self {
+        guard case .stream(let length, _, let produce) = body.source else { return self }
+        let octets = Mutex(Data())
+        do {
+            try await produce { part in octets.withLock { $0.append(part) } }
+        } catch is CancellationError where Task.isCancelled {
+            throw NetworkError(.cancelled, "the task was cancelled before the request was sent")
+        } catch {
+            throw NetworkError(.requestNotMade, "the request's body could not be made", cause: error)
+        }
+        let whole = octets.withLock { $0 }
+        guard length == nil || length == whole.count else {
+            throw NetworkError(.invalidRequest, "the request's body is not as long as its length says")
+        }
+        var request = self
+        request.body = .data(whole)
+        return request
     }
 
     /// Method and path, without the query, which may have secrets in it.

@@ -8,13 +8,25 @@ struct AttemptLoop {
     let transport: any HTTPTransport
     let interceptors: [any RequestInterceptor]
     let options: NetworkClient.Options
+    let requestOptions: RequestOptions
+    let traits: RequestTraits
+    let errorDecoding: ErrorDecoding
 
     /// An authenticator that never stops asking would go round for ever.
     private static let maximumAuthenticationRetries = 10
 
-    init(client: NetworkClient, interceptors: [any RequestInterceptor]) {
+    init(
+        client: NetworkClient,
+        interceptors: [any RequestInterceptor],
+        options requestOptions: RequestOptions = RequestOptions(),
+        traits: RequestTraits = RequestTraits(),
+        errorDecoding: ErrorDecoding? = nil
+    ) {
         transport = client.transport
         options = client.options
+        self.requestOptions = requestOptions
+        self.traits = traits
+        self.errorDecoding = errorDecoding ?? client.options.errorDecoding
         self.interceptors = interceptors
     }
 
@@ -24,67 +36,101 @@ struct AttemptLoop {
     /// - Returns: The response of the attempt that succeeded.
     /// - Throws: The last error, with the history of the operation.
     func run(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponse {
+        try await run(makeBase, isStreamed: false).response
+    }
+
+    /// The same up to the response's header: the body of a response that the client accepts is received while it is read.
+    ///
+    /// - Parameter makeBase: Builds the base request; called again for every attempt.
+    /// - Returns: The response of the attempt that succeeded.
+    /// - Throws: The last error, with the history of the operation.
+    func open(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponseStream {
+        HTTPResponseStream(try await run(makeBase, isStreamed: true))
+    }
+
+    private func run(_ makeBase: () async throws -> URLRequest, isStreamed: Bool) async throws -> Received {
         let started = options.timeSource.now()
-        let deadline = options.timeout.map { started + $0 }
+        let deadline = timeout.map { started + $0 }
+        let operation = OperationNumber.next()
         var state = Retry.State(started: started)
         while true {
-            switch await attempt(makeBase, context: RequestContext(retryState: state, deadline: deadline)) {
-            case .success(let response):
-                return response
+            let context = RequestContext(retryState: state, deadline: deadline, operation: operation, traits: traits)
+            let metrics = interceptors.contains { $0.needsMetrics } ? MetricsBox() : nil
+            let attemptStarted = options.timeSource.now()
+            let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
+            report(outcome, started: attemptStarted, metrics: metrics, context: context)
+            switch outcome {
+            case .success(let success):
+                return success.received
             case .failure(let failure):
-                try await prepareNextAttempt(after: failure, state: &state, deadline: deadline)
+                try await prepareNextAttempt(after: failure, state: &state, context: context)
             }
         }
+    }
+
+    private var timeout: Duration? {
+        // A clock's instants end, and adding what goes beyond traps.
+        (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
+    }
+
+    private struct Success {
+        let request: URLRequest
+        let received: Received
     }
 
     /// Why an attempt failed, and what interceptors are told about it.
     private struct Failure: Error {
         let error: any Error
-        /// `nil` if there is nothing to ask interceptors about: the request could not be made, or was cancelled.
         var request: URLRequest?
-        var response: HTTPResponse?
+        var received: Received?
+        /// Whether there is nothing to ask interceptors about: the request could not be made, or was cancelled.
+        var isFinal = false
     }
 
     // MARK: One attempt
 
     private func attempt(
         _ makeBase: () async throws -> URLRequest,
-        context: RequestContext
-    ) async -> Result<HTTPResponse, Failure> {
+        isStreamed: Bool,
+        context: RequestContext,
+        metrics: MetricsBox?
+    ) async -> Result<Success, Failure> {
         let request: URLRequest
         do {
             request = try await makeRequest(makeBase, context: context)
         } catch {
-            return .failure(Failure(error: error))
+            return .failure(Failure(error: error, isFinal: true))
         }
         for interceptor in interceptors {
             interceptor.requestScheduled(request, context: context)
         }
-        var received: HTTPResponse?
+        var received: Received?
         do {
-            var response = try await send(request, deadline: context.deadline)
-            received = response
+            var current = try await send(request, isStreamed: isStreamed, deadline: context.deadline, metrics: metrics)
+            received = current
             for interceptor in interceptors {
-                response = try await interceptor.interceptResponse(response, for: request, context: context)
-                received = response
-            }
-            guard response.isSuccessful else {
-                throw ServerError(
-                    endpoint: request.endpoint,
-                    errorCode: response.status,
-                    response: response.body,
-                    headers: response.headers
+                current.replace(
+                    with: try await interceptor.interceptResponse(current.response, for: request, context: context)
                 )
+                received = current
+            }
+            // An interceptor may have turned a response into a failure whose body is still to come.
+            try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
+            let response = current.response
+            guard traits.acceptedStatuses.contains(response.status) else {
+                received = current
+                throw ServerError(response, to: request, traits: traits, decoding: errorDecoding)
             }
             for interceptor in interceptors {
                 interceptor.requestSucceeded(request, response: response, context: context)
             }
-            return .success(response)
+            return .success(Success(request: request, received: current))
         } catch {
             if Task.isCancelled || error is CancellationError {
-                return .failure(Failure(error: NetworkError.cancelled(endpoint: request.endpoint)))
+                let error = NetworkError.cancelled(endpoint: request.endpoint)
+                return .failure(Failure(error: error, request: request, received: received, isFinal: true))
             }
-            return .failure(Failure(error: error.naming(request.endpoint), request: request, response: received))
+            return .failure(Failure(error: error.naming(request.endpoint), request: request, received: received))
         }
     }
 
@@ -103,11 +149,7 @@ struct AttemptLoop {
             }
         }
         do {
-            var request = try result.get()
-            if request.value(forHTTPHeaderField: "User-Agent") == nil {
-                request.setValue(options.userAgent, forHTTPHeaderField: "User-Agent")
-            }
-            return request
+            return try result.get()
         } catch let error as any ErrorWithCode {
             throw error
         } catch {
@@ -116,39 +158,75 @@ struct AttemptLoop {
         }
     }
 
-    private func send(_ request: URLRequest, deadline: ContinuousClock.Instant?) async throws -> HTTPResponse {
+    private func send(
+        _ request: URLRequest,
+        isStreamed: Bool,
+        deadline: ContinuousClock.Instant?,
+        metrics: MetricsBox?
+    ) async throws -> Received {
         let now = options.timeSource.now()
-        let attemptDeadline = request.attemptTimeout.map { now + $0 }
-        let limits = HTTPTransportLimits(
-            deadline: [deadline, attemptDeadline].compactMap(\.self).min(),
-            maximumBodySize: options.maximumBodySize
-        )
         if let deadline, now >= deadline {
             throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
         }
-        let request = try HTTPTransportRequest(request)
-        let response = try await transport.send(request, limits: limits)
-        return HTTPResponse(response, url: request.url)
+        var attemptDeadline = deadline
+        if let timeout = request.attemptTimeout { attemptDeadline = min(now + timeout, deadline ?? now + timeout) }
+        let limits = HTTPTransportLimits(
+            deadline: attemptDeadline,
+            maximumBodySize: maximumBodySize,
+            firstByteTimeout: requestOptions.firstByteTimeout,
+            idleTimeout: requestOptions.idleTimeout
+        )
+        var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
+        metrics?.observe(&request)
+        let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
+        guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
+        var received = Received(try await follower.open(request, limits: limits))
+        try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
+        return received
     }
 
+    private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }
+
     // MARK: Between attempts
+
+    private func report(
+        _ outcome: Result<Success, Failure>,
+        started: ContinuousClock.Instant,
+        metrics: MetricsBox?,
+        context: RequestContext
+    ) {
+        var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
+        attempt.exchanges = metrics?.all ?? []
+        switch outcome {
+        case .success(let success):
+            attempt.request = success.request
+            attempt.response = success.received.response
+        case .failure(let failure):
+            attempt.request = failure.request
+            attempt.response = failure.received?.response
+            attempt.error = failure.error
+        }
+        for interceptor in interceptors { interceptor.attemptEnded(attempt) }
+    }
 
     /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
     private func prepareNextAttempt(
         after failure: Failure,
         state: inout Retry.State,
-        deadline: ContinuousClock.Instant?
+        context: RequestContext
     ) async throws {
-        guard let request = failure.request else { throw ending(failure.error, reason: nil, state) }
-        let response = failure.response?.urlResponse
-        var decision = Decision()
+        guard let request = failure.request, !failure.isFinal else { throw ending(failure.error, reason: nil, state) }
+        let response = failure.received?.response.urlResponse
+        var decision = RetryDecision()
         for interceptor in interceptors {
+            // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
+            if interceptor is any URLRequestAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
             let action = interceptor.evaluateFailedRequest(
                 request,
-                data: failure.response?.body,
+                data: failure.received?.response.body,
                 response: response,
                 error: failure.error,
-                retryState: state
+                context: context
             )
             decision.add(action, of: interceptor, priority: options.retryActionPriority)
         }
@@ -156,14 +234,17 @@ struct AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
             throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
         }
+        if decision.isForAnotherAttempt, !isReplayable(request) {
+            throw ending(failure.error, reason: .bodyNotReplayable, state)
+        }
         switch decision.action {
         case .none:
             throw ending(failure.error, reason: nil, state)
         case .noRetry(let reason):
             throw ending(failure.error, reason: reason, state)
         case .retryAfter(let delay) where delay > .zero:
-            if let deadline, options.timeSource.now() + delay >= deadline {
-                throw ending(failure.error, reason: .delay(options.timeout ?? .zero), state)
+            if let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
+                throw ending(failure.error, reason: .delay(timeout ?? .zero), state)
             }
             state.totalDelay += delay
             do { try await options.timeSource.sleep(delay) } catch {
@@ -177,6 +258,11 @@ struct AttemptLoop {
         } else {
             state.errors.append(failure.error)
         }
+    }
+
+    private func isReplayable(_ request: URLRequest) -> Bool {
+        if let body = requestOptions.body { return body.isReplayable }
+        return (try? request.heldBody)?.isReplayable ?? true
     }
 
     /// The last error, with the history of the operation if there is one.
@@ -193,35 +279,5 @@ struct AttemptLoop {
         default:
             return error
         }
-    }
-}
-
-/// What all interceptors together want after a failure.
-private struct Decision {
-    private var authentication: Retry.Action = .none
-    private var others: Retry.Action = .none
-
-    mutating func add(
-        _ action: Retry.Action,
-        of interceptor: any RequestInterceptor,
-        priority: (Retry.Action, Retry.Action) -> Retry.Action
-    ) {
-        if interceptor is any URLRequestAuthenticator {
-            authentication = Retry.Action.mostPrioritary(authentication, action)
-        } else {
-            others = priority(others, action)
-        }
-    }
-
-    /// Whether the next attempt is made because an authenticator asked for it.
-    var isForAuthentication: Bool {
-        switch authentication {
-        case .retry, .retryAfter: true
-        case .none, .noRetry: false
-        }
-    }
-
-    var action: Retry.Action {
-        if case .none = authentication { others } else { authentication }
     }
 }

@@ -7,12 +7,16 @@ extension NetworkClient {
         public var timeout: Duration?
         /// The largest response body accepted, in octets after content decoding; 64 MiB by default.
         public var maximumBodySize: Int
+        /// Which redirects are followed; ``RedirectPolicy/follow`` by default.
+        public var redirects: RedirectPolicy
         /// The `User-Agent` of requests that have none; the process's own by default.
         ///
         /// Some servers refuse requests without one.
         public var userAgent: String
         /// Which of two interceptors' actions wins; ``Retry/Action/mostPrioritary(_:_:)`` by default.
         public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
+        /// What the body of a response that is not accepted means; ``ErrorDecoding/problemDetails`` by default.
+        public var errorDecoding: ErrorDecoding
         /// Where time comes from.
         public var timeSource: TimeSource
 
@@ -24,6 +28,8 @@ extension NetworkClient {
         ///   - userAgent: The `User-Agent` of requests that have none.
         ///   - retryActionPriority: Which of two interceptors' actions wins.
         ///   - timeSource: Where time comes from.
+        ///   - redirects: Which redirects are followed.
+        ///   - errorDecoding: What the body of a response that is not accepted means.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -31,13 +37,17 @@ extension NetworkClient {
             retryActionPriority: @escaping @Sendable (Retry.Action, Retry.Action) -> Retry.Action = {
                 Retry.Action.mostPrioritary($0, $1)
             },
-            timeSource: TimeSource = .system
+            timeSource: TimeSource = .system,
+            redirects: RedirectPolicy = .follow,
+            errorDecoding: ErrorDecoding = .problemDetails
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
             self.userAgent = userAgent.description
             self.retryActionPriority = retryActionPriority
             self.timeSource = timeSource
+            self.redirects = redirects
+            self.errorDecoding = errorDecoding
         }
     }
 }

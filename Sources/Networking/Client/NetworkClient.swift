@@ -12,7 +12,8 @@ public import FoundationNetworking
 /// A client is made once and shared: it keeps connections open between requests. Cancelling the task of a request
 /// cancels the exchange at once, and the error is ``NetworkError`` with the code `cancelled`.
 ///
-/// Redirects are not followed: a 3xx response is a ``ServerError``.
+/// Redirects are followed as ``RedirectPolicy`` says, without carrying credentials elsewhere; a redirect that is not followed
+/// is a ``ServerError`` with its status.
 public final class NetworkClient: Sendable {
     /// What moves the bytes.
     public let transport: any HTTPTransport

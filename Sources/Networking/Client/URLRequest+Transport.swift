@@ -5,6 +5,22 @@ extension URLRequest {
     /// The last component of the path, by which errors name an endpoint; `nil` if the path is empty.
     var endpoint: String? { url?.pathComponents.last }
 
+    /// The body that the request carries, whichever way; `nil` if it has none.
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is a stream that can't be sent again.
+    var heldBody: HTTPBody? {
+        get throws(NetworkError) {
+            guard let stream = httpBodyStream else { return httpBody.map(HTTPBody.data) }
+            guard let stream = stream as? HTTPBodyStream else {
+                throw NetworkError(
+                    .invalidRequest,
+                    "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
+                )
+            }
+            return stream.body
+        }
+    }
+
     /// How long one attempt may take; `nil` if the request does not say.
     var attemptTimeout: Duration? {
         // A day is more than any attempt needs, and `Duration` traps on what it can't hold.
@@ -15,23 +31,44 @@ extension URLRequest {
 
 extension HTTPTransportRequest {
     /// Takes from a `URLRequest` what goes over the wire; its header fields are sorted, so that the order is stable.
-    init(_ request: URLRequest) throws(NetworkError) {
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - userAgent: The `User-Agent` if the request has none. It is added here and not to the `URLRequest`, whose setter takes
+    ///     longer than the rest of the client.
+    ///   - options: What the request can't say.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a malformed method or a body stream of
+    ///   another kind than ours.
+    init(_ request: URLRequest, userAgent: String, options: RequestOptions) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
         guard let method = HTTPMethod(request.httpMethod ?? "GET") else {
             throw NetworkError(.invalidRequest, "the method has a character that a method must not have")
         }
-        guard request.httpBodyStream == nil else {
-            throw NetworkError(.invalidRequest, "a body stream can't be sent again and is not supported; use httpBody")
-        }
-        let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
+        let body = if let body = options.body { body } else { try request.heldBody }
         self.init(
             method: method,
             url: url,
-            headers: HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.key, value: $0.value) }),
-            body: request.httpBody.map(HTTPBody.data) ?? .none
+            headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:], userAgent: userAgent),
+            body: body ?? .none,
+            observer: options.observer
         )
+    }
+}
+
+extension HTTPHeaders {
+    fileprivate init(_ fields: [String: String], userAgent: String) {
+        var list: [Field] = []
+        list.reserveCapacity(fields.count + 1)
+        var hasUserAgent = false
+        for (name, value) in fields {
+            hasUserAgent = hasUserAgent || name.equalsIgnoringASCIICase("User-Agent")
+            list.append(Field(name: name, value: value))
+        }
+        if !hasUserAgent { list.append(Field(name: "User-Agent", value: userAgent)) }
+        if list.count > 1 { list.sort { $0.name < $1.name } }
+        self.init(list)
     }
 }
 

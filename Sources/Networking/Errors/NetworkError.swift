@@ -15,6 +15,8 @@ public struct NetworkError: ErrorWithCode, Sendable {
     public let cause: (any Error)?
     /// The last component of the request's path, where the client knows it.
     public internal(set) var endpoint: String?
+    /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
+    public internal(set) var response: HTTPResponse?
     /// How the operation came to its end: earlier failures, and why there was no further attempt.
     public internal(set) var retry: Retry.Outcome?
 
@@ -38,6 +40,9 @@ extension NetworkError {
             case invalidRequest, requestNotMade, cancelled, timedOut, cannotResolveHost, cannotConnect, connectionLost
             case tls, invalidResponse, bodyTooLarge, authenticationProviderNotPresent
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
+            case proxyAuthenticationRequired
+            case tooManyRedirects, redirectRefused
+            case decoding, noData
         }
 
         private let wrapped: Wrapped
@@ -63,7 +68,12 @@ extension NetworkError {
             case .unableToDecodeServiceTokenResponse: -1016
             case .transportUnavailable: -1
             case .closed: -998
+            case .proxyAuthenticationRequired: 306
             case .unknown: -1
+            case .tooManyRedirects: -1007
+            case .redirectRefused: -1010
+            case .decoding: -1017
+            case .noData: -1014
             }
         }
 
@@ -82,6 +92,8 @@ extension NetworkError {
         public static var cannotResolveHost: Self { Self(.cannotResolveHost) }
         /// No connection could be made to the host or the proxy.
         public static var cannotConnect: Self { Self(.cannotConnect) }
+        /// The proxy wants credentials, or others ([RFC 9110 §15.5.8](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.8)).
+        public static var proxyAuthenticationRequired: Self { Self(.proxyAuthenticationRequired) }
         /// The connection ended before the response was whole.
         public static var connectionLost: Self { Self(.connectionLost) }
         /// The TLS handshake failed or the peer is not trusted.
@@ -98,8 +110,16 @@ extension NetworkError {
         public static var transportUnavailable: Self { Self(.transportUnavailable) }
         /// The client or transport was closed.
         public static var closed: Self { Self(.closed) }
+        /// The response could not be decoded; ``NetworkError/cause`` is a ``DecodingFailure`` that names the place.
+        public static var decoding: Self { Self(.decoding) }
+        /// The response has no content where a model must come from it.
+        public static var noData: Self { Self(.noData) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
+        /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.
+        public static var tooManyRedirects: Self { Self(.tooManyRedirects) }
+        /// A redirect leads to where the request must not be sent; see ``RedirectPolicy``.
+        public static var redirectRefused: Self { Self(.redirectRefused) }
     }
 }
 

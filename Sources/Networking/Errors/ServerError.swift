@@ -1,4 +1,5 @@
 public import Foundation
+import FoundationNetworking
 
 /// A response whose status the client does not accept.
 ///
@@ -14,6 +15,12 @@ public struct ServerError: ErrorWithCode, Sendable {
     public let response: Data?
     /// The response's header fields.
     public let headers: HTTPHeaders
+    /// What the body means, as ``ErrorDecoding`` read it; `nil` if it says nothing.
+    public internal(set) var apiError: (any Error)?
+    /// The whole response, if the error comes from a client.
+    public internal(set) var httpResponse: HTTPResponse?
+    /// The statuses that would have been accepted; 200…299 unless the endpoint says otherwise.
+    public internal(set) var acceptedStatuses = AcceptedStatuses.successful
     /// How the operation came to its end: earlier failures, and why there was no further attempt.
     public internal(set) var retry: Retry.Outcome?
 
@@ -39,6 +46,9 @@ public struct ServerError: ErrorWithCode, Sendable {
         self.headers = headers
     }
 
+    /// The problem that the API described ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` if it described none.
+    public var problem: ProblemDetails? { apiError as? ProblemDetails }
+
     /// What analytics record: `endpoint` (or `unknown`), `code`, `hash` (or `no hash`) and `reason`.
     public var parameters: [String: String] {
         [
@@ -58,6 +68,7 @@ extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
     public var description: String {
         var text = "the server answered \(errorCode)"
         if let endpoint { text += " to “\(endpoint)”" }
+        if acceptedStatuses != .successful { text += ", where \(acceptedStatuses) would be accepted" }
         if let reason = retry?.reason { text += "; \(reason)" }
         return text
     }
@@ -69,12 +80,27 @@ extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
     public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: description] }
 }
 
+extension ServerError {
+    init(_ response: HTTPResponse, to request: URLRequest, traits: RequestTraits, decoding: ErrorDecoding) {
+        self.init(
+            endpoint: request.endpoint,
+            errorCode: response.status,
+            response: response.body,
+            headers: response.headers
+        )
+        httpResponse = response
+        acceptedStatuses = traits.acceptedStatuses
+        apiError = decoding.decode(response)
+    }
+}
+
 extension Retry.Error: CustomStringConvertible {
     /// Why there is no further attempt, for a person to read.
     public var description: String {
         switch self {
         case .retries(let limit): "not retried again: \(limit) retries are used up"
         case .delay(let limit): "not retried again: the delays would exceed \(limit)"
+        case .bodyNotReplayable: "not retried: the request's body can be sent only once"
         case .custom(let error): "not retried: \(error)"
         }
     }

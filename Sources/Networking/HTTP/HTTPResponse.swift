@@ -3,7 +3,7 @@ public import FoundationNetworking
 
 /// A response as interceptors and callers see it.
 public struct HTTPResponse: Sendable {
-    /// The URL that answered.
+    /// The URL that answered: after redirects, the last one.
     public var url: URL
     /// The status code.
     public var status: Int
@@ -13,6 +13,8 @@ public struct HTTPResponse: Sendable {
     public var headers: HTTPHeaders
     /// The body after content decoding; empty if there is none.
     public var body: Data
+    /// The redirects that were followed, oldest first.
+    public var redirects: [RedirectHop]
 
     /// Makes a response.
     ///
@@ -22,28 +24,21 @@ public struct HTTPResponse: Sendable {
     ///   - version: The protocol version.
     ///   - headers: The header fields.
     ///   - body: The body after content decoding.
+    ///   - redirects: The redirects that were followed, oldest first.
     public init(
         url: URL,
         status: Int,
         version: String = "HTTP/1.1",
         headers: HTTPHeaders = [:],
-        body: Data = Data()
+        body: Data = Data(),
+        redirects: [RedirectHop] = []
     ) {
         self.url = url
         self.status = status
         self.version = version
         self.headers = headers
         self.body = body
-    }
-
-    init(_ response: HTTPTransportResponse, url: URL) {
-        self.init(
-            url: url,
-            status: response.status,
-            version: response.version,
-            headers: response.headers,
-            body: response.body
-        )
+        self.redirects = redirects
     }
 
     /// Whether the status is 200…299.

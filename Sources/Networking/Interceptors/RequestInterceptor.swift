@@ -10,7 +10,8 @@ public import FoundationNetworking
 /// 2. ``requestScheduled(_:context:)`` sees the request as it will be sent;
 /// 3. ``interceptResponse(_:for:context:)`` may replace the response;
 /// 4. ``requestSucceeded(_:response:context:)`` sees a response that the client accepts;
-/// 5. ``evaluateFailedRequest(_:data:response:error:retryState:)`` says whether a failed attempt should be repeated.
+/// 5. ``attemptEnded(_:)`` sees how the attempt ended, whatever came of it;
+/// 6. ``evaluateFailedRequest(_:data:response:error:retryState:)`` says whether a failed attempt should be repeated.
 ///    *Every* interceptor is asked, and the most prioritary answer wins.
 public protocol RequestInterceptor: Sendable {
     /// Changes, fails or recovers a request before it is sent.
@@ -77,6 +78,36 @@ public protocol RequestInterceptor: Sendable {
         error: any Error,
         retryState: Retry.State
     ) -> Retry.Action
+
+    /// Says whether a failed attempt should be repeated, for interceptors that need to know more of the operation.
+    ///
+    /// It is what the client calls; by default it asks ``evaluateFailedRequest(_:data:response:error:retryState:)``.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - data: The response's body, if there was a response.
+    ///   - response: The response, if there was one.
+    ///   - error: Why the attempt failed.
+    ///   - context: What is known about the operation.
+    /// - Returns: What this interceptor wants to happen.
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        context: RequestContext
+    ) -> Retry.Action
+
+    /// Sees how an attempt ended, once for each attempt and whatever came of it: also one that was cancelled, or whose request could
+    /// not be made.
+    ///
+    /// It comes before the interceptors are asked whether to go on. It is for logs and metrics; it returns at once.
+    ///
+    /// - Parameter attempt: The attempt.
+    func attemptEnded(_ attempt: RequestAttempt)
+
+    /// Whether ``RequestAttempt/exchanges`` should be measured; no by default.
+    var needsMetrics: Bool { get }
 }
 
 /// What is known about an operation while it runs.
@@ -87,15 +118,31 @@ public struct RequestContext: Sendable {
     ///
     /// An interceptor that waits must give up by then.
     public let deadline: ContinuousClock.Instant?
+    /// A number that all attempts of the operation have, and no other operation of this process.
+    public let operation: UInt64
+    /// What is particular about the operation's requests.
+    public let traits: RequestTraits
+
+    /// The number of the current attempt, from 1; attempts made for an authenticator count.
+    public var attempt: Int { retryState.errors.count + retryState.authenticationErrors.count + 1 }
 
     /// Makes a context, for tests of interceptors.
     ///
     /// - Parameters:
     ///   - retryState: The failures and delays so far.
     ///   - deadline: When the whole operation must have ended.
-    public init(retryState: Retry.State = .empty, deadline: ContinuousClock.Instant? = nil) {
+    ///   - operation: The operation's number.
+    ///   - traits: What is particular about the operation's requests.
+    public init(
+        retryState: Retry.State = .empty,
+        deadline: ContinuousClock.Instant? = nil,
+        operation: UInt64 = 0,
+        traits: RequestTraits = RequestTraits()
+    ) {
         self.retryState = retryState
         self.deadline = deadline
+        self.operation = operation
+        self.traits = traits
     }
 }
 
@@ -162,4 +209,31 @@ extension RequestInterceptor {
     ) -> Retry.Action {
         .none
     }
+
+    /// Asks the method that gets no context.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - data: The response's body.
+    ///   - response: The response.
+    ///   - error: Why the attempt failed.
+    ///   - context: What is known about the operation.
+    /// - Returns: What this interceptor wants to happen.
+    public func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        context: RequestContext
+    ) -> Retry.Action {
+        evaluateFailedRequest(request, data: data, response: response, error: error, retryState: context.retryState)
+    }
+
+    /// Does nothing.
+    ///
+    /// - Parameter attempt: The attempt.
+    public func attemptEnded(_ attempt: RequestAttempt) {}
+
+    /// No.
+    public var needsMetrics: Bool { false }
 }

@@ -23,6 +23,9 @@ extension Retry {
             public let data: Data?
             /// The response, if there was one.
             public let response: HTTPURLResponse?
+            /// Whether sending the request twice has the effect of sending it once: what the operation's ``RequestTraits`` say, or else
+            /// its method, or that it has an `Idempotency-Key`.
+            public let isIdempotent: Bool
 
             /// Makes metadata, for tests of rules.
             ///
@@ -30,10 +33,20 @@ extension Retry {
             ///   - request: The request as it was sent.
             ///   - data: The response's body.
             ///   - response: The response.
-            public init(request: URLRequest, data: Data? = nil, response: HTTPURLResponse? = nil) {
+            ///   - isIdempotent: Whether the request may be sent twice; `nil` for what it says itself.
+            public init(
+                request: URLRequest,
+                data: Data? = nil,
+                response: HTTPURLResponse? = nil,
+                isIdempotent: Bool? = nil
+            ) {
                 self.request = request
                 self.data = data
                 self.response = response
+                self.isIdempotent =
+                    isIdempotent
+                    ?? ((request.httpMethod.map(HTTPMethod.init) ?? .get)?.isIdempotent == true
+                        || request.value(forHTTPHeaderField: "Idempotency-Key") != nil)
             }
         }
 
@@ -100,6 +113,27 @@ extension Retry {
             retryState: State
         ) -> Action {
             rule(error, retryState, Metadata(request: request, data: data, response: response))
+        }
+
+        /// Applies the policy to a failed request, knowing whether the operation may be repeated.
+        ///
+        /// - Parameters:
+        ///   - request: The request as it was sent.
+        ///   - data: The response's body, if there was a response.
+        ///   - response: The response, if there was one.
+        ///   - error: Why the attempt failed.
+        ///   - context: What is known about the operation.
+        /// - Returns: What should happen.
+        public func evaluateFailedRequest(
+            _ request: URLRequest,
+            data: Data?,
+            response: HTTPURLResponse?,
+            error: any Swift.Error,
+            context: RequestContext
+        ) -> Action {
+            let isIdempotent = context.traits.isIdempotent
+            let metadata = Metadata(request: request, data: data, response: response, isIdempotent: isIdempotent)
+            return rule(error, context.retryState, metadata)
         }
     }
 }
@@ -180,12 +214,11 @@ extension Retry {
 
         /// A failure that can pass, of a request that may be sent twice.
         ///
-        /// The method is idempotent ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), and the
+        /// The request is idempotent ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), and the
         /// status is 408, 429, 500, 502, 503 or 504, or the transport timed out, found no address, could not connect or
         /// lost the connection.
         public static let safeToRepeat = Condition { error, metadata in
-            let method = metadata.request.httpMethod.map(HTTPMethod.init) ?? .get
-            guard method?.isIdempotent == true else { return false }
+            guard metadata.isIdempotent else { return false }
             if let server = error as? ServerError {
                 return [408, 429, 500, 502, 503, 504].contains(server.errorCode)
             }

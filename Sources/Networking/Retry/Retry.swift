@@ -24,6 +24,8 @@ extension Retry {
         case retries(Int)
         /// The delays would exceed the policy's total; the duration is the policy's limit.
         case delay(Duration)
+        /// The request's body can be sent only once.
+        case bodyNotReplayable
         /// An interceptor's or authenticator's own reason.
         case custom(any Swift.Error)
     }

@@ -27,9 +27,9 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
             timeout: client.options.timeout ?? .seconds(60)
         ) { [client, exchange] in
             let requested = timeSource.now()
-            let response = try await AttemptLoop(client: client, interceptors: []).run {
-                exchange.request(subjectToken: subjectToken)
-            }
+            // A redirect would carry the subject token, which is in the body, to wherever it points.
+            let loop = AttemptLoop(client: client, interceptors: [], options: RequestOptions(redirects: .never))
+            let response = try await loop.run { exchange.request(subjectToken: subjectToken) }
             return try ServiceToken(decoding: response.body, requested: requested)
         }
         keptToken.withLock { $0 = wasKept ? (key, token.accessToken) : nil }

@@ -27,7 +27,8 @@ struct TokenEndpoint: Sendable {
         }
         let requested = timeSource.now()
         do {
-            let body = try await client.makeRequest(request.urlRequest)
+            // A redirect would carry credentials, which are in the body, to wherever it points.
+            let body = try await client.makeRequest(request.urlRequest, options: RequestOptions(redirects: .never))
             return try TokenResponse(parsing: body, requested: requested, hiding: request.secrets)
         } catch let error as OAuth2Error {
             throw error

@@ -19,4 +19,19 @@ struct MockNetworkingSnippets {
         #expect(data == Data(#"{"name":"Ada"}"#.utf8))
         #expect(attempts == 2)
     }
+
+    @Test("A server in TLS and a client that doesn't trust it")
+    func distrust() async throws {
+        let authority = try MockCertificateAuthority()
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        try await withLoopbackServer(configuration: configuration) { server in
+            let request = URLRequest(url: server.url(for: "/"))
+            await #expect(throws: NetworkError(.tls, "")) {
+                _ = try await NetworkClient().makeRequest(request)
+            }
+            try await server.waitForOpenConnections(atMost: 0)
+            #expect(server.connections.map(\.receivedOctetCount) == [0])
+        }
+    }
 }

@@ -34,4 +34,42 @@ struct NetworkingSnippets {
         ])
         #expect(client.interceptors.count == 1)
     }
+
+    @Test("A redirect policy for one request")
+    func redirects() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/", .status(302, headers: ["Location": "/there"]))
+            server.on(.get, "/there", .text("there"))
+            let client = NetworkClient()
+            let request = URLRequest(url: server.url(for: "/"))
+
+            let options = RequestOptions(redirects: .sameOrigin.upTo(3).protecting("X-Api-Key"))
+            let response = try await client.response(for: request, options: options)
+            print("answered by \(response.url), after \(response.redirects.count) redirects")
+            #expect(response.redirects.count == 1)
+        }
+    }
+
+    @Test("A body from a file, and a response to a file")
+    func bodies() async throws {
+        try await withLoopbackServer { server async throws in
+            server.fallback { .text(String(decoding: $0.body, as: UTF8.self)) }
+            let archive = FileManager.default.temporaryDirectory.appending(path: "snippet-\(UUID().uuidString)")
+            try Data("archive".utf8).write(to: archive)
+            defer { try? FileManager.default.removeItem(at: archive) }
+            let file = try FileHandle(forUpdating: archive)
+            let client = NetworkClient(configuration: .ephemeral)
+            var request = URLRequest(url: server.url(for: "/"))
+            request.httpMethod = "PUT"
+
+            let upload = RequestOptions(body: try .file(archive), timeout: .seconds(3600), idleTimeout: .seconds(30))
+            _ = try await client.makeRequest(request, options: upload)
+
+            let download = RequestOptions(timeout: .seconds(3600), maximumBodySize: 1 << 32)
+            for try await part in try await client.open(request, options: download).body {
+                try file.write(contentsOf: part)
+            }
+            #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["archive", ""])
+        }
+    }
 }

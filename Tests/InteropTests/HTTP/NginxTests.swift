@@ -46,10 +46,16 @@ struct NginxTests {
         #expect(error.headers["WWW-Authenticate"] == #"Basic realm="closed""#)
     }
 
-    @Test("A redirect is returned, not followed", arguments: Engine.allCases)
+    @Test("A redirect is followed, or returned if it is not to be", arguments: Engine.allCases)
     func redirect(engine: Engine) async throws {
+        let response = try await engine.client().response(for: Nginx.request("/moved"))
+        #expect(response.url.path == "/ok")
+        #expect(response.redirects.map(\.status) == [302])
         let error = try await #require(throws: ServerError.self) {
-            try await engine.client().makeRequest(Nginx.request("/moved"))
+            try await engine.client().makeRequest(
+                Nginx.request("/moved"),
+                options: RequestOptions(redirects: .never)
+            )
         }
         #expect(error.errorCode == 302)
         #expect(error.headers["Location"]?.hasSuffix("/ok") == true)

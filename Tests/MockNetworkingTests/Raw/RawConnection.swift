@@ -82,6 +82,12 @@ final class RawConnection {
         return take(octets)
     }
 
+    /// What has come, or comes next; empty when the server has ended the connection.
+    func receiveSome() throws -> Data {
+        if buffer.isEmpty { _ = try receiveMore() }
+        return take(buffer.count)
+    }
+
     /// One response with a `Content-Length`.
     func receiveResponse(hasBody: Bool = true) throws -> RawResponse {
         let head = try receive(through: "\r\n\r\n")

@@ -62,12 +62,12 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a redirect is returned to the caller as an error, not followed", arguments: Engine.allCases)
+    @Test("a redirect that is not to be followed is returned to the caller as an error", arguments: Engine.allCases)
     func redirect(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .status(302, headers: ["Location": "/elsewhere"]))
             let error = await #expect(throws: ServerError.self) {
-                try await engine.client().makeRequest(request(server))
+                try await engine.client().makeRequest(request(server), options: RequestOptions(redirects: .never))
             }
             #expect(error?.errorCode == 302)
             #expect(error?.headers["Location"] == "/elsewhere")

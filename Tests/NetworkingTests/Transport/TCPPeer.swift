@@ -22,21 +22,37 @@ final class TCPPeer: Sendable {
 
     /// Starts listening; the script gets each connection and its number, from 0.
     init(script: @escaping @Sendable (Connection) throws -> Void) throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe bind(listener, address, length) == 0 && listen(listener, 1024) == 0
-                    && getsockname(listener, address, &length) == 0
+        listener = try Self.listener(&address)
+        port = Int(UInt16(bigEndian: address.sin_port))
+        Thread.detachNewThread { [self] in accept(script) }
+    }
+
+    /// Starts listening at a path; there is no port.
+    init(unixSocketPath: String, script: @escaping @Sendable (Connection) throws -> Void) throws {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) { path in
+            unsafe path.copyBytes(from: unixSocketPath.utf8.prefix(path.count - 1))
+        }
+        listener = try Self.listener(&address)
+        port = 0
+        Thread.detachNewThread { [self] in accept(script) }
+    }
+
+    private static func listener<Address: BitwiseCopyable>(_ address: inout Address) throws -> Int32 {
+        var length = socklen_t(MemoryLayout<Address>.size)
+        return try unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                let listener = socket(Int32(unsafe address.pointee.sa_family), Int32(SOCK_STREAM.rawValue), 0)
+                guard unsafe bind(listener, address, length) == 0, listen(listener, 1024) == 0,
+                    unsafe getsockname(listener, address, &length) == 0
+                else { throw Gone() }
+                return listener
             }
         }
-        self.listener = listener
-        port = Int(UInt16(bigEndian: address.sin_port))
-        guard isListening else { throw Gone() }
-        Thread.detachNewThread { [self] in accept(script) }
     }
 
     var url: URL { url("/") }
@@ -83,7 +99,7 @@ final class TCPPeer: Sendable {
         Glibc.close(listener)
     }
 
-    fileprivate func record(_ request: String) {
+    func record(_ request: String) {
         state.withLock { $0.requests.append(request) }
     }
 
@@ -103,7 +119,7 @@ extension TCPPeer {
         fileprivate let socket: Int32
         /// Which of the peer's connections it is, from 0.
         let number: Int
-        fileprivate let peer: TCPPeer
+        let peer: TCPPeer
 
         /// Reads one request with a body of `Content-Length` octets, and records it.
         @discardableResult

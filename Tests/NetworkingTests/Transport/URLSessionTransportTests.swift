@@ -110,6 +110,27 @@ struct URLSessionTransportTests {
         }
     }
 
+    @Test("A request with a body is not sent twice when its kept connection dies", arguments: [5, 300_000])
+    func deadConnection(_ size: Int) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            guard connection.number == 0 else { return }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            try connection.readRequest()
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let body = HTTPBody.data(Data(repeating: 0x61, count: size))
+                let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
+                _ = try await transport.send(request, limits: .generous())
+                let start = ContinuousClock.now
+                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+                #expect(error?.code == .connectionLost)
+                #expect(ContinuousClock.now - start < .seconds(6))
+            }
+            #expect(peer.requests.count == 2)
+        }
+    }
+
     @Test("A GET with a body is refused, because URLSession can't send it")
     func getWithBody() async throws {
         let transport = URLSessionTransport()

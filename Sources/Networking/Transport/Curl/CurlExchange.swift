@@ -5,6 +5,8 @@ final class CurlExchange: Sendable {
     let identifier: UInt64
     let request: CurlRequest
     let limits: HTTPTransportLimits
+    /// When the transport was asked.
+    let begin = ContinuousClock.now
     private let cancellation = Atomic<Bool>(false)
 
     init(identifier: UInt64, request: CurlRequest, limits: HTTPTransportLimits) {
@@ -25,11 +27,28 @@ final class CurlExchange: Sendable {
 struct CurlSubmission: Sendable {
     typealias Outcome = Result<HTTPTransportResponse, NetworkError>
 
-    let exchange: CurlExchange
-    let continuation: CheckedContinuation<Outcome, Never>
+    /// Who gets the response.
+    enum Recipient: Sendable {
+        /// All of it, once; there is nothing in between that could cost a wake-up.
+        case whole(CheckedContinuation<Outcome, Never>)
+        /// First the head, then the body in parts.
+        case parts(CurlResponseStream)
+    }
 
-    /// Reports the outcome; to be called exactly once.
-    func end(_ outcome: Outcome) {
-        continuation.resume(returning: outcome)
+    let exchange: CurlExchange
+    let recipient: Recipient
+
+    /// Ends an exchange that never began.
+    func refuse(_ error: NetworkError) {
+        exchange.request.observer?(.finished(HTTPTransportMetrics(totalTime: .now - exchange.begin)))
+        fail(error)
+    }
+
+    /// Reports a failure; no other outcome may have been reported.
+    func fail(_ error: NetworkError) {
+        switch recipient {
+        case .whole(let continuation): continuation.resume(returning: .failure(error))
+        case .parts(let stream): stream.end(.failure(error))
+        }
     }
 }

@@ -5,10 +5,18 @@ struct CurlFailure {
     private let code: Int32
     private let text: String
     private let origin: HTTPOrigin
+    private let proxyStatus: Int
 
     /// Reads libcurl's result; `nil` if it is success.
-    init?(code: Int32, text: String, origin: HTTPOrigin) {
+    ///
+    /// - Parameters:
+    ///   - code: libcurl's result.
+    ///   - text: libcurl's words.
+    ///   - origin: Where the request was going.
+    ///   - proxyStatus: What a proxy answered when it was asked for a tunnel; 0 if none was.
+    init?(code: Int32, text: String, origin: HTTPOrigin, proxyStatus: Int = 0) {
         guard Int(code) != CCURL_OK else { return nil }
+        self.proxyStatus = proxyStatus
         self.code = code
         let words = text.isEmpty ? unsafe String(cString: ccurl_easy_strerror(code)) : text
         self.text = String(words.prefix(200))
@@ -17,13 +25,25 @@ struct CurlFailure {
 
     /// The error for the caller; libcurl's words name hosts and causes, never a header's value or a body.
     func networkError(connectTimeout: Duration) -> NetworkError {
-        if let failure = connectionFailure(connectTimeout: connectTimeout) { return failure }
+        if let failure = proxyFailure ?? connectionFailure(connectTimeout: connectTimeout) { return failure }
         if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(text)") }
         if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended too early: \(text)") }
         if isMalformed {
             return NetworkError(.invalidResponse, "\(origin) did not answer in well-formed HTTP: \(text)")
         }
         return NetworkError(.unknown, "the exchange with \(origin) failed: \(text) (libcurl error \(code))")
+    }
+
+    private var proxyFailure: NetworkError? {
+        switch proxyStatus {
+        case 0, 200...299: nil
+        case 407:
+            NetworkError(
+                .proxyAuthenticationRequired,
+                "the proxy wants credentials, or others, for a tunnel to \(origin); give them in the proxy selection"
+            )
+        default: NetworkError(.cannotConnect, "the proxy refused a tunnel to \(origin) with status \(proxyStatus)")
+        }
     }
 
     private func connectionFailure(connectTimeout: Duration) -> NetworkError? {
@@ -33,7 +53,7 @@ struct CurlFailure {
         case CCURL_COULDNT_CONNECT, CCURL_COULDNT_RESOLVE_PROXY, CCURL_PROXY_HANDSHAKE:
             NetworkError(.cannotConnect, "no connection to \(origin): \(text)")
         case CCURL_OPERATION_TIMEDOUT:
-            NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout)")
+            NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout) (connectTimeout)")
         case CCURL_URL_MALFORMAT:
             NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
         case CCURL_UNSUPPORTED_PROTOCOL where !isHTTP09:

@@ -46,6 +46,18 @@ enum CurlLibrary {
         try loaded.get()
     }
 
+    /// Checks for something that a libcurl may be built without.
+    ///
+    /// - Parameters:
+    ///   - feature: The bit that stands for it.
+    ///   - ability: What it allows, for the message.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it is not there.
+    static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
+        guard ccurl_features() & Int32(feature) != 0 else {
+            throw NetworkError(.transportUnavailable, "this libcurl was built without what it takes to \(ability)")
+        }
+    }
+
     private static func unavailable(_ message: String) -> Result<Description, NetworkError> {
         .failure(NetworkError(.transportUnavailable, message))
     }

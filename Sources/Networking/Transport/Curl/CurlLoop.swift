@@ -1,20 +1,28 @@
+import CCurl
+
 /// The engine: it owns all transfers and runs on a thread of its own.
 ///
-/// Each round looks at the mail, lets libcurl work, reports what is finished and sleeps until something happens. Only
+/// Each round looks at the mail, lets libcurl work, reports what happened and sleeps until something happens. Only
 /// this thread reports outcomes, so each exchange has exactly one.
 final class CurlLoop {
     private let mailbox: CurlMailbox
     private let configuration: CurlTransport.Configuration
-    private var multi: CurlMulti?
+    private let preparation: CurlPreparation
+    private let round = CurlRound()
+    private var connections: CurlConnections
     private var transfers: [UInt64: CurlTransfer] = [:]
     private var queue: ExchangeQueue
     private var deadlines = DeadlineQueue()
+    /// When to look at the timeouts of exchanges that have some besides their deadline.
+    private var alarms = DeadlineQueue()
     private var unusedHandles: [CurlHandle] = []
-    private var idleSince: ContinuousClock.Instant?
+    private var closing: ContinuousClock.Instant?
 
     init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
         self.mailbox = mailbox
         self.configuration = configuration
+        preparation = CurlPreparation(configuration)
+        connections = CurlConnections(poller: mailbox.poller, maximumIdle: configuration.maximumConnections)
         queue = ExchangeQueue(
             maximumPerOrigin: configuration.maximumConnectionsPerHost,
             maximum: configuration.maximumConnections
@@ -25,32 +33,58 @@ final class CurlLoop {
     func run() {
         while true {
             let mail = mailbox.collect()
+            round.now = .now
+            closing = mail.closing
             for submission in mail.submissions { accept(submission) }
             for identifier in mail.cancellations { cancel(identifier) }
-            if mail.isClosing { break }
+            for identifier in mail.resumptions { resume(identifier) }
+            if let closing, transfers.isEmpty || closing <= round.now { break }
             admit()
             work()
         }
-        for transfer in Array(transfers.values) { end(transfer, .failure(.transportClosed)) }
+        for transfer in Array(transfers.values) { end(transfer, .transportClosed) }
         unusedHandles = []
-        multi = nil
+        connections.close()
         mailbox.stopped()
     }
 
     private func accept(_ submission: CurlSubmission) {
         let exchange = submission.exchange
-        guard !exchange.isCancelled else { return submission.end(.failure(.cancelledExchange)) }
+        guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange) }
         if let deadline = exchange.limits.deadline {
-            guard deadline > .now else { return submission.end(.failure(.missedDeadline(exchange.request.origin))) }
+            guard deadline > round.now else { return submission.refuse(.missedDeadline(exchange.request.origin)) }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
-        transfers[exchange.identifier] = CurlTransfer(submission: submission)
+        transfers[exchange.identifier] = CurlTransfer(
+            submission: submission,
+            round: round,
+            configuration: configuration,
+            upload: upload(of: exchange)
+        )
         queue.append(exchange.identifier, origin: exchange.request.origin)
+    }
+
+    private func upload(of exchange: CurlExchange) -> CurlUpload? {
+        guard case .streamed(let body) = exchange.request.body else { return nil }
+        return CurlUpload(body, capacity: configuration.streamBufferSize) { [mailbox, exchange] in
+            mailbox.resume(exchange.identifier)
+        }
     }
 
     private func cancel(_ identifier: UInt64) {
         guard let transfer = transfers[identifier] else { return }
-        end(transfer, .failure(.cancelledExchange))
+        end(transfer, .cancelledExchange)
+    }
+
+    /// Lets a transfer go on whose caller has done their part.
+    private func resume(_ identifier: UInt64) {
+        guard let transfer = transfers[identifier] else { return }
+        settle(transfer, transfer.resume())
+    }
+
+    /// libcurl offers what it kept while it resumes, and a refusal then is not reported in any other way.
+    private func settle(_ transfer: CurlTransfer, _ code: Int32) {
+        if code != 0 { end(transfer, failure(of: transfer, code: code)) }
     }
 
     /// Starts as many waiting exchanges as may run.
@@ -61,93 +95,107 @@ final class CurlLoop {
     }
 
     private func start(_ transfer: CurlTransfer) {
-        multi = multi ?? CurlMulti(poller: mailbox.poller, maximumIdleConnections: configuration.maximumConnections)
-        idleSince = nil
+        transfer.observation?.start(at: round.now)
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
-        guard let multi, let handle, handle.prepare(for: transfer, configuration: configuration), multi.add(handle)
-        else {
+        guard let handle, handle.prepare(for: transfer, preparation), connections.add(handle, transfer.traffic) else {
             // The place in the queue was taken before; a transfer without a handle would not give it back.
-            if handle == nil { queue.release(transfer.exchange.request.origin) }
+            if handle == nil { queue.release(transfer.origin) }
             return end(
                 transfer,
-                .failure(
-                    NetworkError(.unknown, "libcurl could not begin an exchange; the process may be out of memory")
-                )
+                NetworkError(.unknown, "libcurl could not begin an exchange; the process may be out of memory")
             )
         }
+        transfer.isDriven = true
     }
 
     /// One round of libcurl: due timers, then events, then outcomes.
     private func work() {
-        var now = ContinuousClock.now
-        multi?.ring(at: now)
-        reportFinished()
-        expire(at: now)
+        connections.ring(at: round.now)
+        report()
+        expire()
         admit()
-        closeIdleConnections(at: now)
+        if connections.closeIdle(since: round.now - configuration.idleTimeout) { unusedHandles = [] }
         let next = nextEvent()
-        now = .now
-        let isDue = next.map { $0 <= now } ?? false
+        let now = ContinuousClock.now
+        let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty
         let mustLook = isDue || !mailbox.prepareToSleep()
         let milliseconds = mustLook ? 0 : next.map { Int32((($0 - now).milliseconds)) } ?? -1
-        mailbox.poller.wait(milliseconds: milliseconds) { socket, readable, writable in
-            multi?.socket(socket, readable: readable, writable: writable)
+        mailbox.poller.wait(milliseconds: milliseconds) {
+            round.now = .now
+        } perform: { event in
+            connections.act(on: event)
         }
-        reportFinished()
+        report()
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
         let times = [
-            multi?.alarm,
+            connections.alarm,
             deadlines.soonest { transfers[$0] != nil },
-            idleSince.map { $0 + configuration.idleTimeout },
+            alarms.soonest { transfers[$0] != nil },
+            connections.idleSince.map { $0 + configuration.idleTimeout },
+            closing,
         ]
         return times.compactMap(\.self).min()
     }
 
-    private func reportFinished() {
-        while let (transfer, code) = multi?.nextFinished() {
-            end(transfer, outcome(of: transfer, code: code))
+    /// Hands out what libcurl brought.
+    private func report() {
+        while let (transfer, code) = connections.nextFinished() {
+            end(transfer, failure(of: transfer, code: code))
+        }
+        for transfer in round.takeTouched() where !transfer.hasEnded {
+            transfer.flush()
+            if transfer.hasTimeouts { check(transfer) }
+            if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }
         }
     }
 
-    private func outcome(of transfer: CurlTransfer, code: Int32) -> CurlSubmission.Outcome {
-        if let failure = transfer.failure { return .failure(failure) }
-        let text = transfer.handle?.errorText ?? ""
-        if let failure = CurlFailure(code: code, text: text, origin: transfer.exchange.request.origin) {
-            return .failure(failure.networkError(connectTimeout: configuration.connectTimeout))
-        }
-        return Result { () throws(NetworkError) in try transfer.response() }
+    private func failure(of transfer: CurlTransfer, code: Int32) -> NetworkError? {
+        if let failure = transfer.failure { return failure }
+        // We ended the transfer, because its response is there and libcurl wanted to ask again.
+        if transfer.isAnswered { return nil }
+        let failure = CurlFailure(
+            code: code,
+            text: transfer.handle?.errorText ?? "",
+            origin: transfer.origin,
+            proxyStatus: transfer.handle?.number(CCURL_INFO_HTTP_CONNECTCODE) ?? 0
+        )
+        return failure?.networkError(connectTimeout: configuration.connectTimeout)
     }
 
-    private func expire(at now: ContinuousClock.Instant) {
-        while let identifier = deadlines.popExpired(at: now) {
+    private func expire() {
+        while let identifier = deadlines.popExpired(at: round.now) {
             guard let transfer = transfers[identifier] else { continue }
-            end(transfer, .failure(.missedDeadline(transfer.exchange.request.origin)))
+            end(transfer, .missedDeadline(transfer.origin))
         }
+        while let identifier = alarms.popExpired(at: round.now) {
+            guard let transfer = transfers[identifier] else { continue }
+            transfer.alarm = nil
+            check(transfer)
+        }
+    }
+
+    /// Looks at the timeouts of a transfer, and when to do so again.
+    private func check(_ transfer: CurlTransfer) {
+        let (failure, next) = transfer.timeout(at: round.now)
+        if let failure { return end(transfer, failure) }
+        guard let next, transfer.alarm.map({ next < $0 }) ?? true else { return }
+        transfer.alarm = next
+        alarms.insert(transfer.exchange.identifier, deadline: next) { transfers[$0] != nil }
     }
 
     /// Reports the outcome and frees everything that the exchange used.
-    private func end(_ transfer: CurlTransfer, _ outcome: CurlSubmission.Outcome) {
+    private func end(_ transfer: CurlTransfer, _ failure: NetworkError?) {
         transfers[transfer.exchange.identifier] = nil
-        transfer.submission.end(outcome)
-        if let handle = transfer.handle {
-            transfer.handle = nil
-            multi?.remove(handle)
-            handle.reset()
-            if unusedHandles.count < configuration.maximumConnections { unusedHandles.append(handle) }
-            queue.release(transfer.exchange.request.origin)
-        }
-        if transfers.isEmpty { idleSince = .now }
-    }
-
-    /// libcurl closes connections only when it is busy with others, so after a long rest all of them go with their owner.
-    private func closeIdleConnections(at now: ContinuousClock.Instant) {
-        guard let idleSince, transfers.isEmpty, idleSince + configuration.idleTimeout <= now else { return }
-        self.idleSince = nil
-        unusedHandles = []
-        multi = nil
+        transfer.end(failure)
+        guard let handle = transfer.handle else { return }
+        transfer.handle = nil
+        if transfer.isDriven { connections.remove(handle, transfer.traffic, at: round.now) }
+        handle.reset()
+        if unusedHandles.count < configuration.maximumConnections { unusedHandles.append(handle) }
+        queue.release(transfer.origin)
     }
 }
 

@@ -8,13 +8,18 @@ final class CurlMailbox: Sendable {
     struct Mail {
         var submissions: [CurlSubmission] = []
         var cancellations: [UInt64] = []
-        var isClosing = false
+        /// Exchanges whose reader made room or whose body's next part is there.
+        var resumptions: [UInt64] = []
+        /// When the engine stops even if exchanges still run; `nil` if it was not told to stop.
+        var closing: ContinuousClock.Instant?
 
-        var isEmpty: Bool { submissions.isEmpty && cancellations.isEmpty && !isClosing }
+        var isEmpty: Bool { submissions.isEmpty && cancellations.isEmpty && resumptions.isEmpty }
     }
 
     private struct State {
         var mail = Mail()
+        /// Whether the engine does not know yet when it has to stop.
+        var isClosingNews = false
         var isSleeping = false
         var hasStopped = false
         var closers: [CheckedContinuation<Void, Never>] = []
@@ -36,28 +41,29 @@ final class CurlMailbox: Sendable {
     /// Hands an exchange to the engine, which then owes it an outcome.
     func submit(_ submission: CurlSubmission) {
         let (isAccepted, mustSignal) = state.withLock { state in
-            guard !state.mail.isClosing else { return (false, false) }
+            guard state.mail.closing == nil else { return (false, false) }
             state.mail.submissions.append(submission)
             return (true, state.wake())
         }
         if mustSignal { poller.signal() }
-        if !isAccepted { submission.end(.failure(.transportClosed)) }
+        if !isAccepted { submission.refuse(.transportClosed) }
     }
 
     /// Asks the engine to give up an exchange; it may have ended already or come later.
     func cancel(_ identifier: UInt64) {
-        let mustSignal = state.withLock { state in
-            guard !state.mail.isClosing else { return false }
-            state.mail.cancellations.append(identifier)
-            return state.wake()
-        }
-        if mustSignal { poller.signal() }
+        tell { $0.cancellations.append(identifier) }
     }
 
-    /// Asks the engine to stop; the continuation is resumed when it has.
-    func close(_ closer: CheckedContinuation<Void, Never>? = nil) {
+    /// Tells the engine that an exchange which it paused can go on.
+    func resume(_ identifier: UInt64) {
+        tell { $0.resumptions.append(identifier) }
+    }
+
+    /// Asks the engine to stop when all exchanges have ended, at last at a time; the continuation is resumed when it has.
+    func close(at deadline: ContinuousClock.Instant = .now, _ closer: CheckedContinuation<Void, Never>? = nil) {
         let (hasStopped, mustSignal) = state.withLock { state in
-            state.mail.isClosing = true
+            state.mail.closing = min(state.mail.closing ?? deadline, deadline)
+            state.isClosingNews = true
             if let closer, !state.hasStopped { state.closers.append(closer) }
             return (state.hasStopped, state.wake())
         }
@@ -65,12 +71,22 @@ final class CurlMailbox: Sendable {
         if hasStopped { closer?.resume() }
     }
 
+    private func tell(_ write: (inout Mail) -> Void) {
+        let mustSignal = state.withLock { state in
+            guard !state.hasStopped else { return false }
+            write(&state.mail)
+            return state.wake()
+        }
+        if mustSignal { poller.signal() }
+    }
+
     /// Takes what came; for the engine.
     func collect() -> Mail {
         state.withLock { state in
             state.isSleeping = false
+            state.isClosingNews = false
             let mail = state.mail
-            state.mail = Mail(isClosing: mail.isClosing)
+            state.mail = Mail(closing: mail.closing)
             return mail
         }
     }
@@ -78,7 +94,7 @@ final class CurlMailbox: Sendable {
     /// Announces that the engine will wait; false if it must look at its mail instead.
     func prepareToSleep() -> Bool {
         state.withLock { state in
-            state.isSleeping = state.mail.isEmpty
+            state.isSleeping = state.mail.isEmpty && !state.isClosingNews
             return state.isSleeping
         }
     }
@@ -87,6 +103,7 @@ final class CurlMailbox: Sendable {
     func stopped() {
         let closers = state.withLock { state in
             state.hasStopped = true
+            state.mail = Mail(closing: state.mail.closing)
             defer { state.closers = [] }
             return state.closers
         }

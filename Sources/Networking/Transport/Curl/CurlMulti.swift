@@ -1,5 +1,14 @@
 import CCurl
 
+/// Which exchanges share connections.
+enum CurlTraffic: UInt32, CaseIterable {
+    /// Those that libcurl drives to their end without waiting for anyone; with HTTP/2, many share one connection.
+    case brief
+    /// Those that wait for a reader or for the next part of a body. libcurl before 8.1 stops a whole HTTP/2 connection for one
+    /// stream that waits, and later ones buffer megabytes for it, so each has a connection to itself for as long as it runs.
+    case held
+}
+
 /// A multi handle: its connections, and the transfers that it drives on the engine's thread.
 ///
 /// It is told what happened by a poller and a clock; between two calls it does nothing. The handle is freed with
@@ -7,16 +16,22 @@ import CCurl
 @safe final class CurlMulti {
     private let multi: OpaquePointer
     private let poller: EventPoller
+    private let traffic: CurlTraffic
+    private var count = 0
     /// When libcurl wants to be called, events or not.
     private(set) var alarm: ContinuousClock.Instant?
+    /// When the last transfer ended; `nil` while one runs.
+    private(set) var idleSince: ContinuousClock.Instant?
 
-    init?(poller: EventPoller, maximumIdleConnections: Int) {
+    init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int) {
         guard let multi = unsafe ccurl_multi_init() else { return nil }
         unsafe self.multi = multi
         self.poller = poller
+        self.traffic = traffic
+        let sharing = traffic == .brief ? CCURL_PIPE_MULTIPLEX : CCURL_PIPE_NOTHING
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         let codes = [
-            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_PIPELINING, Int(CCURL_PIPE_MULTIPLEX)),
+            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_PIPELINING, Int(sharing)),
             unsafe ccurl_multi_set_long(multi, CCURL_MULTI_MAXCONNECTS, maximumIdleConnections),
             unsafe ccurl_multi_set_socket_function(
                 multi,
@@ -25,6 +40,7 @@ import CCurl
                     let isRemoved = Int(interest) == CCURL_POLL_REMOVE
                     multi.poller.watch(
                         socket,
+                        of: multi.traffic.rawValue,
                         readable: !isRemoved && Int(interest) & CCURL_POLL_IN != 0,
                         writable: !isRemoved && Int(interest) & CCURL_POLL_OUT != 0
                     )
@@ -53,18 +69,23 @@ import CCurl
 
     /// Begins to drive a transfer; false if libcurl refused.
     func add(_ handle: CurlHandle) -> Bool {
-        unsafe handle.join(multi)
+        guard unsafe handle.join(multi) else { return false }
+        count += 1
+        idleSince = nil
+        return true
     }
 
     /// Stops driving a transfer, finished or not.
-    func remove(_ handle: CurlHandle) {
+    func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
         unsafe handle.leave(multi)
+        count -= 1
+        if count == 0 { idleSince = now }
     }
 
     /// Moves the transfers of a socket on.
-    func socket(_ socket: Int32, readable: Bool, writable: Bool) {
-        let events = (readable ? CCURL_READABLE : 0) | (writable ? CCURL_WRITABLE : 0)
-        _ = unsafe ccurl_multi_act(multi, socket, Int32(events))
+    func act(on event: EventPoller.Event) {
+        let events = (event.isReadable ? CCURL_READABLE : 0) | (event.isWritable ? CCURL_WRITABLE : 0)
+        _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
 
     /// Moves the transfers on whose time has come.
@@ -77,8 +98,10 @@ import CCurl
     /// Takes a finished transfer and libcurl's result.
     func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
         var code: Int32 = 0
-        guard let easy = unsafe ccurl_multi_next_finished(multi, &code) else { return nil }
-        return unsafe CurlTransfer.of(easy).map { ($0, code) }
+        while let easy = unsafe ccurl_multi_next_finished(multi, &code) {
+            if let transfer = unsafe CurlHandle.of(easy)?.transfer { return (transfer, code) }
+        }
+        return nil
     }
 
     private func setAlarm(milliseconds: Int) {

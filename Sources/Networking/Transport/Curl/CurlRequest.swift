@@ -2,13 +2,42 @@ import Foundation
 
 /// A request in libcurl's terms, worked out on the caller's thread because the engine has only one.
 struct CurlRequest: Sendable {
+    /// A body that is made while it is sent.
+    struct StreamedBody: Sendable {
+        let length: Int?
+        let isReplayable: Bool
+        let producer: HTTPBody.Producer
+    }
+
+    /// What is sent after the header.
+    enum Body: Sendable {
+        case held(Data)
+        case streamed(StreamedBody)
+
+        /// Whether libcurl asks for the body part by part; one that fits is sent together with the header instead.
+        var isReadWhileSent: Bool {
+            switch self {
+            case .held(let data): data.count > 64 << 10
+            case .streamed: true
+            }
+        }
+
+        var isEmpty: Bool {
+            if case .held(let data) = self { data.isEmpty } else { false }
+        }
+    }
+
     let url: String
     let origin: HTTPOrigin
     let method: HTTPMethod
-    let headerLines: [String]
-    let body: Data
+    /// The fields for the server, and what libcurl must not add.
+    let lines: CurlLines
+    /// The fields that only an HTTP proxy gets; `nil` if there are none.
+    let proxyLines: CurlLines?
+    let body: Body
     /// Whether a message with a body, perhaps an empty one, is sent.
     let hasBody: Bool
+    let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
     init(_ request: HTTPTransportRequest) throws(NetworkError) {
         try request.validate()
@@ -18,19 +47,45 @@ struct CurlRequest: Sendable {
         self.origin = origin
         url = request.url.absoluteString
         method = request.method
-        body =
-            switch request.body.source {
-            case .none: Data()
-            case .data(let data): data
-            case .file, .stream: throw NetworkError(.invalidRequest, "this transport sends bodies from memory only")
-            }
+        body = try Self.body(request)
         hasBody = !body.isEmpty || request.method.anticipatesContent
-        headerLines = Self.lines(request.headers, hasBody: hasBody)
+        var proxyFields: [String] = []
+        lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
+        proxyLines = proxyFields.isEmpty ? nil : CurlLines(proxyFields)
+        observer = request.observer
+    }
+
+    private static func body(_ request: HTTPTransportRequest) throws(NetworkError) -> Body {
+        switch request.body.source {
+        case .none: return .held(Data())
+        case .data(let data): return .held(data)
+        case .file(let url, let length):
+            guard length > 0 else { return .held(Data()) }
+            let producer = FileReading.producer(url, length: length)
+            return .streamed(StreamedBody(length: length, isReplayable: true, producer: producer))
+        case .stream(let length, let isReplayable, let producer):
+            let length = if let length { length } else { try announcedLength(request.headers) }
+            guard length ?? 0 >= 0 else {
+                throw NetworkError(.invalidRequest, "the request's body has a negative length")
+            }
+            // Nothing is asked of the producer of a body that has no octets.
+            guard length != 0 else { return .held(Data()) }
+            return .streamed(StreamedBody(length: length, isReplayable: isReplayable, producer: producer))
+        }
+    }
+
+    /// What the caller's `Content-Length` says of a body that does not know its length.
+    private static func announcedLength(_ headers: HTTPHeaders) throws(NetworkError) -> Int? {
+        guard let text = headers["Content-Length"] else { return nil }
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(text) else {
+            throw NetworkError(.invalidRequest, "the Content-Length header field is not a number of octets; remove it")
+        }
+        return length
     }
 
     /// The fields in libcurl's notation: `Name;` is an empty value, while `Name:` means that libcurl must not add the field
     /// itself.
-    private static func lines(_ headers: HTTPHeaders, hasBody: Bool) -> [String] {
+    private static func lines(_ headers: HTTPHeaders, hasBody: Bool, proxyFields: inout [String]) -> [String] {
         var lines: [String] = []
         lines.reserveCapacity(headers.count + 2)
         var hasContentType = false
@@ -40,7 +95,12 @@ struct CurlRequest: Sendable {
             hasContentType = hasContentType || field.name.equalsIgnoringASCIICase("Content-Type")
             hasExpect = hasExpect || field.name.equalsIgnoringASCIICase("Expect")
             let value = field.value.trimmingHTTPWhitespace
-            lines.append(value.isEmpty ? field.name + ";" : "\(field.name): \(value)")
+            let line = value.isEmpty ? field.name + ";" : "\(field.name): \(value)"
+            if field.name.equalsIgnoringASCIICase("Proxy-Authorization") {
+                proxyFields.append(line)
+            } else {
+                lines.append(line)
+            }
         }
         if hasBody {
             if !hasContentType { lines.append("Content-Type:") }

@@ -3,117 +3,177 @@ import Foundation
 /// An exchange as the engine sees it; it never leaves the engine's thread.
 final class CurlTransfer {
     let submission: CurlSubmission
+    let round: CurlRound
+    let configuration: CurlTransport.Configuration
     /// The handle while the transfer runs; `nil` while it waits in line.
     var handle: CurlHandle?
+    /// Whether libcurl drives the transfer.
+    var isDriven = false
+    /// When the engine looks at the timeouts next.
+    var alarm: ContinuousClock.Instant?
+    /// Whether the engine looks at this transfer when libcurl has returned.
+    var isTouched = false
     /// What went wrong on our side, which libcurl only reports as an aborted transfer.
-    private(set) var failure: NetworkError?
-    private var head = ResponseHeadReader()
+    var failure: NetworkError?
+    /// The directions in which libcurl waits for the caller.
+    var heldBack: CurlHandle.Directions = []
+    var timing = ExchangeTiming()
+    let observation: CurlObservation?
+    let upload: CurlUpload?
+    var head: ResponseHeadReader
+    /// Whether libcurl decodes the body.
+    private(set) var isDecoded = false
+    /// The size of the body that the header announces.
+    private(set) var declaredSize: Int?
+    /// Whether libcurl wanted to repeat a request that was answered.
+    var isAnswered = false
+    /// How much of the body came, after decoding.
+    var receivedCount = 0
+    var requestCount = 0
+    var bodyPosition = 0
+    private(set) var hasEnded = false
+    private var hasBegun = false
     private var body = Data()
-    private var hasBegunBody = false
-    private var requestCount = 0
-    private var bodyPosition = 0
 
-    init(submission: CurlSubmission) {
+    init(submission: CurlSubmission, round: CurlRound, configuration: CurlTransport.Configuration, upload: CurlUpload?)
+    {
         self.submission = submission
+        self.round = round
+        self.configuration = configuration
+        self.upload = upload
+        head = ResponseHeadReader(maximumSize: configuration.maximumHeaderSize)
+        observation = submission.exchange.request.observer.map { CurlObservation(submission.exchange, tell: $0) }
     }
 
     var exchange: CurlExchange { submission.exchange }
+    var request: CurlRequest { submission.exchange.request }
+    var origin: HTTPOrigin { submission.exchange.request.origin }
 
-    /// The response, if a whole one was received.
-    func response() throws(NetworkError) -> HTTPTransportResponse {
-        guard head.isComplete else {
-            let origin = exchange.request.origin
-            throw head.status == 101
-                ? NetworkError(.invalidResponse, "\(origin) switched protocols without being asked")
-                : NetworkError(
-                    .connectionLost,
-                    "\(origin) closed the connection before its response's header was whole"
-                )
-        }
-        var fields = head.headers
-        if hasBegunBody, isEncoded {
-            fields.removeAll {
-                $0.name.equalsIgnoringASCIICase("Content-Encoding") || $0.name.equalsIgnoringASCIICase("Content-Length")
-            }
-        }
-        return HTTPTransportResponse(
-            status: head.status,
-            version: head.version,
-            headers: HTTPHeaders(fields),
-            body: body
-        )
+    /// Which connections the transfer uses.
+    var traffic: CurlTraffic {
+        if case .parts = submission.recipient { return .held }
+        return upload == nil ? .brief : .held
     }
 
-    private var isEncoded: Bool {
-        head.headers.contains {
-            $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
+    /// Hands out what came while libcurl worked.
+    func flush() {
+        guard !hasEnded else { return }
+        if case .parts(let stream) = submission.recipient {
+            begin(stream)
+            stream.flush()
+        }
+        observation?.receive(receivedCount)
+    }
+
+    /// Reports the outcome, which is only done once; `nil` if libcurl had nothing to complain about.
+    func end(_ failure: NetworkError?) {
+        hasEnded = true
+        let failure = failure ?? incompleteness
+        upload?.end()
+        observation?.receive(receivedCount)
+        observation?.end(handle, version: head.isComplete ? head.version : "")
+        switch submission.recipient {
+        case .whole(let continuation):
+            continuation.resume(returning: failure.map(Result.failure) ?? .success(response))
+        case .parts(let stream):
+            if failure == nil || failure?.code != .cancelled && failure?.code != .closed { begin(stream) }
+            stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
         }
     }
 
-    private var declaredSize: Int? {
-        head.headers.first { $0.name.equalsIgnoringASCIICase("Content-Length") }.flatMap { Int($0.value) }
+    /// Keeps octets of the body; false if there is no room for them now.
+    func keep(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch submission.recipient {
+        case .whole:
+            if receivedCount == 0, let declaredSize, !isDecoded { body.reserveCapacity(min(declaredSize, 1 << 20)) }
+            unsafe body.append(octets)
+            return true
+        case .parts(let stream):
+            round.touch(self)
+            return unsafe stream.put(octets) == .taken
+        }
+    }
+
+    /// Lets libcurl see that an answer came before the body was sent; returns libcurl's result.
+    ///
+    /// libcurl then stops sending if the answer is an error, but while it waits for the body's next part it would not end.
+    func stopWaiting() -> Int32 {
+        guard head.isComplete, head.status >= 300, heldBack.contains(.sending), let handle else { return 0 }
+        heldBack.remove(.sending)
+        return handle.hold(heldBack)
+    }
+
+    /// Goes on where the caller has done their part; returns libcurl's result.
+    func resume() -> Int32 {
+        let before = heldBack
+        if before.contains(.receiving), case .parts(let stream) = submission.recipient, stream.hasRoom {
+            heldBack.remove(.receiving)
+        }
+        if before.contains(.sending), upload?.isReady ?? false { heldBack.remove(.sending) }
+        guard heldBack != before, let handle else { return 0 }
+        timing.resume(at: round.now)
+        if hasTimeouts { round.touch(self) }
+        return handle.hold(heldBack)
     }
 }
 
-// What libcurl calls back. Each returns whether the transfer goes on.
+// The response.
 extension CurlTransfer {
-    func receive(headerLine: Span<UInt8>) -> Bool {
-        do throws(NetworkError) {
-            try head.read(line: headerLine)
-            return true
-        } catch {
-            failure = NetworkError(error.code, "\(exchange.request.origin): \(error.message)")
-            return false
-        }
-    }
-
-    func receive(octets: UnsafeBufferPointer<UInt8>) -> Bool {
-        let limit = exchange.limits.maximumBodySize
-        let declared = hasBegunBody || isEncoded ? nil : declaredSize
-        guard max(body.count + octets.count, declared ?? 0) <= limit else {
-            failure = NetworkError(
-                .bodyTooLarge,
-                "the response of \(exchange.request.origin) has a body of more than \(limit) octets; "
-                    + "accept a larger maximumBodySize or ask for less"
+    private func begin(_ stream: CurlResponseStream) {
+        guard head.isComplete, !hasBegun else { return }
+        hasBegun = true
+        stream.begin { body in
+            HTTPTransportStream(
+                status: head.status,
+                version: head.version,
+                headers: fields(withoutCoding: isDecoded && mayHaveBody),
+                body: body
             )
-            return false
         }
-        if let declared { body.reserveCapacity(min(declared, 1 << 20)) }
-        hasBegunBody = true
-        unsafe body.append(octets)
-        return true
     }
 
-    /// Copies the next part of the request's body; returns how much.
-    func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Int {
-        let body = exchange.request.body
-        let count = min(buffer.count, body.count - bodyPosition)
-        let start = body.startIndex + bodyPosition
-        let copied = unsafe body.copyBytes(to: buffer, from: start..<(start + count))
-        bodyPosition += copied
-        return copied
-    }
-
-    /// Moves to another position of the request's body, as for sending it again.
-    func seekBody(to offset: Int64) -> Bool {
-        guard let position = Int(exactly: offset), (0...exchange.request.body.count).contains(position) else {
-            return false
-        }
-        bodyPosition = position
-        return true
-    }
-
-    /// Decides about sending the request on a connection.
-    ///
-    /// libcurl sends a request again if a kept connection ends before the response begins. The peer may have
-    /// acted on the first one, so that is only right for an idempotent method.
-    func beginRequest() -> Bool {
-        requestCount += 1
-        guard requestCount > 1, !exchange.request.method.isIdempotent else { return true }
-        failure = NetworkError(
-            .connectionLost,
-            "\(exchange.request.origin) closed the connection without a response; whether it acted on the request is unknown"
+    private var response: HTTPTransportResponse {
+        HTTPTransportResponse(
+            status: head.status,
+            version: head.version,
+            headers: fields(withoutCoding: isDecoded && receivedCount > 0),
+            body: body,
+            trailers: HTTPHeaders(head.trailers)
         )
-        return false
+    }
+
+    /// What a transfer lacks that libcurl is content with.
+    private var incompleteness: NetworkError? {
+        guard !head.isComplete else { return nil }
+        return head.status == 101
+            ? NetworkError(.invalidResponse, "\(origin) switched protocols without being asked")
+            : NetworkError(.connectionLost, "\(origin) closed the connection before its response's header was whole")
+    }
+
+    private func fields(withoutCoding: Bool) -> HTTPHeaders {
+        guard withoutCoding else { return HTTPHeaders(head.headers) }
+        return HTTPHeaders(
+            head.headers.filter {
+                !$0.name.equalsIgnoringASCIICase("Content-Encoding")
+                    && !$0.name.equalsIgnoringASCIICase("Content-Length")
+            }
+        )
+    }
+
+    /// Works out, once the head is whole, what it says about the body.
+    func readFraming() {
+        isDecoded =
+            configuration.decodesContent
+            && head.headers.contains {
+                $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
+            }
+        declaredSize = head.headers.first { $0.name.equalsIgnoringASCIICase("Content-Length") }.flatMap {
+            Int($0.value)
+        }
+    }
+
+    /// Whether octets may follow the head ([RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)).
+    private var mayHaveBody: Bool {
+        request.method != .head && head.status != 204 && head.status != 304 && declaredSize != 0
     }
 }

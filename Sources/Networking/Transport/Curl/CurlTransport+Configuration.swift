@@ -1,5 +1,11 @@
 extension CurlTransport {
-    /// How a ``CurlTransport`` treats connections.
+    /// How a ``CurlTransport`` treats connections and messages.
+    ///
+    /// ```swift
+    /// var configuration = CurlTransport.Configuration(connectTimeout: .seconds(3))
+    /// configuration.proxy = .http(proxyURL, credentials: ProxyCredentials(username: "service", password: password))
+    /// let transport = try CurlTransport(configuration: configuration)
+    /// ```
     public struct Configuration: Sendable {
         /// The longest time for making a connection: name resolution, TCP, proxy and TLS together.
         ///
@@ -8,13 +14,13 @@ extension CurlTransport {
         /// The most exchanges that run at once with one scheme, host and port; others wait in line.
         ///
         /// 64 by default. An exchange has a connection to itself with HTTP/1.1, so this is also the most connections in use; with HTTP/2 it
-        /// is the most streams.
+        /// is the most streams, which share few connections.
         public var maximumConnectionsPerHost: Int
         /// The most exchanges that run at once altogether, and the most idle connections kept.
         ///
         /// 256 by default.
         public var maximumConnections: Int
-        /// How long a connection is kept without being used.
+        /// How long a connection is kept without being used; zero for not at all.
         ///
         /// 60 seconds by default. It is not used again after that, rounded up to whole seconds. All idle connections are closed once the whole transport has been idle as long.
         public var idleTimeout: Duration
@@ -22,6 +28,44 @@ extension CurlTransport {
         ///
         /// ``ProxySelection/environment`` by default.
         public var proxy: ProxySelection
+        /// Which version of HTTP is spoken.
+        ///
+        /// ``ProtocolVersion/negotiated`` by default.
+        public var protocolVersion = ProtocolVersion.negotiated
+        /// Which addresses of a host are connected to.
+        ///
+        /// ``AddressFamily/any`` by default.
+        public var addressFamily = AddressFamily.any
+        /// The head start that IPv6 has over IPv4 when a host has both
+        /// ([RFC 8305 §5](https://www.rfc-editor.org/rfc/rfc8305#section-5)).
+        ///
+        /// 200 milliseconds by default.
+        public var happyEyeballsDelay = Duration.milliseconds(200)
+        /// Addresses that are not asked of the system's resolver.
+        ///
+        /// Empty by default.
+        public var resolverEntries: [ResolverEntry] = []
+        /// The path of a Unix-domain socket that all connections are made to; `nil` for the URL's host.
+        ///
+        /// `nil` by default. The URL still decides about TLS and the `Host` field. No proxy is used.
+        public var unixSocketPath: String?
+        /// The most octets of a streamed body, of a response or of a request, that wait in memory for whoever takes them.
+        ///
+        /// 256 KiB by default, at least 1 KiB. An exchange whose buffer is full pauses, and no other.
+        public var streamBufferSize = 256 << 10
+        /// The most octets that the header of a response may have, 1xx responses and trailers included.
+        ///
+        /// 256 KiB by default. A larger one fails with ``NetworkError/Code/invalidResponse``. libcurl has limits of its own beside it: 100 KiB
+        /// for a line and, since 8.3, 300 KiB for a header.
+        public var maximumHeaderSize = 256 << 10
+        /// Whether content codings are offered and decoded.
+        ///
+        /// True by default. If not, a body is what came over the wire, and `Content-Encoding` says what it is.
+        public var decodesContent = true
+        /// How many times its size a body may have after decoding, beyond the first MiB; `nil` for any.
+        ///
+        /// 100 by default. A larger one fails with ``NetworkError/Code/bodyTooLarge``.
+        public var maximumExpansion: Int? = 100
 
         /// Makes a configuration.
         ///
@@ -46,15 +90,52 @@ extension CurlTransport {
         }
     }
 
-    /// Which proxy a ``CurlTransport`` uses.
-    public struct ProxySelection: Hashable, Sendable {
-        private enum Wrapped { case environment, none }
-        private let wrapped: Wrapped
+    /// Which version of HTTP a ``CurlTransport`` speaks.
+    public struct ProtocolVersion: Hashable, Sendable {
+        enum Wrapped { case http1, negotiated, http2 }
+        let wrapped: Wrapped
 
-        /// What the environment variables `http_proxy` (in lower case only), `https_proxy`, `all_proxy` and `no_proxy` say;
-        /// none for loopback hosts.
-        public static let environment = Self(wrapped: .environment)
-        /// No proxy, whatever the environment says.
-        public static let none = Self(wrapped: .none)
+        /// HTTP/1.1, and over TLS HTTP/2 with servers that choose it in the handshake (ALPN).
+        public static let negotiated = Self(wrapped: .negotiated)
+        /// HTTP/1.1 only.
+        public static let http1 = Self(wrapped: .http1)
+        /// HTTP/2 without asking ([RFC 9113 §3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)), for servers that are known
+        /// to speak it on plain connections; over TLS it is negotiated.
+        public static let http2PriorKnowledge = Self(wrapped: .http2)
+    }
+
+    /// Which addresses of a host a ``CurlTransport`` connects to.
+    public struct AddressFamily: Hashable, Sendable {
+        enum Wrapped { case any, ipv4, ipv6 }
+        let wrapped: Wrapped
+
+        /// IPv6 and IPv4, whichever answers first.
+        public static let any = Self(wrapped: .any)
+        /// IPv4 only.
+        public static let ipv4 = Self(wrapped: .ipv4)
+        /// IPv6 only.
+        public static let ipv6 = Self(wrapped: .ipv6)
+    }
+
+    /// The addresses of a host that a ``CurlTransport`` uses instead of asking the system's resolver.
+    public struct ResolverEntry: Hashable, Sendable {
+        /// The host as it stands in URLs.
+        public var host: String
+        /// The port that this is true for.
+        public var port: Int
+        /// The IP addresses, in the order in which they are tried.
+        public var addresses: [String]
+
+        /// Makes an entry.
+        ///
+        /// - Parameters:
+        ///   - host: The host as it stands in URLs.
+        ///   - port: The port that this is true for.
+        ///   - addresses: IPv4 or IPv6 addresses; at least one.
+        public init(host: String, port: Int, addresses: [String]) {
+            self.host = host
+            self.port = port
+            self.addresses = addresses
+        }
     }
 }

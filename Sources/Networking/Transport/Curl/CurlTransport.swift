@@ -1,5 +1,3 @@
-import Synchronization
-
 /// The default transport: libcurl's multi interface, driven by one thread of its own.
 ///
 /// It speaks HTTP/1.1 and, where TLS negotiates it, HTTP/2; keeps connections for later requests; decodes all content
@@ -15,7 +13,8 @@ import Synchronization
 /// If a connection taken from the pool turns out to be dead before a byte of the response came, libcurl sends the request
 /// again on a new connection, but only if its method is idempotent
 /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)); others fail with
-/// ``NetworkError/Code/connectionLost``.
+/// ``NetworkError/Code/connectionLost``. So does one whose body can't be made again, if some of it was sent. A 417 is returned like
+/// any other status, but without its body, which libcurl skips.
 ///
 /// One transport may be used by any number of tasks. Dropping the last reference ends the thread and closes the
 /// connections; ``close()`` does the same and waits for it. It does not survive `fork()`: a child process must make its
@@ -28,27 +27,21 @@ public final class CurlTransport: HTTPTransport {
     /// libcurl's version and the TLS library it uses, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
 
-    private let mailbox: CurlMailbox
-    private let thread: EngineThread
-    private let lastIdentifier = Atomic<UInt64>(0)
+    private let engine: CurlEngine
+    private let streamBufferSize: Int
 
     /// Makes a transport and starts its thread.
     ///
-    /// - Parameter configuration: How it treats connections.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if libcurl is missing or older than 7.68, or if the
-    ///   process has no descriptor or thread left.
+    /// - Parameter configuration: How it treats connections and messages.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value of the configuration makes no sense; `transportUnavailable` if
+    ///   libcurl is missing, older than 7.68 or without what the configuration asks for, or if the process has no
+    ///   descriptor or thread left.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
         let library = try CurlLibrary.load()
-        let mailbox = CurlMailbox(poller: try EventPoller())
-        self.mailbox = mailbox
-        thread = try EngineThread {
-            CurlLoop(mailbox: mailbox, configuration: configuration).run()
-        }
+        try configuration.validate()
+        engine = try CurlEngine(configuration: configuration)
+        streamBufferSize = configuration.streamBufferSize
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
-    }
-
-    deinit {
-        mailbox.close()
     }
 
     /// Sends a request and returns its response.
@@ -57,35 +50,75 @@ public final class CurlTransport: HTTPTransport {
     ///   - request: What to send.
     ///   - limits: The deadline and the size of body that the caller accepts.
     /// - Returns: The final response, whatever its status.
-    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent; `cannotResolveHost`, `cannotConnect` or `tls`
-    ///   before the request is sent; `connectionLost`, `invalidResponse` or `bodyTooLarge` while the response is received;
-    ///   `timedOut`, `cancelled` or `closed` at any time.
+    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent, or if the request's body can't be made or is not as long
+    ///   as it said; `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent; `connectionLost`,
+    ///   `invalidResponse` or `bodyTooLarge` while the response is received; `timedOut`, `cancelled` or `closed` at any
+    ///   time; `transportUnavailable` after `fork()`.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
-        let exchange = CurlExchange(
-            identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
-            request: try CurlRequest(request),
-            limits: limits
-        )
+        let exchange = try exchange(for: request, limits)
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                mailbox.submit(CurlSubmission(exchange: exchange, continuation: continuation))
+                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: .whole(continuation)))
             }
         } onCancel: {
             exchange.cancel()
-            mailbox.cancel(exchange.identifier)
+            engine.mailbox.cancel(exchange.identifier)
         }.get()
+    }
+
+    /// Sends a request and returns its response as soon as the header is there; the body is received while it is read.
+    ///
+    /// A reader that falls behind stops its own exchange only: at most ``Configuration/streamBufferSize`` octets wait in memory,
+    /// beside what libcurl has just read. The exchange runs on until its body is read to its end, given up or dropped, even when the transport
+    /// itself is no longer referred to.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - limits: The deadline and the size of body that the caller accepts; both hold until the body's end.
+    /// - Returns: The final response, whatever its status.
+    /// - Throws: What ``send(_:limits:)`` throws. What goes wrong after the header is thrown by the body.
+    public func open(
+        _ request: HTTPTransportRequest,
+        limits: HTTPTransportLimits
+    ) async throws -> HTTPTransportStream {
+        let exchange = try exchange(for: request, limits)
+        let stream = CurlResponseStream(identifier: exchange.identifier, engine: engine, capacity: streamBufferSize)
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                stream.wait(continuation)
+                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: .parts(stream)))
+            }
+        } onCancel: {
+            exchange.cancel()
+            engine.mailbox.cancel(exchange.identifier)
+        }.get()
+    }
+
+    private func exchange(
+        for request: HTTPTransportRequest,
+        _ limits: HTTPTransportLimits
+    ) throws(NetworkError) -> CurlExchange {
+        try engine.validateProcess()
+        return CurlExchange(identifier: engine.nextIdentifier(), request: try CurlRequest(request), limits: limits)
     }
 
     /// Ends the transport: running exchanges fail with ``NetworkError/Code/closed``, and so does every later one.
     ///
     /// It returns when the connections are closed and the thread has ended. Calling it again is harmless.
     public func close() async {
-        await withCheckedContinuation { continuation in
-            mailbox.close(continuation)
-        }
-        thread.join()
+        await engine.close(after: .zero)
+    }
+
+    /// Ends the transport when its exchanges have ended; later ones fail with ``NetworkError/Code/closed``.
+    ///
+    /// An exchange whose body is being read has ended when the body's last octet was received. It returns when the connections are
+    /// closed and the thread has ended.
+    ///
+    /// - Parameter patience: How long exchanges may still run; then they fail with ``NetworkError/Code/closed``, too.
+    public func shutdown(within patience: Duration) async {
+        await engine.close(after: patience)
     }
 }

@@ -29,24 +29,39 @@ final class EventPoller: Sendable {
         _ = eventfd_write(signalCounter, 1)
     }
 
-    /// Sets what a socket is watched for; nothing to forget it.
-    func watch(_ socket: Int32, readable: Bool, writable: Bool) {
+    /// Sets what a socket of one of several users is watched for; nothing to forget it.
+    func watch(_ socket: Int32, of user: UInt32, readable: Bool, writable: Bool) {
         guard readable || writable else {
             _ = set(EPOLL_CTL_DEL, socket, 0)
             return
         }
         let events = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
-        if !set(EPOLL_CTL_ADD, socket, events) { _ = set(EPOLL_CTL_MOD, socket, events) }
+        if !set(EPOLL_CTL_ADD, socket, events, user) { _ = set(EPOLL_CTL_MOD, socket, events, user) }
     }
 
-    /// Waits for an event, at most so many milliseconds (for ever if negative), and reports each socket's.
-    func wait(milliseconds: Int32, perform action: (_ socket: Int32, _ readable: Bool, _ writable: Bool) -> Void) {
+    /// Something that happened on a socket.
+    struct Event {
+        var socket: Int32
+        var user: UInt32
+        var isReadable: Bool
+        var isWritable: Bool
+    }
+
+    /// Waits for events, at most so many milliseconds (for ever if negative), and reports each.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: How long to wait.
+    ///   - awake: Called when the wait is over, before anything is reported.
+    ///   - action: Called for each socket.
+    func wait(milliseconds: Int32, awake: () -> Void, perform action: (Event) -> Void) {
         unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { events in
             guard let first = events.baseAddress else { return }
             let count = unsafe epoll_wait(queue, first, Int32(events.count), milliseconds)
+            awake()
             for index in 0..<max(0, Int(count)) {
                 let happened = unsafe events[index].events
-                let socket = unsafe events[index].data.fd
+                let data = unsafe events[index].data.u64
+                let socket = Int32(truncatingIfNeeded: data)
                 guard socket != signalCounter else {
                     var signals: eventfd_t = 0
                     _ = unsafe eventfd_read(signalCounter, &signals)
@@ -55,18 +70,21 @@ final class EventPoller: Sendable {
                 // After an error or hang-up, reading and writing both tell what it was.
                 let isBroken = happened & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
                 action(
-                    socket,
-                    isBroken || happened & EPOLLIN.rawValue != 0,
-                    isBroken || happened & EPOLLOUT.rawValue != 0
+                    Event(
+                        socket: socket,
+                        user: UInt32(truncatingIfNeeded: data >> 32),
+                        isReadable: isBroken || happened & EPOLLIN.rawValue != 0,
+                        isWritable: isBroken || happened & EPOLLOUT.rawValue != 0
+                    )
                 )
             }
         }
     }
 
-    private func set(_ operation: Int32, _ socket: Int32, _ events: UInt32) -> Bool {
+    private func set(_ operation: Int32, _ socket: Int32, _ events: UInt32, _ user: UInt32 = 0) -> Bool {
         var event = unsafe epoll_event()
         unsafe event.events = events
-        unsafe event.data.fd = socket
+        unsafe event.data.u64 = UInt64(user) << 32 | UInt64(UInt32(bitPattern: socket))
         return unsafe epoll_ctl(queue, operation, socket, &event) == 0
     }
 }

@@ -5,23 +5,32 @@
 /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
 struct ResponseHeadReader {
     /// The octets of all header lines that one response may have, 1xx responses and trailers included.
-    static let maximumSize = 256 << 10
+    private let maximumSize: Int
+
+    init(maximumSize: Int) {
+        self.maximumSize = maximumSize
+    }
 
     /// Whether the final response's header is whole.
     private(set) var isComplete = false
     private(set) var status = 0
     private(set) var version = ""
     private(set) var headers: [HTTPHeaders.Field] = []
+    /// The fields after the body.
+    private(set) var trailers: [HTTPHeaders.Field] = []
     private var size = 0
 
     /// Reads one line with its line end.
     mutating func read(line: Span<UInt8>) throws(NetworkError) {
         size += line.count
-        guard size <= Self.maximumSize else {
-            throw NetworkError(.invalidResponse, "the response's header is larger than \(Self.maximumSize >> 10) KiB")
+        guard size <= maximumSize else {
+            throw NetworkError(
+                .invalidResponse,
+                "the response's header is larger than \(maximumSize) octets (maximumHeaderSize)"
+            )
         }
-        guard !isComplete else { return }
         let content = line.extracting(0..<line.endOfContent)
+        guard !isComplete else { return readTrailer(content) }
         if content.isEmpty {
             isComplete = status >= 200
         } else if content.startsStatusLine {
@@ -50,14 +59,30 @@ struct ResponseHeadReader {
     }
 
     private mutating func readField(_ line: Span<UInt8>) throws(NetworkError) {
-        let colon = line.firstIndex(of: UInt8(ascii: ":"))
-        let name = line.trimmed(0..<colon)
-        guard status != 0, colon < line.count, !name.isEmpty else {
+        guard status != 0, let field = Self.field(line) else {
             throw NetworkError(.invalidResponse, "the response has a header line that is not “name: value”")
         }
-        let value = line.trimmed((colon + 1)..<line.count)
-        headers.append(HTTPHeaders.Field(name: line.text(name), value: line.text(value)))
+        headers.append(field)
     }
+
+    private static func field(_ line: Span<UInt8>) -> HTTPHeaders.Field? {
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        let name = line.trimmed(0..<colon)
+        guard colon < line.count, !name.isEmpty else { return nil }
+        return HTTPHeaders.Field(name: line.text(name), value: line.text(line.trimmed((colon + 1)..<line.count)))
+    }
+
+    /// The body is whole already; a line that is no field, or one that would change how the body is framed, is not worth failing
+    /// for but must not be believed ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    private mutating func readTrailer(_ line: Span<UInt8>) {
+        guard !line.isEmpty, !line[0].isHTTPWhitespace, !line.startsStatusLine, let field = Self.field(line),
+            HTTPSyntax.isToken(field.name),
+            !Self.framing.contains(where: { $0.equalsIgnoringASCIICase(field.name) })
+        else { return }
+        trailers.append(field)
+    }
+
+    private static let framing = ["Transfer-Encoding", "Content-Length", "Content-Encoding", "Host", "Trailer"]
 
     /// A line that begins with white space continues the one before; a space takes the place of the break
     /// ([RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).

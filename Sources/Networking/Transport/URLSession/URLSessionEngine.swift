@@ -31,20 +31,17 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
     }
 
     /// Takes an exchange, which is then owed an outcome.
-    func submit(
-        _ submission: URLSessionSubmission,
-        _ continuation: CheckedContinuation<URLSessionExchange.Outcome, Never>
-    ) {
+    func submit(_ submission: URLSessionSubmission, _ receiver: URLSessionExchange.Receiver) {
         queue.async { [self] in
-            let exchange = URLSessionExchange(submission: submission, continuation: continuation)
-            guard session != nil else { return exchange.end(.failure(.transportClosed)) }
-            guard !submission.isCancelled else { return exchange.end(.failure(.cancelledExchange)) }
-            if let deadline = submission.limits.deadline {
-                guard deadline > .now else { return exchange.end(.failure(.missedDeadline(submission.origin))) }
-                limit(exchange, by: deadline)
+            let exchange = URLSessionExchange(submission: submission, receiver: receiver)
+            guard session != nil else { return exchange.end(.transportClosed) }
+            guard !submission.isCancelled else { return exchange.end(.cancelledExchange) }
+            guard exchange.times.overrun(at: .now) == nil else {
+                return exchange.end(.missedDeadline(submission.origin))
             }
             exchanges[submission.identifier] = exchange
             line.append(submission.identifier, origin: submission.origin)
+            watch(exchange)
             admit()
         }
     }
@@ -65,12 +62,23 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    private func limit(_ exchange: URLSessionExchange, by deadline: ContinuousClock.Instant) {
+    /// Looks again when the exchange may have taken too long; whatever moves meanwhile only puts it off.
+    private func watch(_ exchange: URLSessionExchange) {
+        exchange.alarm?.cancel()
+        guard let check = exchange.times.nextCheck else { return }
         let identifier = exchange.submission.identifier
-        let error = NetworkError.missedDeadline(exchange.submission.origin)
-        let timer = DispatchWorkItem { [weak self] in self?.fail(identifier, error) }
-        exchange.timer = timer
-        queue.asyncAfter(deadline: .now() + .milliseconds((deadline - .now).milliseconds), execute: timer)
+        let alarm = DispatchWorkItem { [weak self] in self?.check(identifier) }
+        exchange.alarm = alarm
+        queue.asyncAfter(deadline: .now() + .milliseconds((check - .now).milliseconds), execute: alarm)
+    }
+
+    private func check(_ identifier: UInt64) {
+        guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
+        if let overrun = exchange.times.overrun(at: .now) {
+            fail(identifier, exchange.times.error(overrun, origin: exchange.submission.origin))
+        } else {
+            watch(exchange)
+        }
     }
 
     /// Starts as many waiting exchanges as may run.
@@ -79,8 +87,9 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         while let identifier = line.next(where: { exchanges[$0] != nil }) {
             guard let exchange = exchanges[identifier] else { continue }
             let task = session.dataTask(with: exchange.submission.request)
-            exchange.task = task
             identifiers[task.taskIdentifier] = identifier
+            exchange.start(task)
+            watch(exchange)
             task.resume()
         }
     }
@@ -88,7 +97,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
     /// Reports a failure at once; the exchange keeps its place in line until URLSession has let go of it.
     private func fail(_ identifier: UInt64, _ error: NetworkError) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
-        exchange.end(.failure(error))
+        exchange.end(error)
         if let task = exchange.task {
             task.cancel()
         } else {
@@ -149,13 +158,50 @@ extension URLSessionEngine: URLSessionDataDelegate {
         }
     }
 
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        // Asked for when libcurl sends a request again whose kept connection died. FoundationNetworking would not begin the
+        // body anew, and the peer would wait for the rest of it for ever.
+        completionHandler(nil)
+        let task = task.taskIdentifier
+        queue.async { [self] in
+            guard let identifier = identifiers[task], let origin = exchanges[identifier]?.submission.origin else {
+                return
+            }
+            fail(
+                identifier,
+                NetworkError(
+                    .connectionLost,
+                    "\(origin) closed the connection without a response; whether it acted on the request is unknown"
+                )
+            )
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession,
+        task: URLSessionTask,
+        didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        let task = task.taskIdentifier
+        queue.async { [self] in exchange(of: task)?.noteSent(Int(totalBytesSent)) }
+    }
+
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        let response = task.response
         let task = task.taskIdentifier
         queue.async { [self] in
             guard let identifier = identifiers.removeValue(forKey: task),
                 let exchange = exchanges.removeValue(forKey: identifier)
             else { return }
-            exchange.end(exchange.outcome(error))
+            // The delegate was not told of a response that looks like a redirect but has no Location.
+            if error == nil { exchange.receive(response) }
+            exchange.end(exchange.failure(error))
             line.release(exchange.submission.origin)
             admit()
         }

@@ -4,74 +4,150 @@ import FoundationNetworking
 
 /// An exchange as the engine sees it; it never leaves the engine's queue.
 final class URLSessionExchange {
-    typealias Outcome = Result<HTTPTransportResponse, NetworkError>
+    /// Who waits, and for what.
+    enum Receiver: Sendable {
+        /// The whole response.
+        case whole(CheckedContinuation<Result<HTTPTransportResponse, NetworkError>, Never>)
+        /// The header; the body then gets the rest, and keeps what the second closure holds.
+        case stream(CheckedContinuation<Result<HTTPTransportStream, NetworkError>, Never>, @Sendable () -> Void)
+    }
 
     let submission: URLSessionSubmission
     /// The task while URLSession works on it; `nil` while the exchange waits in line.
     var task: URLSessionDataTask?
-    /// What cuts the exchange off at its deadline.
-    var timer: DispatchWorkItem?
+    /// What looks whether the exchange takes too long.
+    var alarm: DispatchWorkItem?
+    var times: URLSessionTimes
     /// Whether a `Basic` challenge was refused: the cancellation that follows is then a 401 like any other.
     var hasRefusedChallenge = false
-    private var continuation: CheckedContinuation<Outcome, Never>?
+    /// Whether nobody waits for the outcome any more, although URLSession may still work.
+    private(set) var hasEnded = false
+    private var receiver: Receiver?
+    private var stream: URLSessionBody?
     private var response: HTTPURLResponse?
     private var body = Data()
+    private var receivedCount = 0
+    private var sentCount = 0
 
-    init(submission: URLSessionSubmission, continuation: CheckedContinuation<Outcome, Never>) {
+    init(submission: URLSessionSubmission, receiver: Receiver) {
         self.submission = submission
-        self.continuation = continuation
+        self.receiver = receiver
+        times = URLSessionTimes(limits: submission.limits, submitted: submission.submitted)
     }
 
-    /// Whether nobody waits for the outcome any more, although URLSession may still work.
-    var hasEnded: Bool { continuation == nil }
+    func start(_ task: URLSessionDataTask) {
+        self.task = task
+        times.start(at: .now)
+        submission.observer?(.started)
+    }
 
     /// Reports the outcome, unless there was one.
-    func end(_ outcome: Outcome) {
-        timer?.cancel()
-        timer = nil
-        body = Data()
-        continuation?.resume(returning: outcome)
-        continuation = nil
+    func end(_ error: NetworkError?) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        alarm?.cancel()
+        alarm = nil
+        submission.observer?(.finished(metrics))
+        switch receiver {
+        case .whole(let continuation):
+            continuation.resume(returning: error.map(Result.failure) ?? wholeResponse)
+        case .stream(let continuation, _):
+            continuation.resume(returning: .failure(error ?? notHTTP))
+        case nil: break
+        }
+        stream?.finish(error)
+        (receiver, stream, body) = (nil, nil, Data())
     }
 
-    func receive(_ response: URLResponse) {
-        self.response = response as? HTTPURLResponse
+    /// Gives a receiver of parts the header, and from then on the body.
+    private func deliverHead() {
+        guard case .stream(let continuation, let giveUp) = receiver, let response else { return }
+        receiver = nil
+        let stream = URLSessionBody(givingUp: giveUp)
+        self.stream = stream
+        continuation.resume(
+            returning: .success(
+                HTTPTransportStream(
+                    status: response.statusCode,
+                    version: "",
+                    headers: fields(of: response, hasBody: submission.request.httpMethod != "HEAD"),
+                    body: HTTPResponseBody(source: stream)
+                )
+            )
+        )
+    }
+
+    /// Takes the header of the final response; interim ones are nobody's business
+    /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
+    func receive(_ response: URLResponse?) {
+        guard !hasEnded, self.response == nil, let response = response as? HTTPURLResponse, response.statusCode >= 200
+        else { return }
+        self.response = response
+        times.noteReceived(at: .now)
+        submission.observer?(.headReceived(status: response.statusCode))
+        deliverHead()
     }
 
     /// Adds a part of the body; an error if there is more than the caller accepts.
     func receive(_ part: Data) -> NetworkError? {
         guard !hasEnded else { return nil }
+        times.noteReceived(at: .now)
+        guard !part.isEmpty else { return nil }
         let limit = submission.limits.maximumBodySize
-        guard body.count + part.count <= limit else {
+        guard part.count <= limit - receivedCount else {
             return NetworkError(
                 .bodyTooLarge,
                 "the response of \(submission.origin) has a body of more than \(limit) octets; "
                     + "accept a larger maximumBodySize or ask for less"
             )
         }
-        body.append(part)
+        receivedCount += part.count
+        if let stream { stream.append(part) } else { body.append(part) }
+        submission.observer?(.bodyReceived(receivedCount))
         return nil
     }
 
-    /// What URLSession's last word means.
-    func outcome(_ error: (any Error)?) -> Outcome {
+    func noteSent(_ count: Int) {
+        guard !hasEnded else { return }
+        sentCount = count
+        times.noteSent(at: .now)
+        submission.observer?(.bodySent(count))
+    }
+
+    /// What URLSession's last word means; `nil` for success.
+    func failure(_ error: (any Error)?) -> NetworkError? {
         if let error, !(hasRefusedChallenge && response != nil && (error as? URLError)?.code == .cancelled) {
-            return .failure(URLSessionFailure(error, origin: submission.origin).networkError)
+            return URLSessionFailure(error, origin: submission.origin).networkError
         }
-        guard let response else {
-            return .failure(NetworkError(.invalidResponse, "\(submission.origin) did not answer in HTTP"))
-        }
+        return response == nil ? notHTTP : nil
+    }
+
+    private var notHTTP: NetworkError {
+        NetworkError(.invalidResponse, "\(submission.origin) did not answer in HTTP")
+    }
+
+    private var wholeResponse: Result<HTTPTransportResponse, NetworkError> {
+        guard let response else { return .failure(notHTTP) }
         return .success(
             HTTPTransportResponse(
                 status: response.statusCode,
                 version: "",
-                headers: HTTPHeaders(fields(of: response)),
+                headers: fields(of: response, hasBody: !body.isEmpty),
                 body: body
             )
         )
     }
 
-    private func fields(of response: HTTPURLResponse) -> [HTTPHeaders.Field] {
+    private var metrics: HTTPTransportMetrics {
+        var metrics = HTTPTransportMetrics(totalTime: .now - times.submitted)
+        metrics.queueTime = times.started.map { $0 - times.submitted }
+        metrics.firstByteTime = times.answered.map { $0 - times.submitted }
+        metrics.bodyBytesSent = sentCount
+        metrics.bodyBytesReceived = receivedCount
+        return metrics
+    }
+
+    private func fields(of response: HTTPURLResponse, hasBody: Bool) -> HTTPHeaders {
         var fields: [HTTPHeaders.Field] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
@@ -80,11 +156,11 @@ final class URLSessionExchange {
         let isEncoded = fields.contains {
             $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
         }
-        if isEncoded, !body.isEmpty {
+        if isEncoded, hasBody {
             fields.removeAll {
                 $0.name.equalsIgnoringASCIICase("Content-Encoding") || $0.name.equalsIgnoringASCIICase("Content-Length")
             }
         }
-        return fields.sorted { $0.name < $1.name }
+        return HTTPHeaders(fields.sorted { $0.name < $1.name })
     }
 }

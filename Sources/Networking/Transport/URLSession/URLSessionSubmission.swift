@@ -8,9 +8,18 @@ final class URLSessionSubmission: Sendable {
     let request: URLRequest
     let origin: HTTPOrigin
     let limits: HTTPTransportLimits
+    let observer: (@Sendable (HTTPTransportEvent) -> Void)?
+    let submitted: ContinuousClock.Instant
     private let cancellation = Atomic<Bool>(false)
 
-    init(identifier: UInt64, request: HTTPTransportRequest, limits: HTTPTransportLimits) throws(NetworkError) {
+    /// Checks the request and brings its body into memory.
+    init(
+        identifier: UInt64,
+        request: HTTPTransportRequest,
+        limits: HTTPTransportLimits,
+        maximumRequestBodySize: Int
+    ) async throws {
+        submitted = .now
         try request.validate()
         guard let origin = HTTPOrigin(request.url) else {
             throw NetworkError(.invalidRequest, "the URL has no scheme and host; give an absolute URL")
@@ -21,19 +30,23 @@ final class URLSessionSubmission: Sendable {
         self.identifier = identifier
         self.origin = origin
         self.limits = limits
-        // The session's own timer counts whole seconds and waiting too; the deadline is kept by the engine instead.
+        observer = request.observer
+        // The session's own timer counts whole seconds and waiting too; the engine keeps the time instead.
         var result = URLRequest(url: request.url, timeoutInterval: 86_400)
         result.httpMethod = request.method.rawValue
         for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
             result.addValue(field.value, forHTTPHeaderField: field.name)
         }
-        switch request.body.source {
-        case .none: break
-        case .data(let data): if !data.isEmpty { result.httpBody = data }
-        case .file, .stream: throw NetworkError(.invalidRequest, "this transport sends bodies from memory only")
-        }
+        let upload = URLSessionUpload(
+            body: request.body,
+            origin: origin,
+            maximumSize: maximumRequestBodySize,
+            deadline: limits.deadline
+        )
+        if let octets = try await upload.octets(), !octets.isEmpty { result.httpBody = octets }
         self.request = result
     }
+
     /// Whether the task was cancelled, which the engine may learn before it knows the exchange.
     var isCancelled: Bool { cancellation.load(ordering: .acquiring) }
 

@@ -6,14 +6,18 @@ import Synchronization
 /// It serves custom `URLProtocol` classes (`protocolClasses`) and the settings that FoundationNetworking honors; use
 /// `CurlTransport` for everything else. The configuration is copied; its cache, cookie storage and credential storage are
 /// switched off, because a transport answers nothing by itself. Redirects are returned, not followed, and a 401
-/// is returned with its body, whatever its challenge. The deadline and the size limit are the caller's
-/// `HTTPTransportLimits`, not the configuration's timeouts.
+/// is returned with its body, whatever its challenge. The deadline, the timeouts and the size limit are the caller's
+/// `HTTPTransportLimits`, not the configuration's.
 ///
-/// What it can't do on Linux with Swift 6.3, and the public issue in swift-corelibs-foundation if there is one:
+/// What it can't do on Linux with Swift 6.3, and the public issue in swift-corelibs-foundation where one was found:
 /// - The order and repetition of response header fields are lost: repeated ones are joined with `, `, names are
 ///   capitalized, and the fields come sorted by name.
 /// - A body on `GET` is refused, here with ``NetworkError/Code/invalidRequest``. `POST` without a `Content-Type` gets
-///   `application/x-www-form-urlencoded`. The order of request header fields is lost as well.
+///   `application/x-www-form-urlencoded`, and a request without `User-Agent` or `Accept-Language` gets Foundation's. The
+///   order of request header fields is lost as well.
+/// - Bodies from files and streams are read into memory, up to a limit, before anything is sent: an upload from a file that
+///   is cancelled, or answered early, while the file is read ends the process, and a body stream blocks every session while
+///   it waits. What is sent has a `Content-Length`, never the chunked coding.
 /// - A chunked response with trailers, or a header that is cut off after its status line, ends the process
 ///   ([#5285](https://github.com/swiftlang/swift-corelibs-foundation/issues/5285)).
 /// - Responses with a status line without a reason, a header line without a space after its colon
@@ -23,7 +27,15 @@ import Synchronization
 ///   ([#5199](https://github.com/swiftlang/swift-corelibs-foundation/issues/5199)); the environment variables of
 ///   libcurl apply.
 /// - Data is received faster than it is used ([#3204](https://github.com/swiftlang/swift-corelibs-foundation/issues/3204)):
-///   an exchange that ends for its size or by cancellation may still receive some megabytes.
+///   a streamed body that is read slowly is held in memory up to the caller's `maximumBodySize`, and an exchange that ends for
+///   its size or by cancellation may still receive some megabytes.
+/// - Trailers are not known. A redirect is reported when its body has ended, and without the body if it has no `Location`
+///   ([#2752](https://github.com/swiftlang/swift-corelibs-foundation/pull/2752)).
+/// - Nothing is known of connections ([#4988](https://github.com/swiftlang/swift-corelibs-foundation/issues/4988)): no event and
+///   no metric tells of names, connections or handshakes, octets received are counted after content decoding, and the
+///   first-byte timeout of a request without a body counts from when URLSession gets it, connecting included.
+/// - If a kept connection turns out to be dead, libcurl sends a request without a body again, whatever its method. One with a
+///   body, which FoundationNetworking could not begin anew, fails with ``NetworkError/Code/connectionLost``.
 /// - All sessions of the process share one thread
 ///   ([#5016](https://github.com/swiftlang/swift-corelibs-foundation/pull/5016)), which bounds it to some thousand
 ///   exchanges per second, and memory grows by about a hundred octets with each exchange.
@@ -36,14 +48,19 @@ import Synchronization
 /// ([#3296](https://github.com/swiftlang/swift-corelibs-foundation/issues/3296)).
 public final class URLSessionTransport: HTTPTransport {
     private let engine: URLSessionEngine
+    private let maximumRequestBodySize: Int
     private let lastIdentifier = Atomic<UInt64>(0)
 
     /// Makes a transport.
     ///
-    /// - Parameter configuration: What the session is made with. `httpMaximumConnectionsPerHost` (6 by default) is also the
-    ///   most exchanges that run at once with one scheme, host and port; others wait in line.
-    public init(configuration: URLSessionConfiguration = .ephemeral) {
+    /// - Parameters:
+    ///   - configuration: What the session is made with. `httpMaximumConnectionsPerHost` (6 by default) is also the
+    ///     most exchanges that run at once with one scheme, host and port; others wait in line.
+    ///   - maximumRequestBodySize: The most octets of a file or of parts that are brought into memory to be sent; 64 MiB by
+    ///     default. A larger body is refused with ``NetworkError/Code/invalidRequest``.
+    public init(configuration: URLSessionConfiguration = .ephemeral, maximumRequestBodySize: Int = 64 << 20) {
         engine = URLSessionEngine(configuration: configuration)
+        self.maximumRequestBodySize = maximumRequestBodySize
     }
 
     deinit {
@@ -63,19 +80,54 @@ public final class URLSessionTransport: HTTPTransport {
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportResponse {
-        let submission = try URLSessionSubmission(
-            identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
-            request: request,
-            limits: limits
-        )
+        let submission = try await submission(request, limits)
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                engine.submit(submission, continuation)
+                engine.submit(submission, .whole(continuation))
             }
         } onCancel: {
             submission.cancel()
             engine.cancel(submission.identifier)
         }.get()
+    }
+
+    /// Sends a request and returns its response as soon as URLSession reports the header.
+    ///
+    /// URLSession can't be told to wait: what is received before it is read is held in memory, up to
+    /// ``HTTPTransportLimits/maximumBodySize``, and then the exchange fails with ``NetworkError/Code/bodyTooLarge``. A body
+    /// that is being received keeps the transport.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - limits: The deadline, the timeouts and the size of body that the caller accepts; they hold until the body's end.
+    /// - Returns: The response, whatever its status. One that is a redirect comes when all of it is there.
+    /// - Throws: What ``send(_:limits:)`` throws; what happens after the header is thrown by the body.
+    public func open(
+        _ request: HTTPTransportRequest,
+        limits: HTTPTransportLimits
+    ) async throws -> HTTPTransportStream {
+        let submission = try await submission(request, limits)
+        let giveUp: @Sendable () -> Void = { [self] in engine.cancel(submission.identifier) }
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                engine.submit(submission, .stream(continuation, giveUp))
+            }
+        } onCancel: {
+            submission.cancel()
+            giveUp()
+        }.get()
+    }
+
+    private func submission(
+        _ request: HTTPTransportRequest,
+        _ limits: HTTPTransportLimits
+    ) async throws -> URLSessionSubmission {
+        try await URLSessionSubmission(
+            identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
+            request: request,
+            limits: limits,
+            maximumRequestBodySize: maximumRequestBodySize
+        )
     }
 
     /// Ends the transport: running exchanges fail with ``NetworkError/Code/closed``, and so does every later one.

@@ -1,0 +1,77 @@
+import Foundation
+import FoundationNetworking
+import Networking
+
+/// What `NetworkClient` costs by itself: the same exchange with and without it, on a transport that answers at once.
+struct ChainCase {
+    let name: String
+    private let client: NetworkClient
+
+    static let all = [
+        Self(name: "chain authenticator", interceptors: [FixedToken(), Retry.Policy.maxRetries(2)]),
+        Self(name: "chain 10 interceptors", interceptors: (0..<10).map { _ in Onlooker() }),
+    ]
+
+    private init(name: String, interceptors: [any RequestInterceptor]) {
+        self.name = name
+        client = NetworkClient(transport: InstantTransport(), interceptors: interceptors)
+    }
+
+    private static func url() throws -> URL {
+        try BenchmarkServer.url("https://api.example.com/v1/status")
+    }
+
+    /// Sends so many requests through the client.
+    func run(times: Int) async throws {
+        let request = URLRequest(url: try Self.url())
+        for _ in 0..<times { use(try await client.response(for: request)) }
+    }
+
+    /// Sends so many requests through the transport alone.
+    static func runTransport(times: Int) async throws {
+        let transport: any HTTPTransport = InstantTransport()
+        let request = HTTPTransportRequest(url: try url())
+        for _ in 0..<times {
+            use(try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60))))
+        }
+    }
+
+    /// The CPU time that the client adds to an exchange, in microseconds: the median of so many rounds.
+    func measure(rounds: Int) async throws -> Double {
+        let ours = Side { try await run(times: $0) }
+        let bare = Side { try await Self.runTransport(times: $0) }
+        let counts = (try await ours.timesPerSlice(5_000_000), try await bare.timesPerSlice(5_000_000))
+        var differences: [Double] = []
+        for _ in 0..<rounds {
+            differences.append(try await ours.measure(counts.0) - bare.measure(counts.1))
+        }
+        return differences.sorted()[rounds / 2]
+    }
+}
+
+/// Answers at once with what nginx sends.
+struct InstantTransport: HTTPTransport {
+    private static let response = HTTPTransportResponse(
+        status: 200,
+        headers: [
+            "Server": "nginx", "Date": "Sat, 21 Nov 2026 23:47:04 GMT", "Content-Type": "application/json",
+            "Content-Length": "78", "Connection": "keep-alive",
+        ],
+        body: Data(repeating: 0x20, count: 78)
+    )
+
+    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+        Self.response
+    }
+}
+
+/// An interceptor that does nothing, in as many places as there are.
+struct Onlooker: RequestInterceptor {
+    func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: RequestContext
+    ) async -> HTTPResponse {
+        response
+    }
+}

@@ -1,0 +1,137 @@
+import AsyncHTTPClient
+import Foundation
+import FoundationNetworking
+import NIOCore
+import NIOHTTP1
+import Networking
+
+/// One of the clients that are compared: does one exchange and looks at the answer.
+struct HTTPSide: Sendable {
+    let name: String
+    let exchange: @Sendable () async throws -> Void
+    let stop: @Sendable () async throws -> Void
+
+    /// What the server answers with.
+    static let bodySize = 78
+
+    /// `CurlTransport` by itself.
+    static func transport(_ url: URL) throws -> Self {
+        let transport = try CurlTransport()
+        let request = HTTPTransportRequest(url: url)
+        return Self(name: "ours") {
+            let limits = HTTPTransportLimits(deadline: .now + .seconds(60))
+            let response = try await transport.send(request, limits: limits)
+            try check(response.status, response.body.count)
+        } stop: {
+            await transport.close()
+        }
+    }
+
+    /// `NetworkClient` on a transport of its own, with an authenticator and what a service would have beside it.
+    static func client(_ url: URL) throws -> Self {
+        let transport = try CurlTransport()
+        let client = NetworkClient(transport: transport, interceptors: [FixedToken(), Retry.Policy.maxRetries(2)])
+        let request = URLRequest(url: url)
+        return Self(name: "client") {
+            let response = try await client.response(for: request)
+            try check(response.status, response.body.count)
+        } stop: {
+            await transport.close()
+        }
+    }
+
+    /// async-http-client as its users call it.
+    ///
+    /// - Parameters:
+    ///   - url: What to get.
+    ///   - connections: The most connections; `nil` for its default, 8.
+    /// - Returns: The side.
+    static func asyncHTTPClient(_ url: URL, connections: Int? = nil) -> Self {
+        var configuration = HTTPClient.Configuration()
+        if let connections { configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = connections }
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        let text = url.absoluteString
+        return Self(name: "async-http-client") {
+            let response = try await client.execute(HTTPClientRequest(url: text), timeout: .seconds(60))
+            let body = try await response.body.collect(upTo: 1 << 20)
+            try check(Int(response.status.code), body.readableBytes)
+        } stop: {
+            try await client.shutdown()
+        }
+    }
+
+    /// URLSession as its users call it.
+    static func urlSession(_ url: URL) -> Self {
+        let session = URLSession(configuration: .ephemeral)
+        return Self(name: "URLSession") {
+            let (body, response) = try await session.data(from: url)
+            try check((response as? HTTPURLResponse)?.statusCode ?? 0, body.count)
+        } stop: {
+            session.finishTasksAndInvalidate()
+        }
+    }
+
+    private static func check(_ status: Int, _ size: Int) throws {
+        guard status == 200, size == bodySize else {
+            throw UsageError(text: "bench: answered \(status) with \(size) octets")
+        }
+    }
+
+    /// Sends for a while with so many tasks.
+    ///
+    /// - Returns: What that took.
+    func run(tasks: Int, nanoseconds: UInt64) async throws -> HTTPFigures {
+        let (wall, processor) = (WallClock.now, CPUClock.now)
+        let end = wall + nanoseconds
+        let latencies = try await withThrowingTaskGroup(of: [UInt32].self) { group in
+            for _ in 0..<tasks {
+                group.addTask {
+                    var latencies: [UInt32] = []
+                    var now = WallClock.now
+                    repeat {
+                        try await exchange()
+                        let then = now
+                        now = WallClock.now
+                        latencies.append(UInt32(clamping: (now - then) / 1000))
+                    } while now < end
+                    return latencies
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        let processorTime = CPUClock.now - processor
+        return HTTPFigures(
+            perSecond: Double(latencies.count) * 1e9 / Double(WallClock.now - wall),
+            perProcessorSecond: Double(latencies.count) * 1e9 / Double(processorTime),
+            medianLatency: Double(latencies.sorted()[latencies.count / 2])
+        )
+    }
+}
+
+/// What one turn of a side took.
+struct HTTPFigures {
+    var perSecond: Double
+    var perProcessorSecond: Double
+    /// In microseconds.
+    var medianLatency: Double
+
+    /// The median of each figure.
+    static func median(_ turns: [HTTPFigures]) -> HTTPFigures? {
+        guard !turns.isEmpty else { return nil }
+        func middle(_ figure: (HTTPFigures) -> Double) -> Double { turns.map(figure).sorted()[turns.count / 2] }
+        return HTTPFigures(
+            perSecond: middle(\.perSecond),
+            perProcessorSecond: middle(\.perProcessorSecond),
+            medianLatency: middle(\.medianLatency)
+        )
+    }
+}
+
+/// The least that an authenticator does.
+struct FixedToken: URLRequestAuthenticator {
+    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+        var request = request
+        request.setValue("Bearer 2YotnFZFEjr1zCsicMWpAA", forHTTPHeaderField: "Authorization")
+        return request
+    }
+}

@@ -1,0 +1,157 @@
+import Foundation
+
+/// Small JSON answers over kept connections: ours against async-http-client and URLSession, taking turns in one process.
+struct HTTPSuite {
+    private let arguments: Arguments
+
+    init(_ arguments: Arguments) {
+        self.arguments = arguments
+    }
+
+    func run() async throws {
+        try PrivateTrust.enter()
+        for chain in ChainCase.all where arguments.wants(chain.name) {
+            HTTPReport(isJSON: arguments.isJSON).add(
+                chain.name,
+                cost: try await chain.measure(rounds: arguments.rounds)
+            )
+        }
+        if arguments.only?.hasPrefix("chain") ?? false { return }
+        let server = try BenchmarkServer()
+        defer { server.stop() }
+        try PrivateTrust.add(server.certificate)
+        let report = HTTPReport(isJSON: arguments.isJSON)
+        report.begin(hasTrust: PrivateTrust.file != nil)
+        for scheme in ["plain", "TLS"] {
+            guard scheme == "plain" || PrivateTrust.file != nil else { continue }
+            for tasks in [1, 32, 256] {
+                let name = "\(scheme) \(tasks) \(tasks == 1 ? "task" : "tasks")"
+                guard arguments.wants(name) else { continue }
+                report.add(try await measure(name, url: scheme == "plain" ? server.plain : server.secure, tasks: tasks))
+            }
+        }
+    }
+
+    private func measure(_ name: String, url: URL, tasks: Int) async throws -> HTTPComparison {
+        let sides = [
+            try HTTPSide.transport(url),
+            try HTTPSide.client(url),
+            HTTPSide.asyncHTTPClient(url),
+            HTTPSide.asyncHTTPClient(url, connections: 64),
+            HTTPSide.urlSession(url),
+        ]
+        var turns: [[HTTPFigures]] = sides.map { _ in [] }
+        for side in sides { _ = try await side.run(tasks: tasks, nanoseconds: 200_000_000) }
+        for _ in 0..<arguments.rounds {
+            for (index, side) in sides.enumerated() {
+                turns[index].append(try await side.run(tasks: tasks, nanoseconds: 100_000_000))
+            }
+        }
+        for side in sides { try await side.stop() }
+        let medians = turns.map(HTTPFigures.median)
+        guard let ours = medians[0], let client = medians[1], let peer = medians[2], let tuned = medians[3],
+            let session = medians[4]
+        else {
+            throw UsageError(text: "bench: no rounds")
+        }
+        return HTTPComparison(name: name, ours: ours, client: client, peer: peer, tunedPeer: tuned, session: session)
+    }
+}
+
+/// The figures of one case.
+struct HTTPComparison {
+    let name: String
+    let ours: HTTPFigures
+    let client: HTTPFigures
+    /// async-http-client with its default of 8 connections.
+    let peer: HTTPFigures
+    /// async-http-client with the 64 connections that ours has by default.
+    let tunedPeer: HTTPFigures
+    let session: HTTPFigures
+
+    /// How many times as many exchanges per CPU-second as async-http-client.
+    var againstPeer: Double { ours.perProcessorSecond / peer.perProcessorSecond }
+    /// The same with as many connections as ours.
+    var againstTunedPeer: Double { ours.perProcessorSecond / tunedPeer.perProcessorSecond }
+    /// How many times as many exchanges per CPU-second as URLSession.
+    var againstSession: Double { ours.perProcessorSecond / session.perProcessorSecond }
+    /// What NetworkClient adds to the transport's CPU time: 0.1 is a tenth.
+    var clientOverhead: Double { ours.perProcessorSecond / client.perProcessorSecond - 1 }
+    /// What NetworkClient adds to the transport's CPU time, in microseconds per exchange.
+    var clientCost: Double { 1e6 / client.perProcessorSecond - 1e6 / ours.perProcessorSecond }
+}
+
+/// A table for people, or one JSON object per line.
+struct HTTPReport {
+    let isJSON: Bool
+
+    func begin(hasTrust: Bool) {
+        guard !isJSON else { return }
+        print("exchanges per second, per CPU-second of the client, and median latency in µs; one nginx on loopback")
+        if !hasTrust {
+            print("No TLS: URLSession trusts only the system's certificates; run as root, with unshare and mount.")
+        }
+        print(
+            "AHC: async-http-client, first with its default of 8 connections, then with 64, as ours; per CPU-s where not said otherwise"
+        )
+        print(
+            row(
+                "case",
+                [
+                    "ours/s", "ours", "µs", "AHC/s", "AHC", "µs", "AHC 64", "µs", "URLS", "× AHC", "× AHC 64", "× URLS",
+                    "client +",
+                ]
+            )
+        )
+        fflush(nil)
+    }
+
+    func add(_ name: String, cost: Double) {
+        let figure = String(format: "%.3f", cost)
+        print(
+            isJSON
+                ? #"{"suite":"http","case":"\#(name)","cost_us":\#(figure)}"#
+                : "\(name): \(figure) µs of CPU time beside the transport's"
+        )
+        fflush(nil)
+    }
+
+    func add(_ comparison: HTTPComparison) {
+        let (ours, peer, session) = (comparison.ours, comparison.peer, comparison.session)
+        if isJSON {
+            let figures: [(String, Double)] = [
+                ("per_s", ours.perSecond), ("per_cpu_s", ours.perProcessorSecond), ("latency_us", ours.medianLatency),
+                ("ahc_per_s", peer.perSecond), ("ahc_per_cpu_s", peer.perProcessorSecond),
+                ("ahc_latency_us", peer.medianLatency),
+                ("ahc64_per_s", comparison.tunedPeer.perSecond),
+                ("ahc64_per_cpu_s", comparison.tunedPeer.perProcessorSecond),
+                ("ahc64_latency_us", comparison.tunedPeer.medianLatency),
+                ("urlsession_per_s", session.perSecond), ("urlsession_per_cpu_s", session.perProcessorSecond),
+                ("urlsession_latency_us", session.medianLatency),
+                ("client_per_s", comparison.client.perSecond),
+                ("client_per_cpu_s", comparison.client.perProcessorSecond),
+                ("vs_ahc", comparison.againstPeer),
+                ("vs_ahc64", comparison.againstTunedPeer), ("vs_urlsession", comparison.againstSession),
+                ("client_overhead", comparison.clientOverhead), ("client_cost_us", comparison.clientCost),
+            ]
+            let members = figures.map { "\"\($0)\":\(String(format: "%.3f", $1))" }.joined(separator: ",")
+            print("{\"suite\":\"http\",\"case\":\"\(comparison.name)\",\(members)}")
+        } else {
+            let counts = [
+                ours.perSecond, ours.perProcessorSecond, ours.medianLatency, peer.perSecond, peer.perProcessorSecond,
+                peer.medianLatency, comparison.tunedPeer.perProcessorSecond, comparison.tunedPeer.medianLatency,
+                session.perProcessorSecond,
+            ].map { String(format: "%.0f", $0) }
+            let ratios = [comparison.againstPeer, comparison.againstTunedPeer, comparison.againstSession].map {
+                String(format: "%.2f", $0)
+            }
+            print(row(comparison.name, counts + ratios + [String(format: "%.0f %%", comparison.clientOverhead * 100)]))
+        }
+        fflush(nil)
+    }
+
+    private func row(_ name: String, _ cells: [String]) -> String {
+        let padded = cells.map { String(repeating: " ", count: max(1, 10 - $0.count)) + $0 }
+        return name + String(repeating: " ", count: max(0, 16 - name.count)) + padded.joined()
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+import OpenSSLCrypto
+
+/// A connection without TLS.
+final class PlainWire: Wire {
+    private let socket: Socket
+
+    init(_ socket: consuming Socket) {
+        self.socket = socket
+    }
+
+    var number: Int32 { socket.number }
+    var isSecure: Bool { false }
+    var session: TLSServerSession? { nil }
+    var handshakeFailure: String? { nil }
+
+    func receive(into buffer: inout [UInt8]) -> Socket.Outcome { socket.receive(into: &buffer) }
+
+    func send(_ bytes: Data) -> Socket.Outcome { socket.send(bytes) }
+
+    func flush() -> Socket.Outcome { .transferred(0) }
+
+    func finishSending(isOrderly: Bool) -> Socket.Outcome {
+        socket.finishSending()
+        return .transferred(0)
+    }
+
+    func discard(into buffer: inout [UInt8]) -> Socket.Outcome { socket.receive(into: &buffer) }
+
+    func resetWhenClosed() { socket.resetWhenClosed() }
+}

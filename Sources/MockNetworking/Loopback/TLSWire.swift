@@ -1,0 +1,89 @@
+import Foundation
+import OpenSSLCrypto
+
+/// A connection in TLS.
+final class TLSWire: Wire {
+    /// A record's worth: more at once would only wait in memory if the peer is slow.
+    private static let pieceSize = 16 << 10
+
+    private let socket: Socket
+    private let tls: TLSServerConnection
+    /// What was encrypted and the kernel has not taken.
+    private var pending = Data()
+    private(set) var handshakeFailure: String?
+
+    init(_ socket: consuming Socket, _ context: TLSServerContext) throws {
+        self.socket = socket
+        tls = try TLSServerConnection(context)
+    }
+
+    var number: Int32 { socket.number }
+    var isSecure: Bool { true }
+    var session: TLSServerSession? { tls.session }
+
+    func receive(into buffer: inout [UInt8]) -> Socket.Outcome {
+        while true {
+            let outcome = tls.read(into: &buffer)
+            // Part of a handshake, a ticket or an alert. What can't be sent now is sent by the next `flush()`.
+            if case .failed = flush() { return .failed }
+            switch outcome {
+            case .transferred(let count): return .transferred(count)
+            case .ended: return ended()
+            case .failed(let error):
+                if !tls.isHandshakeFinished { handshakeFailure = error.description }
+                return .refused
+            case .needsInput: break
+            }
+            switch socket.receive(into: &buffer) {
+            case .transferred(let count): buffer.withBytes { tls.receive($0.extracting(0..<count)) }
+            case .ended: return ended()
+            case let other: return other
+            }
+        }
+    }
+
+    func send(_ bytes: Data) -> Socket.Outcome {
+        switch flush() {
+        case .transferred: break
+        case let other: return other
+        }
+        switch tls.write(bytes.prefix(Self.pieceSize).bytes) {
+        case .transferred(let count):
+            if case .failed = flush() { return .failed }
+            return .transferred(count)
+        case .needsInput: return .wouldBlock
+        case .ended, .failed: return .failed
+        }
+    }
+
+    func flush() -> Socket.Outcome {
+        pending.append(contentsOf: tls.takeCiphertext())
+        while !pending.isEmpty {
+            switch socket.send(pending) {
+            case .transferred(let count): pending = count == pending.count ? Data() : pending.dropFirst(count)
+            case let other: return other
+            }
+        }
+        return .transferred(0)
+    }
+
+    func finishSending(isOrderly: Bool) -> Socket.Outcome {
+        if isOrderly { tls.finish() }
+        switch flush() {
+        case .transferred: socket.finishSending()
+        case let other: return other
+        }
+        return .transferred(0)
+    }
+
+    func discard(into buffer: inout [UInt8]) -> Socket.Outcome { socket.receive(into: &buffer) }
+
+    func resetWhenClosed() { socket.resetWhenClosed() }
+
+    private func ended() -> Socket.Outcome {
+        if !tls.isHandshakeFinished {
+            handshakeFailure = "the client ended the connection before the handshake was finished"
+        }
+        return .ended
+    }
+}

@@ -1,0 +1,36 @@
+/// What all interceptors together want after a failure.
+struct RetryDecision {
+    private var authentication: Retry.Action = .none
+    private var others: Retry.Action = .none
+
+    mutating func add(
+        _ action: Retry.Action,
+        of interceptor: any RequestInterceptor,
+        priority: (Retry.Action, Retry.Action) -> Retry.Action
+    ) {
+        if interceptor is any URLRequestAuthenticator {
+            authentication = Retry.Action.mostPrioritary(authentication, action)
+        } else {
+            others = priority(others, action)
+        }
+    }
+
+    /// Whether the next attempt is made because an authenticator asked for it.
+    var isForAuthentication: Bool {
+        switch authentication {
+        case .retry, .retryAfter: true
+        case .none, .noRetry: false
+        }
+    }
+
+    var isForAnotherAttempt: Bool {
+        switch action {
+        case .retry, .retryAfter: true
+        case .none, .noRetry: false
+        }
+    }
+
+    var action: Retry.Action {
+        if case .none = authentication { others } else { authentication }
+    }
+}

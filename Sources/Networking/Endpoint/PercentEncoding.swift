@@ -1,0 +1,98 @@
+/// Percent-encoding as RFC 3986 §2.1 defines it, byte by byte over the text's UTF-8.
+///
+/// Foundation's character sets leave `+`, `&` and `=` bare where they must not be, so which bytes stay is said here.
+package enum PercentEncoding {
+    /// Encodes every byte but those that may stay.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - stays: Whether a byte may stay as it is; unreserved characters by default.
+    /// - Returns: The encoded text, with upper-case hex digits.
+    package static func encode(
+        _ text: some StringProtocol,
+        keeping stays: (UInt8) -> Bool = PercentEncoding.isUnreserved
+    ) -> String {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(text.utf8.count)
+        for byte in text.utf8 {
+            if stays(byte) {
+                encoded.append(byte)
+            } else {
+                encoded.append(UInt8(ascii: "%"))
+                encoded.append(hexDigit(byte >> 4))
+                encoded.append(hexDigit(byte & 0x0F))
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// Decodes the escapes of a text; `+` stays what it is.
+    ///
+    /// - Parameter text: The text.
+    /// - Returns: The octets; `nil` if an escape is malformed.
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        var decoded: [UInt8] = []
+        decoded.reserveCapacity(text.utf8.count)
+        var bytes = text.utf8.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == UInt8(ascii: "%") else {
+                decoded.append(byte)
+                continue
+            }
+            guard let high = bytes.next().flatMap(hexValue), let low = bytes.next().flatMap(hexValue) else {
+                return nil
+            }
+            decoded.append(high << 4 | low)
+        }
+        return decoded
+    }
+
+    /// Whether each byte is an allowed one or part of a well-formed escape.
+    package static func isEncoded(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> Bool {
+        decode(text) != nil && text.utf8.allSatisfy { $0 == UInt8(ascii: "%") || isAllowed($0) }
+    }
+
+    /// Whether the byte is `unreserved` ([RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
+    package static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// Whether the byte may stand in a path segment ([RFC 3986 §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
+    package static func isPathCharacter(_ byte: UInt8) -> Bool {
+        isUnreserved(byte) || isSubDelimiter(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "@")
+    }
+
+    /// Whether the byte may stand in a query ([RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
+    package static func isQueryCharacter(_ byte: UInt8) -> Bool {
+        isPathCharacter(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?")
+    }
+
+    private static func isSubDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"), UInt8(ascii: "("),
+            UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: ","), UInt8(ascii: ";"),
+            UInt8(ascii: "="):
+            true
+        default: false
+        }
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
+
+    private static func hexValue(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// A URI or relative reference in its five parts ([RFC 3986 §3](https://www.rfc-editor.org/rfc/rfc3986#section-3)).
+///
+/// Foundation's resolution is not used: what a `Location` points to decides where credentials go, so it has one reading.
+struct URIReference: Equatable {
+    var scheme: String?
+    var authority: String?
+    var path: String
+    var query: String?
+    var fragment: String?
+
+    /// Takes a reference apart; every text is one ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
+    init(_ text: String) {
+        var rest = text[...]
+        if let hash = rest.firstIndex(of: "#") {
+            fragment = String(rest[rest.index(after: hash)...])
+            rest = rest[..<hash]
+        }
+        if let mark = rest.firstIndex(of: "?") {
+            query = String(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
+        }
+        if let colon = rest.firstIndex(where: { $0 == ":" || $0 == "/" }), rest[colon] == ":",
+            Self.isScheme(rest[..<colon])
+        {
+            scheme = String(rest[..<colon])
+            rest = rest[rest.index(after: colon)...]
+        }
+        if rest.hasPrefix("//") {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex(of: "/") ?? rest.endIndex
+            authority = String(rest[..<end])
+            rest = rest[end...]
+        }
+        path = String(rest)
+    }
+
+    /// The reference put together again ([RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
+    var text: String {
+        var text = scheme.map { "\($0):" } ?? ""
+        if let authority { text += "//\(authority)" }
+        text += path
+        if let query { text += "?\(query)" }
+        if let fragment { text += "#\(fragment)" }
+        return text
+    }
+
+    /// What the reference means in a document of the base's URI
+    /// ([RFC 3986 §5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2)).
+    func resolved(against base: Self) -> Self {
+        var target = self
+        guard scheme == nil else {
+            target.path = Self.removingDotSegments(path)
+            return target
+        }
+        target.scheme = base.scheme
+        guard authority == nil else {
+            target.path = Self.removingDotSegments(path)
+            return target
+        }
+        target.authority = base.authority
+        if path.isEmpty {
+            target.path = base.path
+            target.query = query ?? base.query
+        } else if path.hasPrefix("/") {
+            target.path = Self.removingDotSegments(path)
+        } else {
+            target.path = Self.removingDotSegments(base.merging(path))
+        }
+        return target
+    }
+
+    private func merging(_ relative: String) -> String {
+        if authority != nil, path.isEmpty { return "/" + relative }
+        guard let slash = path.lastIndex(of: "/") else { return relative }
+        return path[...slash] + relative
+    }
+
+    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4), on whole segments.
+    private static func removingDotSegments(_ path: String) -> String {
+        let isAbsolute = path.hasPrefix("/")
+        var segments: [Substring] = []
+        let all = (isAbsolute ? path.dropFirst() : path[...]).split(separator: "/", omittingEmptySubsequences: false)
+        for (index, segment) in all.enumerated() {
+            let isLast = index == all.count - 1
+            switch segment {
+            case ".": if isLast { segments.append("") }
+            case "..":
+                if !segments.isEmpty { segments.removeLast() }
+                if isLast { segments.append("") }
+            default: segments.append(segment)
+            }
+        }
+        return (isAbsolute ? "/" : "") + segments.joined(separator: "/")
+    }
+
+    private static func isScheme(_ text: Substring) -> Bool {
+        guard let first = text.utf8.first, (0x61...0x7A).contains(first | 0x20) else { return false }
+        return text.utf8.allSatisfy { byte in
+            (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "+-.".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+
+/// A media type with its parameters ([RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)).
+struct MediaType {
+    /// Type and subtype in lower case, such as `application/problem+json`.
+    let essence: String
+    /// The parameters, with names in lower case; of a repeated one the first counts.
+    let parameters: [String: String]
+
+    /// Reads a `Content-Type` field's value; `nil` if it does not begin with a type and a subtype.
+    init?(_ text: String) {
+        let parts = Self.split(text)
+        let names = parts[0].split(separator: "/", omittingEmptySubsequences: false)
+        guard names.count == 2, names.allSatisfy({ HTTPSyntax.isToken($0) }) else { return nil }
+        essence = parts[0].lowercased()
+        var parameters: [String: String] = [:]
+        for part in parts.dropFirst() {
+            guard let sign = part.firstIndex(of: "=") else { continue }
+            let name = part[..<sign].lowercased()
+            if parameters[name] == nil { parameters[name] = Self.unquoted(part[part.index(after: sign)...]) }
+        }
+        self.parameters = parameters
+    }
+
+    /// Whether it is `application/json` or has the suffix `+json` ([RFC 6839 §3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
+    var isJSON: Bool { essence == "application/json" || essence == "text/json" || essence.hasSuffix("+json") }
+
+    /// Splits at semicolons outside of quotes, and trims white space.
+    private static func split(_ text: String) -> [String] {
+        var parts = [""]
+        var (isQuoted, isEscaped) = (false, false)
+        for character in text {
+            if character == ";", !isQuoted {
+                parts.append("")
+                continue
+            }
+            if character == "\"", !isEscaped { isQuoted.toggle() }
+            isEscaped = isQuoted && character == "\\" && !isEscaped
+            parts[parts.count - 1].append(character)
+        }
+        return parts.map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
+    private static func unquoted(_ text: Substring) -> String {
+        guard text.count >= 2, text.first == "\"", text.last == "\"" else { return String(text) }
+        var (result, isEscaped) = ("", false)
+        for character in text.dropFirst().dropLast() {
+            if character == "\\", !isEscaped {
+                isEscaped = true
+            } else {
+                result.append(character)
+                isEscaped = false
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,88 @@
+import CCurl
+
+/// Tells an observer what happens to its exchange; on the engine's thread, and only if there is an observer.
+final class CurlObservation {
+    private let exchange: CurlExchange
+    private let tell: @Sendable (HTTPTransportEvent) -> Void
+    private var started: ContinuousClock.Instant?
+    private var hasResolved = false
+    private var connectionCount = 0
+    private var sentCount = 0
+    private var receivedCount = 0
+
+    init(_ exchange: CurlExchange, tell: @escaping @Sendable (HTTPTransportEvent) -> Void) {
+        self.exchange = exchange
+        self.tell = tell
+    }
+
+    /// The exchange left the queue.
+    func start(at now: ContinuousClock.Instant) {
+        started = now
+        tell(.started)
+    }
+
+    /// A socket is about to be connected, so there is an address.
+    func resolve() {
+        guard !hasResolved else { return }
+        hasResolved = true
+        tell(.resolved)
+    }
+
+    /// The request is about to be sent on a connection, which may be a new one.
+    func connect(_ handle: CurlHandle?) {
+        let count = handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0
+        guard count > connectionCount else { return }
+        connectionCount = count
+        tell(.connected)
+        if exchange.request.origin.scheme == "https" { tell(.secured) }
+    }
+
+    func send(_ count: Int) {
+        guard count > sentCount else { return }
+        sentCount = count
+        tell(.bodySent(count))
+    }
+
+    func receiveHead(status: Int, _ handle: CurlHandle?) {
+        // A body that libcurl has at hand is sent without asking us.
+        send(handle?.number(CCURL_INFO_SIZE_UPLOAD_T) ?? 0)
+        tell(.headReceived(status: status))
+    }
+
+    func receive(_ count: Int) {
+        guard count > receivedCount else { return }
+        receivedCount = count
+        tell(.bodyReceived(count))
+    }
+
+    /// The exchange is over.
+    func end(_ handle: CurlHandle?, version: String) {
+        tell(.finished(metrics(handle, version: version)))
+    }
+
+    private func metrics(_ handle: CurlHandle?, version: String) -> HTTPTransportMetrics {
+        var metrics = HTTPTransportMetrics(totalTime: .now - exchange.begin)
+        guard let started, let handle else { return metrics }
+        let queueTime = started - exchange.begin
+        /// A phase that did not happen has no time, or one of an earlier phase.
+        func time(_ info: ccurl_info) -> Duration? {
+            let microseconds = handle.number(info)
+            return microseconds > 0 ? queueTime + .microseconds(microseconds) : nil
+        }
+        metrics.queueTime = queueTime
+        let isNew = handle.number(CCURL_INFO_NUM_CONNECTS) > 0
+        if isNew {
+            metrics.nameLookupTime = time(CCURL_INFO_NAMELOOKUP_TIME_T)
+            metrics.connectTime = time(CCURL_INFO_CONNECT_TIME_T)
+            metrics.tlsTime = time(CCURL_INFO_APPCONNECT_TIME_T)
+        }
+        metrics.firstByteTime = time(CCURL_INFO_STARTTRANSFER_TIME_T)
+        metrics.remoteAddress = handle.peerAddress
+        // Without a peer there was no connection.
+        metrics.isConnectionReused = metrics.remoteAddress == nil ? nil : !isNew
+        metrics.version = version
+        metrics.bodyBytesSent = max(sentCount, handle.number(CCURL_INFO_SIZE_UPLOAD_T))
+        metrics.bodyBytesReceived = handle.number(CCURL_INFO_SIZE_DOWNLOAD_T)
+        return metrics
+    }
+}

@@ -1,0 +1,21 @@
+/// What the engine and its transfers share while libcurl works; it never leaves the engine's thread.
+final class CurlRound {
+    /// The time, as of when libcurl was last called.
+    var now = ContinuousClock.now
+    /// The transfers to look at when libcurl has returned, each once.
+    private(set) var touched: [CurlTransfer] = []
+
+    /// Has a transfer looked at.
+    func touch(_ transfer: CurlTransfer) {
+        guard !transfer.isTouched else { return }
+        transfer.isTouched = true
+        touched.append(transfer)
+    }
+
+    /// Takes the transfers to look at.
+    func takeTouched() -> [CurlTransfer] {
+        for transfer in touched { transfer.isTouched = false }
+        defer { touched = [] }
+        return touched
+    }
+}

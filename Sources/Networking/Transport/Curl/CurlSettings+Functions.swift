@@ -1,0 +1,69 @@
+import CCurl
+
+// What libcurl calls while a transfer runs. The context is the handle, which outlives the transfer.
+extension CurlSettings {
+    mutating func setFunctions(of handle: CurlHandle) {
+        let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
+        unsafe set { unsafe ccurl_easy_set_context($0, context) }
+        unsafe set { easy in
+            unsafe ccurl_easy_set_header_function(
+                easy,
+                { octets, size, count, context in
+                    guard let octets = unsafe octets, let transfer = unsafe CurlHandle.behind(context)?.transfer else {
+                        return 0
+                    }
+                    let line = unsafe UnsafeRawBufferPointer(start: octets, count: size * count)
+                    let bytes = unsafe line.assumingMemoryBound(to: UInt8.self)
+                    return unsafe transfer.receive(headerLine: bytes.span) ? size * count : 0
+                },
+                context
+            )
+        }
+        unsafe set { easy in
+            unsafe ccurl_easy_set_write_function(
+                easy,
+                { octets, size, count, context in
+                    guard let octets = unsafe octets, let transfer = unsafe CurlHandle.behind(context)?.transfer else {
+                        return 0
+                    }
+                    let part = unsafe UnsafeRawBufferPointer(start: octets, count: size * count)
+                    return switch unsafe transfer.receive(octets: part.assumingMemoryBound(to: UInt8.self)) {
+                    case .taken: size * count
+                    case .refused: 0
+                    case .heldBack: CCURL_PAUSE
+                    }
+                },
+                context
+            )
+        }
+        unsafe setRequestFunction(context)
+    }
+
+    private mutating func setRequestFunction(_ context: UnsafeMutableRawPointer) {
+        var code = Int32(CCURL_OK)
+        unsafe set { easy in
+            code = unsafe ccurl_easy_set_request_function(
+                easy,
+                { context, _, _, _, _ in unsafe CurlHandle.behind(context)?.transfer?.beginRequest() == true ? 0 : 1 },
+                context
+            )
+            return Int32(CCURL_OK)
+        }
+        canAskBeforeRequests = code == Int32(CCURL_OK)
+    }
+
+    /// Sets who is told of new sockets.
+    mutating func setSocketFunction(of handle: CurlHandle) {
+        let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
+        unsafe set { easy in
+            unsafe ccurl_easy_set_socket_made_function(
+                easy,
+                { context, _, _ in
+                    unsafe CurlHandle.behind(context)?.transfer?.observation?.resolve()
+                    return 0
+                },
+                context
+            )
+        }
+    }
+}

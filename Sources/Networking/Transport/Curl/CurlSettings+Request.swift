@@ -1,0 +1,64 @@
+import CCurl
+import Foundation
+
+// What goes over the wire.
+extension CurlSettings {
+    mutating func setRequest(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
+        set(CCURL_STRING_URL, request.url)
+        set(CCURL_LONG_PATH_AS_IS, 1)
+        if configuration.decodesContent { set(CCURL_STRING_ACCEPT_ENCODING, "") }
+        switch request.method {
+        case .head: set(CCURL_LONG_NOBODY, 1)
+        case .get where !request.hasBody: set(CCURL_LONG_HTTPGET, 1)
+        default: set(CCURL_STRING_CUSTOMREQUEST, request.method.rawValue)
+        }
+        set(CCURL_LIST_HTTPHEADER, request.lines)
+        if let lines = request.proxyLines { set(CCURL_LIST_PROXYHEADER, lines) }
+    }
+
+    mutating func setBody(_ request: CurlRequest, of handle: CurlHandle) {
+        set(CCURL_LONG_POST, 1)
+        switch request.body {
+        case .held(let data) where !request.body.isReadWhileSent: setCopiedBody(data)
+        case .held(let data): setReadBody(of: handle, length: data.count)
+        case .streamed(let body): setReadBody(of: handle, length: body.length)
+        }
+    }
+
+    private mutating func setReadBody(of handle: CurlHandle, length: Int?) {
+        unsafe set { easy in
+            unsafe ccurl_easy_set_read_body(
+                easy,
+                { buffer, size, count, context in
+                    guard let transfer = unsafe CurlHandle.behind(context)?.transfer else { return CCURL_READ_ABORT }
+                    let room = unsafe UnsafeMutableRawBufferPointer(start: buffer, count: size * count)
+                    return switch unsafe transfer.copyBody(to: room) {
+                    case .octets(let count): count
+                    case .heldBack: CCURL_PAUSE
+                    case .refused: CCURL_READ_ABORT
+                    }
+                },
+                { context, offset, origin in
+                    let transfer = unsafe CurlHandle.behind(context)?.transfer
+                    return origin == 0 && transfer?.seekBody(to: offset) == true ? 0 : 1
+                },
+                Unmanaged.passUnretained(handle).toOpaque(),
+                // Of a body without a length, HTTP/1.1 sends chunks.
+                Int64(length ?? -1)
+            )
+        }
+    }
+
+    private mutating func setCopiedBody(_ body: Data) {
+        unsafe body.withUnsafeBytes { octets in
+            unsafe set { easy in
+                // libcurl takes no pointer for a string; of an empty body it only looks at the pointer.
+                guard let start = octets.baseAddress else {
+                    var nothing: UInt8 = 0
+                    return unsafe ccurl_easy_set_copied_body(easy, &nothing, 0)
+                }
+                return unsafe ccurl_easy_set_copied_body(easy, start, Int64(octets.count))
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import CCurl
+import Foundation
+
+// What libcurl calls back.
+extension CurlTransfer {
+    /// What becomes of octets that libcurl offers.
+    enum Reception {
+        case taken
+        /// The transfer is aborted.
+        case refused
+        /// libcurl keeps the octets and offers them again later.
+        case heldBack
+    }
+
+    /// Takes a line of the header or the trailer; false to abort the transfer.
+    func receive(headerLine: Span<UInt8>) -> Bool {
+        timing.receive(at: round.now)
+        let wasComplete = head.isComplete
+        do throws(NetworkError) {
+            try head.read(line: headerLine)
+        } catch {
+            failure = NetworkError(error.code, "\(origin): \(error.message)")
+            return false
+        }
+        if head.isComplete, !wasComplete {
+            readFraming()
+            observation?.receiveHead(status: head.status, handle)
+            if traffic == .held { round.touch(self) }
+        }
+        return true
+    }
+
+    func receive(octets: UnsafeBufferPointer<UInt8>) -> Reception {
+        timing.receive(at: round.now)
+        guard accepts(octets.count) else { return .refused }
+        guard unsafe keep(octets) else {
+            heldBack.insert(.receiving)
+            return .heldBack
+        }
+        receivedCount += octets.count
+        if observation != nil { round.touch(self) }
+        return .taken
+    }
+
+    /// Whether the caller accepts so many octets more.
+    private func accepts(_ count: Int) -> Bool {
+        let limit = exchange.limits.maximumBodySize
+        let announced = receivedCount == 0 && !isDecoded ? declaredSize ?? 0 : 0
+        guard max(receivedCount + count, announced) <= limit else {
+            failure = NetworkError(
+                .bodyTooLarge,
+                "the response of \(origin) has a body of more than \(limit) octets; "
+                    + "accept a larger maximumBodySize or ask for less"
+            )
+            return false
+        }
+        guard isDecoded, let most = configuration.maximumExpansion, receivedCount + count > 1 << 20 else { return true }
+        // The last part may not be in libcurl's count yet; it is no larger than libcurl's buffer.
+        let wireCount = (handle?.number(CCURL_INFO_SIZE_DOWNLOAD_T) ?? 0) + 16 << 10
+        guard receivedCount + count > wireCount * most else { return true }
+        failure = NetworkError(
+            .bodyTooLarge,
+            "the response of \(origin) decodes to more than \(most) times its size (maximumExpansion)"
+        )
+        return false
+    }
+}
+
+// The request's way out.
+extension CurlTransfer {
+    /// What there is to send next.
+    enum Supply {
+        /// So many octets; none at the body's end.
+        case octets(Int)
+        /// Nothing yet.
+        case heldBack
+        /// The transfer is aborted.
+        case refused
+    }
+
+    /// Copies the next part of the request's body.
+    func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Supply {
+        timing.send(at: round.now)
+        guard let upload else { return unsafe .octets(copyHeldBody(to: buffer)) }
+        switch unsafe upload.read(into: buffer) {
+        case .octets(let count, let isLast):
+            observation?.send(upload.givenCount)
+            if isLast { bodyIsSent() }
+            return .octets(count)
+        case .nothingYet:
+            heldBack.insert(.sending)
+            return .heldBack
+        case .failed(let error):
+            failure = NetworkError(error.code, "\(origin): \(error.message)", cause: error.cause)
+            return .refused
+        }
+    }
+
+    private func copyHeldBody(to buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard case .held(let body) = request.body else { return 0 }
+        let count = min(buffer.count, body.count - bodyPosition)
+        let start = body.startIndex + bodyPosition
+        let copied = unsafe body.copyBytes(to: buffer, from: start..<(start + count))
+        bodyPosition += copied
+        observation?.send(bodyPosition)
+        if bodyPosition == body.count { bodyIsSent() }
+        return copied
+    }
+
+    private func bodyIsSent() {
+        timing.requestSent = round.now
+        if hasTimeouts { round.touch(self) }
+    }
+
+    /// Moves to another position of the request's body, as for sending it again.
+    func seekBody(to offset: Int64) -> Bool {
+        if let upload { return offset == 0 && upload.rewind() }
+        guard case .held(let body) = request.body, let position = Int(exactly: offset),
+            (0...body.count).contains(position)
+        else { return false }
+        bodyPosition = position
+        return true
+    }
+
+    /// Decides about sending the request on a connection.
+    ///
+    /// libcurl sends a request again if a kept connection ends before the response begins. The peer may have
+    /// acted on the first one, so that is only right for an idempotent method, and only with a body that is still there. libcurl also
+    /// repeats a request without its `Expect` field after 417, which is the caller's to decide.
+    func beginRequest() -> Bool {
+        requestCount += 1
+        timing.begin(at: round.now, isWhole: !request.body.isReadWhileSent)
+        if hasTimeouts { round.touch(self) }
+        observation?.connect(handle)
+        guard requestCount > 1 else { return true }
+        guard !head.isComplete else {
+            isAnswered = true
+            return false
+        }
+        guard request.method.isIdempotent, upload?.canBegin ?? true else {
+            failure = NetworkError(
+                .connectionLost,
+                "\(origin) closed the connection without a response; whether it acted on the request is unknown"
+            )
+            return false
+        }
+        return true
+    }
+}

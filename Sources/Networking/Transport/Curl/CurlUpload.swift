@@ -1,0 +1,207 @@
+import Foundation
+import Synchronization
+
+/// A request's body that is made while it is sent: what its producer has made and libcurl has not asked for yet.
+///
+/// The producer runs in a task of its own from the moment at which libcurl first asks until the exchange ends, and waits
+/// while the buffer is full. The last octets of a body with a known length are only handed over when the producer has
+/// ended: a body that turns out to be longer, or shorter, is never sent as a whole one.
+final class CurlUpload: Sendable {
+    /// What libcurl gets when it asks.
+    enum Reading {
+        case octets(Int, isLast: Bool)
+        case nothingYet
+        case failed(NetworkError)
+    }
+
+    private enum Phase {
+        case idle, producing, finished, ended
+        case failed(NetworkError)
+
+        var isFinished: Bool { if case .finished = self { true } else { false } }
+        var isProducing: Bool { if case .producing = self { true } else { false } }
+    }
+
+    private struct State {
+        var phase = Phase.idle
+        /// Which run of the producer is the current one; an older one gets no attention.
+        var run = 0
+        var queue = PartQueue()
+        var madeCount = 0
+        var givenCount = 0
+        /// Whether libcurl waits for the next part.
+        var isAwaited = false
+        var task: Task<Void, Never>?
+        /// The producer waiting for room; told whether to go on.
+        var producer: CheckedContinuation<Bool, Never>?
+
+        mutating func takeProducer() -> CheckedContinuation<Bool, Never>? {
+            defer { producer = nil }
+            return producer
+        }
+
+        mutating func stopAwaiting() -> Bool {
+            defer { isAwaited = false }
+            return isAwaited
+        }
+    }
+
+    private let length: Int?
+    private let isReplayable: Bool
+    private let producer: HTTPBody.Producer
+    private let capacity: Int
+    private let onReady: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    /// Prepares to run a producer.
+    ///
+    /// - Parameters:
+    ///   - body: Where the octets come from.
+    ///   - capacity: How many octets may wait, apart from the last part made.
+    ///   - onReady: Called when there is something for libcurl, which waited for it.
+    init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
+        length = body.length
+        isReplayable = body.isReplayable
+        producer = body.producer
+        self.capacity = capacity
+        self.onReady = onReady
+    }
+}
+
+// The engine's side.
+extension CurlUpload {
+    /// How many octets libcurl has got.
+    var givenCount: Int { state.withLock(\.givenCount) }
+
+    /// Whether all that comes first is still there to be sent.
+    var canBegin: Bool { state.withLock { $0.givenCount == 0 } }
+
+    /// Whether there is something for libcurl, be it the end.
+    var isReady: Bool { state.withLock { !$0.isAwaited } }
+
+    /// Gives libcurl the next octets.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Reading {
+        let (reading, producer) = state.withLock { state in
+            let reading = unsafe read(into: buffer, &state)
+            let producer = state.queue.count <= capacity / 2 ? state.takeProducer() : nil
+            return (reading, producer)
+        }
+        producer?.resume(returning: true)
+        return reading
+    }
+
+    private func read(into buffer: UnsafeMutableRawBufferPointer, _ state: inout sending State) -> Reading {
+        if case .failed(let error) = state.phase { return .failed(error) }
+        if case .idle = state.phase { start(&state) }
+        let isFinished = state.phase.isFinished
+        let count = min(buffer.count, state.queue.count)
+        let isWhole = state.givenCount + count == length
+        guard isFinished || count > 0 && !isWhole else {
+            state.isAwaited = true
+            return .nothingYet
+        }
+        unsafe state.queue.take(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+        state.givenCount += count
+        return .octets(count, isLast: isFinished && state.queue.count == 0)
+    }
+
+    /// Begins anew, for a connection that took no answer; false if the body can't be made again.
+    func rewind() -> Bool {
+        let (isPossible, task, producer) = state.withLock {
+            state -> (Bool, Task<Void, Never>?, CheckedContinuation<Bool, Never>?) in
+            guard state.givenCount > 0 else { return (true, nil, nil) }
+            guard isReplayable else { return (false, nil, nil) }
+            let (task, producer) = (state.task, state.takeProducer())
+            state = State(run: state.run + 1)
+            return (true, task, producer)
+        }
+        task?.cancel()
+        producer?.resume(returning: false)
+        return isPossible
+    }
+
+    /// Ends the producer, whose octets nobody wants any more.
+    func end() {
+        let (task, producer) = state.withLock { state in
+            defer { state = State(phase: .ended, run: state.run + 1, givenCount: state.givenCount) }
+            return (state.task, state.takeProducer())
+        }
+        task?.cancel()
+        producer?.resume(returning: false)
+    }
+}
+
+// The producer's side.
+extension CurlUpload {
+    private func start(_ state: inout State) {
+        state.phase = .producing
+        let run = state.run
+        state.task = Task.detached { [self] in
+            do {
+                try await producer { part in try await deliver(part, run) }
+                finish(run)
+            } catch {
+                fail(error, run)
+            }
+        }
+    }
+
+    private func deliver(_ part: Data, _ run: Int) async throws {
+        guard !part.isEmpty else { return }
+        let (isReady, isFull) = try state.withLock { state -> (Bool, Bool) in
+            guard state.run == run, state.phase.isProducing else { throw CancellationError() }
+            state.madeCount += part.count
+            if let length, state.madeCount > length {
+                throw NetworkError(.invalidRequest, "the request's body is longer than its length, \(length) octets")
+            }
+            state.queue.append(part)
+            return (state.stopAwaiting(), state.queue.count >= capacity)
+        }
+        if isReady { onReady() }
+        if isFull { try await waitForRoom(run) }
+    }
+
+    private func waitForRoom(_ run: Int) async throws {
+        let goesOn = await withCheckedContinuation { continuation in
+            let answer = state.withLock { state -> Bool? in
+                guard state.run == run, state.phase.isProducing else { return false }
+                guard state.queue.count > capacity / 2 else { return true }
+                state.producer = continuation
+                return nil
+            }
+            if let answer { continuation.resume(returning: answer) }
+        }
+        guard goesOn else { throw CancellationError() }
+    }
+
+    private func finish(_ run: Int) {
+        settle(run) { state in
+            if let length, state.madeCount < length {
+                return .failed(
+                    NetworkError(
+                        .invalidRequest,
+                        "the request's body is shorter than its length: \(state.madeCount) octets instead of \(length)"
+                    )
+                )
+            }
+            return .finished
+        }
+    }
+
+    private func fail(_ error: any Error, _ run: Int) {
+        let ours = error as? NetworkError
+        let failure =
+            ours?.code == .invalidRequest
+            ? ours : NetworkError(.invalidRequest, "the request's body could not be made", cause: error)
+        settle(run) { _ in .failed(failure ?? .cancelledExchange) }
+    }
+
+    private func settle(_ run: Int, _ phase: (State) -> Phase) {
+        let isReady = state.withLock { state in
+            guard state.run == run, state.phase.isProducing else { return false }
+            state.phase = phase(state)
+            return state.stopAwaiting()
+        }
+        if isReady { onReady() }
+    }
+}

@@ -1,0 +1,79 @@
+/// When something last happened on an exchange's connection, for the timeouts that count from there.
+struct ExchangeTiming {
+    /// What the timeouts say at some time.
+    enum Verdict: Equatable {
+        /// Neither timeout can pass before something else happens.
+        case content
+        /// To be asked again then.
+        case ask(ContinuousClock.Instant)
+        case missedFirstByte
+        case idle
+    }
+
+    /// When octets last moved; `nil` while there is no connection.
+    private(set) var activity: ContinuousClock.Instant?
+    /// When the whole request was handed over.
+    var requestSent: ContinuousClock.Instant?
+    private var hasFirstByte = false
+
+    /// The request begins to be sent on a connection.
+    mutating func begin(at now: ContinuousClock.Instant, isWhole: Bool) {
+        activity = now
+        requestSent = isWhole ? now : nil
+    }
+
+    mutating func send(at now: ContinuousClock.Instant) {
+        activity = now
+    }
+
+    mutating func receive(at now: ContinuousClock.Instant) {
+        activity = now
+        hasFirstByte = true
+    }
+
+    /// Time that was the caller's does not count.
+    mutating func resume(at now: ContinuousClock.Instant) {
+        activity = now
+    }
+
+    /// Compares with the limits.
+    func verdict(at now: ContinuousClock.Instant, limits: HTTPTransportLimits, isCallersTurn: Bool) -> Verdict {
+        var next: ContinuousClock.Instant?
+        if let timeout = limits.firstByteTimeout, let requestSent, !hasFirstByte {
+            guard requestSent + timeout > now else { return .missedFirstByte }
+            next = requestSent + timeout
+        }
+        if let timeout = limits.idleTimeout, let activity {
+            let start = isCallersTurn ? now : activity
+            guard start + timeout > now else { return .idle }
+            next = min(next ?? start + timeout, start + timeout)
+        }
+        return next.map(Verdict.ask) ?? .content
+    }
+}
+
+extension CurlTransfer {
+    var hasTimeouts: Bool { exchange.limits.firstByteTimeout != nil || exchange.limits.idleTimeout != nil }
+
+    /// What the timeouts say now.
+    func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+        switch timing.verdict(at: now, limits: exchange.limits, isCallersTurn: !heldBack.isEmpty) {
+        case .content: (nil, nil)
+        case .ask(let next): (nil, next)
+        case .missedFirstByte:
+            (
+                NetworkError(
+                    .timedOut,
+                    "\(origin) did not begin to answer within \(exchange.limits.firstByteTimeout ?? .zero) (firstByteTimeout)"
+                ), nil
+            )
+        case .idle:
+            (
+                NetworkError(
+                    .timedOut,
+                    "nothing moved on the connection to \(origin) for \(exchange.limits.idleTimeout ?? .zero) (idleTimeout)"
+                ), nil
+            )
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+
+/// Parts of a body in the order in which they were made, taken out octet by octet.
+struct PartQueue {
+    private var parts: [Data] = []
+    /// The first part that is not used up, and how much of it is.
+    private var first = 0
+    private var offset = 0
+    /// The octets in all parts.
+    private(set) var count = 0
+
+    mutating func append(_ part: Data) {
+        parts.append(part)
+        count += part.count
+    }
+
+    /// Moves octets into a buffer, which is no larger than what is there.
+    mutating func take(into buffer: UnsafeMutableRawBufferPointer) {
+        var taken = 0
+        while taken < buffer.count, first < parts.count {
+            let part = parts[first]
+            let start = part.startIndex + offset
+            let step = min(buffer.count - taken, part.endIndex - start)
+            unsafe part.copyBytes(
+                to: UnsafeMutableRawBufferPointer(rebasing: buffer[taken..<(taken + step)]),
+                from: start..<(start + step)
+            )
+            taken += step
+            offset += step
+            if offset == part.count { dropFirst() }
+        }
+        count -= taken
+    }
+
+    private mutating func dropFirst() {
+        parts[first] = Data()
+        first += 1
+        offset = 0
+        if first == parts.count {
+            parts.removeAll(keepingCapacity: true)
+            first = 0
+        } else if first >= 64, first * 2 >= parts.count {
+            parts.removeFirst(first)
+            first = 0
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import Synchronization
+
+/// The body of a request, brought into memory.
+///
+/// FoundationNetworking ends the process if an upload from a file is cancelled, or answered early, while it reads
+/// (`EasyHandle.swift`, `setState`), and its body streams block all sessions while they wait; only octets in memory are safe.
+struct URLSessionUpload {
+    let body: HTTPBody
+    let origin: HTTPOrigin
+    let maximumSize: Int
+    let deadline: ContinuousClock.Instant?
+
+    /// The octets to send; `nil` if there is no body.
+    ///
+    /// Stops at once when the task is cancelled or the deadline passes, even if whoever makes the parts does not.
+    func octets() async throws -> Data? {
+        switch body.source {
+        case .none: return nil
+        case .data(let data): return data
+        case .file(let file, let length):
+            return try await limited { try read(file, length: length) }
+        case .stream(let length, _, let produce):
+            return try await limited { try await gather(produce, length: length) }
+        }
+    }
+
+    private func read(_ file: URL, length: Int) throws -> Data {
+        guard length <= maximumSize else { throw tooLarge }
+        var octets = Data()
+        do {
+            let handle = try FileHandle(forReadingFrom: file)
+            defer { try? handle.close() }
+            while octets.count < length, let part = try handle.read(upToCount: min(1 << 20, length - octets.count)) {
+                try Task.checkCancellation()
+                guard !part.isEmpty else { break }
+                octets.append(part)
+            }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw NetworkError(
+                .invalidRequest,
+                "“\(file.lastPathComponent)” can't be read and was not sent",
+                cause: error
+            )
+        }
+        try check(octets.count, against: length)
+        return octets
+    }
+
+    private func gather(_ produce: HTTPBody.Producer, length: Int?) async throws -> Data {
+        if let length, length > maximumSize { throw tooLarge }
+        let octets = Mutex(Data())
+        do {
+            try await produce { part in
+                try Task.checkCancellation()
+                try octets.withLock { octets in
+                    guard part.count <= (length ?? maximumSize) - octets.count else {
+                        throw length.map { NetworkError.bodyLength(longerThan: $0) } ?? tooLarge
+                    }
+                    octets.append(part)
+                }
+            }
+        } catch let error as NetworkError {
+            throw error
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw NetworkError(
+                .requestNotMade,
+                "the request's body could not be made, and nothing was sent",
+                cause: error
+            )
+        }
+        let whole = octets.withLock { $0 }
+        if let length { try check(whole.count, against: length) }
+        return whole
+    }
+
+    private func check(_ count: Int, against length: Int) throws(NetworkError) {
+        guard count < length else { return }
+        throw NetworkError(.invalidRequest, "the request's body is shorter than its length of \(length) octets")
+    }
+
+    private var tooLarge: NetworkError {
+        NetworkError(
+            .invalidRequest,
+            "URLSessionTransport holds a request's body in memory, and this one has more than \(maximumSize) octets; "
+                + "raise maximumRequestBodySize or use CurlTransport"
+        )
+    }
+
+    private func limited(_ work: @escaping @Sendable () async throws -> Data) async throws -> Data {
+        let outcome = FirstOutcome()
+        let working = Task {
+            do { outcome.set(.success(try await work())) } catch { outcome.set(.failure(error)) }
+        }
+        let timer = deadline.map { [origin] deadline in
+            Task {
+                do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return }
+                outcome.set(.failure(NetworkError.missedDeadline(origin)))
+            }
+        }
+        defer {
+            working.cancel()
+            timer?.cancel()
+        }
+        do {
+            return try await withTaskCancellationHandler {
+                try await outcome.value()
+            } onCancel: {
+                outcome.set(.failure(NetworkError.cancelledExchange))
+            }
+        } catch is CancellationError {
+            throw NetworkError.cancelledExchange
+        }
+    }
+}
+
+/// The first of several outcomes, waited for by one task.
+private final class FirstOutcome: Sendable {
+    private struct State {
+        var outcome: Result<Data, any Error>?
+        var waiter: CheckedContinuation<Data, any Error>?
+    }
+
+    private let state = Mutex(State())
+
+    func set(_ outcome: Result<Data, any Error>) {
+        let waiter = state.withLock { state in
+            guard state.outcome == nil else { return nil as CheckedContinuation<Data, any Error>? }
+            state.outcome = outcome
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(with: outcome)
+    }
+
+    func value() async throws -> Data {
+        try await withCheckedThrowingContinuation { continuation in
+            let outcome = state.withLock { state in
+                if state.outcome == nil { state.waiter = continuation }
+                return state.outcome
+            }
+            if let outcome { continuation.resume(with: outcome) }
+        }
+    }
+}
+
+extension NetworkError {
+    fileprivate static func bodyLength(longerThan length: Int) -> Self {
+        Self(.invalidRequest, "the request's body is longer than its length of \(length) octets")
+    }
+}

@@ -1,0 +1,218 @@
+internal import COpenSSL
+
+/// A certificate that is being made: the owner of an `X509` that nobody else has seen.
+@safe final class CertificateIssuingBuilder {
+    private let pointer: OpaquePointer
+    private let template: CertificateIssuingTemplate
+    private let isRSA: Bool
+
+    /// Begins a certificate.
+    ///
+    /// - Parameters:
+    ///   - template: What it says.
+    ///   - key: The public key of the subject, alone or in a pair.
+    ///   - isRSA: Whether it is an RSA key, with which TLS 1.2 may encipher keys.
+    /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/openSSL``, ``CryptoError/Code/randomUnavailable``.
+    init(_ template: CertificateIssuingTemplate, key: EVPKey, isRSA: Bool) throws(CryptoError) {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe X509_new() else { throw CryptoError(failed: "X509_new", "No memory") }
+        unsafe self.pointer = pointer
+        self.template = template
+        self.isRSA = isRSA
+        guard unsafe X509_set_version(pointer, Int(X509_VERSION_3)) == 1 else {
+            throw CryptoError(failed: "X509_set_version", "The certificate can't be made")
+        }
+        try setSerialNumber()
+        try setValidity()
+        try setSubject()
+        guard unsafe key.withPointer({ unsafe X509_set_pubkey(pointer, $0) }) == 1 else {
+            throw CryptoError(failed: "X509_set_pubkey", "The certificate can't be made")
+        }
+    }
+
+    deinit {
+        unsafe X509_free(pointer)
+    }
+
+    /// Names the issuer and adds the extensions.
+    ///
+    /// - Parameter issuer: The issuer's certificate; `nil` if the subject issues it.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for a host that is none, ``CryptoError/Code/openSSL``.
+    func setIssuer(_ issuer: X509Certificate?) throws(CryptoError) {
+        guard let issuer else { return try unsafe setIssuer(pointer, isOther: false) }
+        let result: Result<Void, CryptoError> = unsafe issuer.withPointer { issuer in
+            Result { () throws(CryptoError) in try unsafe setIssuer(issuer, isOther: true) }
+        }
+        try result.get()
+    }
+
+    /// Signs the certificate.
+    ///
+    /// - Parameters:
+    ///   - key: The issuer's key pair.
+    ///   - hash: What it hashes with; `nil` for keys that do so by themselves.
+    /// - Returns: The certificate.
+    /// - Throws: ``CryptoError/Code/openSSL``.
+    func signed(with key: EVPKey, hash: HashFunction?) throws(CryptoError) -> Certificate {
+        OpenSSLLibrary.clearErrors()
+        func sign(_ digest: OpaquePointer?) -> Bool {
+            unsafe key.withPointer { unsafe X509_sign(pointer, $0, digest) } > 0
+        }
+        let isSigned =
+            if let hash {
+                unsafe try MessageDigest.fetched(for: hash).withPointer { unsafe sign($0) }
+            } else {
+                sign(nil)
+            }
+        guard isSigned else { throw CryptoError(failed: "X509_sign", "The certificate can't be signed") }
+        let size = unsafe i2d_X509(pointer, nil)
+        guard size > 0 else { throw CryptoError(failed: "i2d_X509", "The certificate can't be written") }
+        return try Certificate(
+            der: [UInt8](capacity: Int(size)) { output in
+                unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                    var start = buffer.baseAddress
+                    initializedCount = Int(max(unsafe i2d_X509(pointer, &start), 0))
+                }
+            }
+        )
+    }
+
+    // MARK: What every certificate has
+
+    /// RFC 5280 §4.1.2.2: positive, at most 20 octets; random so that two authorities of one name don't collide.
+    private func setSerialNumber() throws(CryptoError) {
+        var octets = try SecureRandom.bytes(count: 16)
+        octets[0] = octets[0] & 0x7F | 0x40
+        let number = unsafe BN_bin2bn(octets, Int32(octets.count), nil)
+        defer { unsafe BN_free(number) }
+        guard unsafe BN_to_ASN1_INTEGER(number, X509_get_serialNumber(pointer)) != nil else {
+            throw CryptoError(failed: "BN_to_ASN1_INTEGER", "The certificate gets no serial number")
+        }
+    }
+
+    private func setValidity() throws(CryptoError) {
+        guard template.notBefore <= template.notAfter else {
+            throw CryptoError(.invalidArgument, "The certificate would end before it begins")
+        }
+        guard
+            unsafe ASN1_TIME_set(X509_getm_notBefore(pointer), time_t(template.notBefore)) != nil,
+            unsafe ASN1_TIME_set(X509_getm_notAfter(pointer), time_t(template.notAfter)) != nil
+        else {
+            throw CryptoError(
+                .invalidArgument,
+                failed: "ASN1_TIME_set",
+                "A time of the certificate's validity is none that it can have: the years 0 to 9999 are possible"
+            )
+        }
+    }
+
+    private func setSubject() throws(CryptoError) {
+        let octets = Array(template.commonName.utf8)
+        let isSet = unsafe X509_NAME_add_entry_by_NID(
+            X509_get_subject_name(pointer),
+            NID_commonName,
+            MBSTRING_FLAG,
+            octets,
+            Int32(clamping: octets.count),
+            -1,
+            0
+        )
+        guard isSet == 1, !octets.isEmpty else {
+            throw CryptoError(
+                .invalidArgument,
+                failed: "X509_NAME_add_entry_by_NID",
+                "The common name has \(octets.count) octets: it has to have 1 to 64 characters"
+            )
+        }
+    }
+
+    // MARK: The issuer and the extensions
+
+    private func setIssuer(_ issuer: OpaquePointer, isOther: Bool) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        guard unsafe X509_set_issuer_name(pointer, X509_get_subject_name(issuer)) == 1 else {
+            throw CryptoError(failed: "X509_set_issuer_name", "The certificate gets no issuer")
+        }
+        try unsafe add(NID_subject_key_identifier, "hash", issuer)
+        // RFC 5280 §4.2.1.1: a self-signed certificate may leave it out.
+        if isOther { try unsafe add(NID_authority_key_identifier, "keyid:always", issuer) }
+        let signs = isRSA ? "critical,digitalSignature,keyEncipherment" : "critical,digitalSignature"
+        switch template.role {
+        case .authority(let pathLength):
+            let limit = pathLength.map { ",pathlen:\(max($0, 0))" } ?? ""
+            try unsafe add(NID_basic_constraints, "critical,CA:TRUE" + limit, issuer)
+            try unsafe add(NID_key_usage, "critical,keyCertSign,cRLSign", issuer)
+        case .server(let hosts):
+            try unsafe add(NID_basic_constraints, "critical,CA:FALSE", issuer)
+            try unsafe add(NID_key_usage, signs, issuer)
+            try unsafe add(NID_ext_key_usage, "serverAuth", issuer)
+            if !hosts.isEmpty { try addNames(hosts) }
+        case .client:
+            try unsafe add(NID_basic_constraints, "critical,CA:FALSE", issuer)
+            try unsafe add(NID_key_usage, signs, issuer)
+            try unsafe add(NID_ext_key_usage, "clientAuth", issuer)
+        }
+    }
+
+    /// Adds an extension by OpenSSL's small language for their values, in which nothing that is given from outside may be.
+    private func add(_ identifier: Int32, _ value: String, _ issuer: OpaquePointer) throws(CryptoError) {
+        var context = unsafe X509V3_CTX()
+        unsafe X509V3_set_ctx(&context, issuer, pointer, nil, nil, 0)
+        let made = unsafe X509V3_EXT_conf_nid(nil, &context, identifier, value)
+        defer { unsafe X509_EXTENSION_free(made) }
+        guard unsafe made != nil, unsafe X509_add_ext(pointer, made, -1) == 1 else {
+            throw CryptoError(failed: "X509_add_ext", "The extension “\(value)” can't be added")
+        }
+    }
+
+    /// Adds the subject alternative names, one by one, so that no character of one could begin another.
+    private func addNames(_ hosts: [String]) throws(CryptoError) {
+        let names = unsafe OPENSSL_sk_new_null()
+        defer { unsafe GENERAL_NAMES_free(names) }
+        for host in hosts {
+            guard let name = unsafe GENERAL_NAME_new() else {
+                throw CryptoError(failed: "GENERAL_NAME_new", "No memory")
+            }
+            guard unsafe OPENSSL_sk_push(names, name) > 0 else {
+                unsafe GENERAL_NAME_free(name)
+                throw CryptoError(failed: "OPENSSL_sk_push", "No memory")
+            }
+            if let address = unsafe a2i_IPADDRESS(host) {
+                unsafe GENERAL_NAME_set0_value(name, GEN_IPADD, address)
+            } else {
+                OpenSSLLibrary.clearErrors()
+                try unsafe GENERAL_NAME_set0_value(name, GEN_DNS, Self.dnsName(host))
+            }
+        }
+        let isAdded = unsafe X509_add1_ext_i2d(
+            pointer,
+            NID_subject_alt_name,
+            UnsafeMutableRawPointer(names),
+            0,
+            UInt(X509V3_ADD_DEFAULT)
+        )
+        guard isAdded == 1 else { throw CryptoError(failed: "X509_add1_ext_i2d", "The names can't be added") }
+    }
+
+    /// An IA5String with a DNS name; the caller's to free or to give away.
+    private static func dnsName(_ host: String) throws(CryptoError) -> UnsafeMutablePointer<ASN1_IA5STRING> {
+        let octets = Array(host.utf8)
+        let isPossible = octets.allSatisfy { octet in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(octet | 0x20)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(octet) || [0x2A, 0x2D, 0x2E, 0x5F].contains(octet)
+        }
+        guard (1...253).contains(octets.count), isPossible else {
+            throw CryptoError(
+                .invalidArgument,
+                "“\(host.prefix(64))” is neither a DNS name in ASCII nor an IP address"
+            )
+        }
+        let text = unsafe ASN1_IA5STRING_new()
+        guard let text = unsafe text, unsafe ASN1_STRING_set(text, octets, Int32(octets.count)) == 1 else {
+            unsafe ASN1_IA5STRING_free(text)
+            throw CryptoError(failed: "ASN1_STRING_set", "No memory")
+        }
+        return unsafe text
+    }
+}

@@ -1,0 +1,33 @@
+internal import COpenSSL
+
+extension EVPKey {
+    /// Makes OpenSSL's form of a key pair.
+    static func make(_ key: PrivateKey) throws(CryptoError) -> EVPKey {
+        OpenSSLLibrary.clearErrors()
+        let pointer = unsafe try key.pkcs8DER().withBytes { der in
+            unsafe der.withUnsafeBytes { der in
+                var start = unsafe der.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                return unsafe d2i_AutoPrivateKey(nil, &start, der.count)
+            }
+        }
+        guard let pointer = unsafe pointer else {
+            throw CryptoError(failed: "d2i_AutoPrivateKey", "The \(key.kind) key is not accepted")
+        }
+        return unsafe EVPKey(takingOwnershipOf: pointer)
+    }
+
+    /// Makes OpenSSL's form of a public key.
+    static func make(_ key: PublicKey) throws(CryptoError) -> EVPKey {
+        OpenSSLLibrary.clearErrors()
+        let pointer = unsafe key.spkiDER().withBytes { der in
+            unsafe der.withUnsafeBytes { der in
+                var start = unsafe der.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                return unsafe d2i_PUBKEY(nil, &start, der.count)
+            }
+        }
+        guard let pointer = unsafe pointer else {
+            throw CryptoError(failed: "d2i_PUBKEY", "The \(key.kind) key is not accepted")
+        }
+        return unsafe EVPKey(takingOwnershipOf: pointer)
+    }
+}

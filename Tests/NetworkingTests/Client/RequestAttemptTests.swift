@@ -1,0 +1,108 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+@Suite("RequestAttempt")
+struct RequestAttemptTests {
+    /// Keeps what it is told of attempts.
+    private final class Observer: RequestInterceptor {
+        let attempts = Mutex<[RequestAttempt]>([])
+        let needsMetrics: Bool
+
+        init(needsMetrics: Bool = false) {
+            self.needsMetrics = needsMetrics
+        }
+
+        var all: [RequestAttempt] { attempts.withLock { $0 } }
+
+        func attemptEnded(_ attempt: RequestAttempt) {
+            attempts.withLock { $0.append(attempt) }
+        }
+    }
+
+    private let request = URLRequest(url: URL(string: "http://a.example/things/42")!)
+
+    private func client(_ transport: MockTransport, _ interceptors: [any RequestInterceptor]) -> NetworkClient {
+        let time = ManualTime(advancesWhenSleeping: true)
+        return NetworkClient(
+            transport: transport,
+            interceptors: interceptors,
+            options: .init(timeout: nil, timeSource: time.timeSource)
+        )
+    }
+
+    @Test("each attempt ends once, with its number, request, response and error")
+    func attempts() async throws {
+        let observer = Observer()
+        let transport = MockTransport(.status(401), .failure(NetworkError(.connectionLost, "cut")), .text("ok"))
+        let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retry : .none }
+        _ = try await client(transport, [authenticator, Retry.Policy.maxRetries(2), observer]).makeRequest(request)
+        let all = observer.all
+        #expect(all.map(\.context.attempt) == [1, 2, 3])
+        #expect(Set(all.map(\.context.operation)).count == 1)
+        #expect(all.map { $0.response?.status } == [401, nil, 200])
+        #expect(all.map { ($0.error as? ServerError)?.errorCode } == [401, nil, nil])
+        #expect(all.map { ($0.error as? NetworkError)?.code } == [nil, .connectionLost, nil])
+        #expect(
+            all.map { $0.request?.value(forHTTPHeaderField: "Authorization") } == ["Bearer 1", "Bearer 2", "Bearer 3"]
+        )
+    }
+
+    @Test("operations have different numbers")
+    func operations() async throws {
+        let observer = Observer()
+        let client = client(MockTransport(.text("a"), .text("b")), [observer])
+        _ = try await client.makeRequest(request)
+        _ = try await client.makeRequest(request)
+        #expect(Set(observer.all.map(\.context.operation)).count == 2)
+    }
+
+    @Test("an attempt whose request could not be made ends too, without a request")
+    func notMade() async throws {
+        struct Refusal: Error {}
+        let observer = Observer()
+        let refusing = RecordingInterceptor("a", makingRequest: { _ in throw Refusal() })
+        let client = client(MockTransport(), [refusing, observer])
+        await #expect(throws: NetworkError.self) { try await client.makeRequest(request) }
+        #expect(observer.all.count == 1)
+        #expect(observer.all.first?.request == nil)
+        #expect((observer.all.first?.error as? NetworkError)?.code == .requestNotMade)
+    }
+
+    @Test("a cancelled attempt ends too, with its request")
+    func cancelled() async throws {
+        let observer = Observer()
+        let transport = MockTransport(.never)
+        let client = NetworkClient(transport: transport, interceptors: [observer], options: .init(timeout: nil))
+        var patient = request
+        patient.timeoutInterval = .infinity
+        let call = Task { [patient] in try await client.makeRequest(patient) }
+        try await transport.waitForRequests(count: 1)
+        call.cancel()
+        await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(observer.all.count == 1)
+        #expect(observer.all.first?.request?.url == request.url)
+        #expect((observer.all.first?.error as? NetworkError)?.code == .cancelled)
+    }
+
+    @Test("exchanges are measured for whoever needs it, and others who listen still hear", arguments: [true, false])
+    func metrics(_ isNeeded: Bool) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/", .text("ok"))
+            let observer = Observer(needsMetrics: isNeeded)
+            let heard = EventLog()
+            let client = NetworkClient(
+                transport: URLSessionTransport(configuration: .ephemeral),
+                interceptors: [observer]
+            )
+            let options = RequestOptions(observer: { if case .finished = $0 { heard.append("finished") } })
+            _ = try await client.response(for: URLRequest(url: server.url(for: "/")), options: options)
+            #expect(observer.all.map(\.exchanges.count) == [isNeeded ? 1 : 0])
+            #expect(heard.all == ["finished"])
+            if isNeeded { #expect(try #require(observer.all.first?.exchanges.first).totalTime > .zero) }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+/// Redirects as a client follows them, received whole and streamed.
+@Suite("RedirectPolicy")
+struct RedirectPolicyTests {
+    enum Way: String, CaseIterable, CustomTestStringConvertible {
+        case whole, streamed
+
+        var testDescription: String { rawValue }
+
+        /// Sends a request and returns what came, with its body.
+        func response(
+            _ client: NetworkClient,
+            _ request: URLRequest,
+            _ options: RequestOptions = RequestOptions()
+        ) async throws -> HTTPResponse {
+            switch self {
+            case .whole: return try await client.response(for: request, options: options)
+            case .streamed:
+                let stream = try await client.open(request, options: options)
+                return HTTPResponse(
+                    url: stream.url,
+                    status: stream.status,
+                    headers: stream.headers,
+                    body: try await stream.body.collect(upTo: 1000),
+                    redirects: stream.redirects
+                )
+            }
+        }
+    }
+
+    private struct Refusal: Error {}
+
+    private static func found(_ location: String, _ status: Int = 302) -> MockTransport.Step {
+        .text("moved", status: status, headers: ["Location": location])
+    }
+
+    private func client(_ transport: MockTransport, _ policy: RedirectPolicy = .follow) -> NetworkClient {
+        NetworkClient(transport: transport, options: .init(redirects: policy))
+    }
+
+    private func request(_ method: String = "GET", _ url: String = "https://a.example/x?secret=1") -> URLRequest {
+        var request = URLRequest(url: URL(string: url)!)
+        request.httpMethod = method
+        request.setValue("Bearer t", forHTTPHeaderField: "Authorization")
+        request.setValue("a=b", forHTTPHeaderField: "Cookie")
+        request.setValue("key", forHTTPHeaderField: "X-Api-Key")
+        return request
+    }
+
+    @Test("A client follows redirects, and the response tells the way", arguments: Way.allCases)
+    func follows(_ way: Way) async throws {
+        let transport = MockTransport(Self.found("/y#part"), Self.found("https://b.example/z", 307), .text("there"))
+        let response = try await way.response(client(transport), request())
+        #expect(response.body == Data("there".utf8))
+        #expect(response.url.absoluteString == "https://b.example/z#part")
+        #expect(
+            response.redirects == [
+                RedirectHop(url: URL(string: "https://a.example/x?secret=1")!, status: 302),
+                RedirectHop(url: URL(string: "https://a.example/y#part")!, status: 307),
+            ]
+        )
+        #expect(response.urlResponse.url == response.url)
+        #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer t", "Bearer t", nil])
+        #expect(transport.requests.allSatisfy { $0.headers["User-Agent"] != nil && $0.headers["Referer"] == nil })
+    }
+
+    @Test("A POST whose answer is elsewhere becomes a GET; with 307 it is sent again", arguments: Way.allCases)
+    func methods(_ way: Way) async throws {
+        let transport = MockTransport(Self.found("/y", 307), Self.found("/z", 303), .text("there"))
+        var request = request("POST")
+        request.httpBody = Data("body".utf8)
+        request.setValue("text/plain", forHTTPHeaderField: "Content-Type")
+        _ = try await way.response(client(transport), request)
+        #expect(transport.requests.map(\.method) == [.post, .post, .get])
+        #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["body", "body", ""])
+        #expect(transport.requests.map { $0.headers["Content-Type"] } == ["text/plain", "text/plain", nil])
+    }
+
+    @Test("Credentials do not come back with a redirect to where they were meant for")
+    func thereAndBack() async throws {
+        let transport = MockTransport(
+            Self.found("https://b.example/"),
+            Self.found("https://a.example/x?secret=1"),
+            .text("back")
+        )
+        let response = try await client(transport, .follow.protecting("x-api-KEY")).response(for: request())
+        #expect(response.redirects.count == 2)
+        #expect(response.url == request().url)
+        for name in ["Authorization", "Cookie", "X-Api-Key"] {
+            #expect(transport.requests.map { $0.headers[name] != nil } == [true, false, false], "\(name)")
+        }
+    }
+
+    @Test("A redirect to the same request is a circle", arguments: Way.allCases)
+    func circle(_ way: Way) async throws {
+        let transport = MockTransport(Self.found("/y"), Self.found("/x?secret=1#f"))
+        let error = await #expect(throws: NetworkError.self) {
+            try await way.response(client(transport), request())
+        }
+        #expect(error?.code == .tooManyRedirects)
+        #expect(error?.message.contains("a.example:443 → a.example:443") == true)
+        #expect(error?.message.contains("secret") == false)
+        #expect(error?.endpoint == "x")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("No more redirects are followed than are allowed, 10 by default", arguments: [nil, 0, 1, 3])
+    func maximum(_ maximum: Int?) async throws {
+        let count = Mutex(0)
+        let transport = MockTransport { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .init(status: 302, headers: ["Location": "/\(number)"])
+        }
+        let policy = maximum.map { RedirectPolicy.follow.upTo($0) } ?? .follow
+        let error = await #expect(throws: NetworkError.self) {
+            try await client(transport, policy).makeRequest(request())
+        }
+        #expect(error?.code == .tooManyRedirects)
+        #expect(transport.requests.count == (maximum ?? 10) + 1)
+    }
+
+    @Test("As many redirects as are allowed are followed")
+    func exactlyMaximum() async throws {
+        let transport = MockTransport(Self.found("/1"), Self.found("/2"), .text("there"))
+        let response = try await client(transport, .follow.upTo(2)).response(for: request())
+        #expect(response.redirects.count == 2)
+    }
+
+    @Test("A policy that never follows delivers the redirect", arguments: Way.allCases)
+    func never(_ way: Way) async throws {
+        let transport = MockTransport(Self.found("ftp://nonsense"))
+        let options = RequestOptions(redirects: .never)
+        let error = await #expect(throws: ServerError.self) {
+            try await way.response(client(transport), request(), options)
+        }
+        #expect(error?.errorCode == 302)
+        #expect(error?.headers["Location"] == "ftp://nonsense")
+        #expect(error?.response == Data("moved".utf8))
+    }
+
+    @Test("A policy for one origin delivers redirects to another")
+    func sameOrigin() async throws {
+        let transport = MockTransport(Self.found("/y"), Self.found("http://a.example/z"))
+        let error = await #expect(throws: ServerError.self) {
+            try await client(transport, .sameOrigin).makeRequest(request())
+        }
+        #expect(error?.errorCode == 302)
+        #expect(error?.headers["Location"] == "http://a.example/z")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test(
+        "What does not redirect is delivered",
+        arguments: [300, 302, 304, 305, 306],
+        [nil, ""]
+    )
+    func delivered(_ status: Int, _ location: String?) async throws {
+        let headers: HTTPHeaders = location.map { ["Location": $0] } ?? [:]
+        let transport = MockTransport(.status(status, headers: headers))
+        let error = await #expect(throws: ServerError.self) { try await client(transport).makeRequest(request()) }
+        #expect(error?.errorCode == status)
+    }
+
+    @Test(
+        "What must not be followed is refused, and nothing more is sent",
+        arguments: Way.allCases,
+        ["http://a.example/", "ftp://a.example/", "https://user@b.example/"]
+    )
+    func refused(_ way: Way, _ location: String) async throws {
+        let transport = MockTransport(Self.found(location))
+        let error = await #expect(throws: NetworkError.self) {
+            try await way.response(client(transport), request())
+        }
+        #expect(error?.code == .redirectRefused)
+        #expect(error?.message.contains("secret") == false)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("A body that can be sent only once follows no 307, and is dropped by a 303")
+    func once() async throws {
+        let transport = MockTransport(Self.found("/y", 307), Self.found("/y", 303), .text("there"))
+        func options() -> RequestOptions {
+            RequestOptions(
+                body: .once(
+                    AsyncStream {
+                        $0.yield(Data("body".utf8)); $0.finish()
+                    }
+                )
+            )
+        }
+        let error = await #expect(throws: NetworkError.self) {
+            try await client(transport).makeRequest(request("PUT"), options: options())
+        }
+        #expect(error?.code == .redirectRefused)
+        let response = try await client(transport).response(for: request("PUT"), options: options())
+        #expect(response.body == Data("there".utf8))
+        #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["body", "body", ""])
+    }
+
+    // MARK: The caller's own decision
+
+    @Test("A closure sees the redirect and the request that would follow")
+    func custom() async throws {
+        let transport = MockTransport(Self.found("/y"), Self.found("https://b.example/z", 307), .text("there"))
+        let seen = Mutex<[Redirect]>([])
+        let policy = RedirectPolicy.custom { redirect in
+            seen.withLock { $0.append(redirect) }
+            var next = redirect.request
+            next.headers["X-Hops"] = "\(redirect.hops.count)"
+            return .follow(next)
+        }
+        _ = try await client(transport, policy).response(for: request())
+        let redirects = seen.withLock { $0 }
+        #expect(redirects.map(\.status) == [302, 307])
+        #expect(redirects.map { $0.headers["Location"] } == ["/y", "https://b.example/z"])
+        #expect(redirects.map(\.source.path) == ["/x", "/y"])
+        #expect(redirects.map(\.request.url.absoluteString) == ["https://a.example/y", "https://b.example/z"])
+        #expect(redirects.map { $0.request.headers["Authorization"] } == ["Bearer t", nil])
+        #expect(redirects.map(\.hops.count) == [0, 1])
+        #expect(transport.requests.map { $0.headers["X-Hops"] } == [nil, "0", "1"])
+    }
+
+    @Test("A closure may put a credential back, and only it may")
+    func customCredential() async throws {
+        let transport = MockTransport(Self.found("https://b.example/"), .text("there"))
+        let policy = RedirectPolicy.custom { redirect in
+            var next = redirect.request
+            next.headers["Authorization"] = "Bearer for b"
+            return .follow(next)
+        }
+        _ = try await client(transport, policy).makeRequest(request())
+        #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer t", "Bearer for b"])
+    }
+
+    @Test("A closure may deliver what would be refused, but not send it", arguments: [true, false])
+    func customRefused(_ isDelivered: Bool) async throws {
+        let transport = MockTransport(Self.found("http://a.example/"))
+        let policy = RedirectPolicy.custom { isDelivered ? .deliver : .follow($0.request) }
+        do {
+            _ = try await client(transport, policy).makeRequest(request())
+            Issue.record("the redirect was followed")
+        } catch let error as ServerError {
+            #expect(isDelivered && error.errorCode == 302)
+        } catch let error as NetworkError {
+            #expect(!isDelivered && error.code == .redirectRefused)
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("What a closure throws ends the request")
+    func customThrows() async throws {
+        let transport = MockTransport(Self.found("/y"))
+        await #expect(throws: Refusal.self) {
+            try await client(transport, .custom { _ in throw Refusal() }).makeRequest(request())
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("A closure that goes round in a circle is stopped")
+    func customCircle() async throws {
+        let transport = MockTransport { _ in .init(status: 302, headers: ["Location": "/y"]) }
+        let original = URL(string: "https://a.example/x?secret=1")!
+        let policy = RedirectPolicy.custom { redirect in
+            var next = redirect.request
+            next.url = original
+            return .follow(next)
+        }
+        let error = await #expect(throws: NetworkError.self) {
+            try await client(transport, policy).makeRequest(request())
+        }
+        #expect(error?.code == .tooManyRedirects)
+    }
+
+    // MARK: In the loop of attempts
+
+    @Test("A redirect is part of one attempt: a retry begins where the request began")
+    func retries() async throws {
+        let transport = MockTransport(Self.found("/y"), .status(503), Self.found("/y"), .text("there"))
+        let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
+        let response = try await client.response(for: request())
+        #expect(response.redirects.count == 1)
+        #expect(transport.requests.map(\.url.path) == ["/x", "/y", "/x", "/y"])
+        #expect(transport.requests[2].headers["Authorization"] == "Bearer t")
+    }
+
+    @Test("One deadline holds for all redirects")
+    func deadline() async throws {
+        let transport = MockTransport(Self.found("/y"), Self.found("/z"), .text("there"))
+        let client = NetworkClient(transport: transport, options: .init(timeout: .seconds(5)))
+        _ = try await client.makeRequest(request())
+        #expect(Set(transport.requests.map(\.limits.deadline)).count == 1)
+        #expect(transport.requests[0].limits.deadline != nil)
+    }
+
+    @Test(
+        "An authenticator is asked about a 401 only if its credential went to whoever sent it",
+        arguments: [
+            (["/y"], true), (["/y", "/z"], true), (["https://b.example/"], false),
+            (["https://b.example/", "https://a.example/x?secret=1"], false),
+        ]
+    )
+    func refusedElsewhere(_ locations: [String], _ isAsked: Bool) async throws {
+        let transport = MockTransport(steps: locations.map { Self.found($0) } + [.status(401)], handler: nil)
+        let asked = Mutex(0)
+        let authenticator = CountingAuthenticator { _, _ in
+            asked.withLock { $0 += 1 }
+            return .none
+        }
+        let log = EventLog()
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [authenticator, RecordingInterceptor("other", log: log)]
+        )
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request()) }
+        #expect(error?.errorCode == 401)
+        #expect(asked.withLock { $0 } == (isAsked ? 1 : 0))
+        #expect(log.all.contains("other failure 0"))
+    }
+}

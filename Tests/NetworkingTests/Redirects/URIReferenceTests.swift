@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Networking
+
+@Suite("URIReference")
+struct URIReferenceTests {
+    @Test(
+        "RFC 3986 §5.4: references of the examples mean what is written there",
+        arguments: [
+            ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
+            ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
+            ("#s", "http://a/b/c/d;p?q#s"), ("g#s", "http://a/b/c/g#s"), ("g?y#s", "http://a/b/c/g?y#s"),
+            (";x", "http://a/b/c/;x"), ("g;x", "http://a/b/c/g;x"), ("g;x?y#s", "http://a/b/c/g;x?y#s"),
+            ("", "http://a/b/c/d;p?q"), (".", "http://a/b/c/"), ("./", "http://a/b/c/"), ("..", "http://a/b/"),
+            ("../", "http://a/b/"), ("../g", "http://a/b/g"), ("../..", "http://a/"), ("../../", "http://a/"),
+            ("../../g", "http://a/g"), ("../../../g", "http://a/g"), ("../../../../g", "http://a/g"),
+            ("/./g", "http://a/g"), ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."), (".g", "http://a/b/c/.g"),
+            ("g..", "http://a/b/c/g.."), ("..g", "http://a/b/c/..g"), ("./../g", "http://a/b/g"),
+            ("./g/.", "http://a/b/c/g/"), ("g/./h", "http://a/b/c/g/h"), ("g/../h", "http://a/b/c/h"),
+            ("g;x=1/./y", "http://a/b/c/g;x=1/y"), ("g;x=1/../y", "http://a/b/c/y"),
+            ("g?y/./x", "http://a/b/c/g?y/./x"), ("g?y/../x", "http://a/b/c/g?y/../x"),
+            ("g#s/./x", "http://a/b/c/g#s/./x"), ("g#s/../x", "http://a/b/c/g#s/../x"), ("http:g", "http:g"),
+        ]
+    )
+    func examples(_ reference: String, _ expected: String) {
+        let base = URIReference("http://a/b/c/d;p?q")
+        #expect(URIReference(reference).resolved(against: base).text == expected)
+    }
+
+    @Test(
+        "A base without a path is the root",
+        arguments: [("g", "http://a/g"), ("../g", "http://a/g"), ("", "http://a"), ("?q", "http://a?q")]
+    )
+    func emptyBase(_ reference: String, _ expected: String) {
+        #expect(URIReference(reference).resolved(against: URIReference("http://a")).text == expected)
+    }
+
+    @Test(
+        "Taking apart and putting together changes nothing",
+        arguments: [
+            "http://u:p@h:1/p;x?q=a?b#f#g", "//h", "?", "#", "a/b:c", "mailto:x@y", "1a:b", "/a:b", "http://[::1]:8/",
+            "a//b///c", "http://h?q", "http://h#f", "é:/ü",
+        ]
+    )
+    func roundTrip(_ text: String) {
+        #expect(URIReference(text).text == text)
+    }
+
+    @Test("A colon after a slash, or after what is no scheme, belongs to the path")
+    func colons() {
+        #expect(URIReference("/a:b").scheme == nil)
+        #expect(URIReference("1a:b").scheme == nil)
+        #expect(URIReference("1a:b").path == "1a:b")
+        #expect(URIReference("a+1.-:b").scheme == "a+1.-")
+    }
+}

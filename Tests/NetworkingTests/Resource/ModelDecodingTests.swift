@@ -1,0 +1,191 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("ModelDecoding")
+struct ModelDecodingTests {
+    struct Foo: Codable, Equatable, Sendable {
+        var foo: String
+    }
+
+    private func response(_ body: String, status: Int = 200, type: String = "application/json") -> HTTPResponse {
+        HTTPResponse(
+            url: URL(filePath: "/things"),
+            status: status,
+            headers: ["Content-Type": type],
+            body: Data(body.utf8)
+        )
+    }
+
+    @Test("A-W3: JSON becomes a model, and a missing member is an error")
+    func json() throws {
+        let decoding = ModelDecoding.json(Foo.self)
+        #expect(try decoding.decode(response(#"{"foo":"bar"}"#)) == Foo(foo: "bar"))
+        let error = #expect(throws: DecodingError.self) { try decoding.decode(response("{}")) }
+        guard case .keyNotFound(let key, _)? = error else {
+            Issue.record("unexpected error: \(String(describing: error))")
+            return
+        }
+        #expect(key.stringValue == "foo")
+    }
+
+    @Test("a decoder can be given")
+    func decoder() throws {
+        struct Person: Decodable { var firstName: String }
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        let decoding = ModelDecoding.json(Person.self, decoder: decoder)
+        #expect(try decoding.decode(response(#"{"first_name":"a"}"#)).firstName == "a")
+    }
+
+    @Test(
+        "without content an optional is nil, even if the status forbids the content that came",
+        arguments: [204, 205, 200]
+    )
+    func noContent(_ status: Int) throws {
+        let body = status == 200 ? "" : "null and void"
+        #expect(try ModelDecoding.json(Foo?.self).decode(response(body, status: status)) == nil)
+        #expect(try ModelDecoding.optional(.json(Foo.self)).decode(response(body, status: status)) == nil)
+        #expect(try ModelDecoding.json([Foo].self).whenEmpty { [] }.decode(response(body, status: status)) == [])
+        let error = #expect(throws: NetworkError.self) {
+            try ModelDecoding.json(Foo.self).decode(response(body, status: status))
+        }
+        #expect(error?.code == .noData)
+        #expect(error?.errorCode == -1014)
+    }
+
+    @Test("with content an optional is decoded")
+    func optional() throws {
+        #expect(try ModelDecoding.json(Foo?.self).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
+        #expect(try ModelDecoding.json(Foo?.self).decode(response("null")) == nil)
+        #expect(try ModelDecoding.optional(.json(Foo.self)).decode(response(#"{"foo":"a"}"#)) == Foo(foo: "a"))
+        #expect(throws: DecodingError.self) { try ModelDecoding.json(Foo?.self).decode(response("{}")) }
+        #expect(try ModelDecoding.json([Int].self).whenEmpty { [] }.decode(response("[1]")) == [1])
+    }
+
+    @Test("data, text, nothing and the response itself")
+    func others() throws {
+        let response = response("é", type: "text/plain")
+        #expect(try ModelDecoding.data.decode(response) == Data("é".utf8))
+        #expect(try ModelDecoding.string.decode(response) == "é")
+        try ModelDecoding.void.decode(response)
+        #expect(try ModelDecoding.response.decode(response).status == 200)
+        #expect(try ModelDecoding.string.decode(self.response("", status: 204)) == "")
+        #expect(try ModelDecoding.string.map(\.count).decode(response) == 1)
+    }
+
+    @Test(
+        "text has the encoding that it says it has",
+        arguments: [
+            ("text/plain; charset=ISO-8859-1", [0xE9] as [UInt8], "é"),
+            ("text/plain;charset=\"iso-8859-1\"", [0xE9], "é"),
+            ("text/plain; a=\"; charset=latin1\"; Charset=UTF-8", [0xC3, 0xA9], "é"),
+            ("text/plain; charset=utf-16be", [0x00, 0xE9], "é"),
+            ("not a media type", [0xC3, 0xA9], "é"),
+        ]
+    )
+    func encodings(_ type: String, _ octets: [UInt8], _ text: String) throws {
+        let response = HTTPResponse(
+            url: URL(filePath: "/"),
+            status: 200,
+            headers: ["Content-Type": type],
+            body: Data(octets)
+        )
+        #expect(try ModelDecoding.string.decode(response) == text)
+    }
+
+    @Test("text in another encoding, or in one that is not known, is a decoding error", arguments: ["utf-8", "ebcdic"])
+    func badEncoding(_ charset: String) {
+        let response = HTTPResponse(
+            url: URL(filePath: "/"),
+            status: 200,
+            headers: ["Content-Type": "text/plain; charset=\(charset)"],
+            body: Data([0xE9, 0x41])
+        )
+        let error = #expect(throws: NetworkError.self) { try ModelDecoding.string.decode(response) }
+        #expect(error?.code == .decoding)
+    }
+}
+
+@Suite("ErrorDecoding and ProblemDetails")
+struct ErrorDecodingTests {
+    struct Failure: Error, Decodable, Equatable {
+        var reason: String
+    }
+
+    private func response(_ body: String, type: String = "application/json") -> HTTPResponse {
+        HTTPResponse(url: URL(filePath: "/"), status: 500, headers: ["Content-Type": type], body: Data(body.utf8))
+    }
+
+    @Test("A-W2: JSON that is the error becomes it, and everything else is none")
+    func json() {
+        let decoding = ErrorDecoding.json(Failure.self)
+        #expect(decoding.decode(response("")) == nil)
+        #expect(decoding.decode(response(#"{"reason":"full"}"#)) as? Failure == Failure(reason: "full"))
+        #expect(decoding.decode(response("{}")) == nil)
+        #expect(ErrorDecoding.none.decode(response(#"{"reason":"full"}"#)) == nil)
+    }
+
+    @Test("of several decodings the first that finds an error counts")
+    func first() {
+        let decoding = ErrorDecoding.first(.problemDetails, .json(Failure.self))
+        #expect(decoding.decode(response(#"{"reason":"a"}"#)) as? Failure == Failure(reason: "a"))
+        let problem = decoding.decode(response(#"{"reason":"a"}"#, type: "application/problem+json"))
+        #expect(problem is ProblemDetails)
+    }
+
+    @Test("problem details have the members of RFC 9457, and extensions")
+    func problem() throws {
+        let text = """
+            {"type":"https://a.example/probs/out-of-credit","title":"You do not have enough credit.",
+             "status":403,"detail":"Your balance is 30.","instance":"/account/12345/msgs/abc",
+             "balance":30,"accounts":["/account/12345"]}
+            """
+        let problem = try #require(ProblemDetails(response(text, type: "Application/Problem+JSON; charset=utf-8")))
+        #expect(problem.type == "https://a.example/probs/out-of-credit")
+        #expect(problem.title == "You do not have enough credit.")
+        #expect(problem.status == 403)
+        #expect(problem.detail == "Your balance is 30.")
+        #expect(problem.instance == "/account/12345/msgs/abc")
+        #expect(problem.member("balance") == 30)
+        #expect(problem.member("accounts", as: [String].self) == ["/account/12345"])
+        #expect(problem.member("balance", as: String.self) == nil)
+        #expect(problem.member("none", as: Int.self) == nil)
+    }
+
+    @Test("members of another type are ignored, and the type is about:blank by default")
+    func lenient() throws {
+        let problem = try #require(
+            ProblemDetails(json: Data(#"{"title":1,"status":"403","detail":null,"x":[1]}"#.utf8))
+        )
+        #expect(problem.type == "about:blank")
+        #expect(problem.title == nil && problem.status == nil && problem.detail == nil && problem.instance == nil)
+        #expect(problem.member("x", as: [Int].self) == [1])
+    }
+
+    @Test(
+        "what says that it is something else, or is no JSON object, is no problem",
+        arguments: [
+            ("application/json", "{}"), ("application/problem+xml", "{}"), ("", "{}"),
+            ("application/problem+json", "[]"),
+            ("application/problem+json", ""), ("application/problem+json", "{"),
+        ]
+    )
+    func noProblem(_ type: String, _ body: String) {
+        #expect(ProblemDetails(response(body, type: type)) == nil)
+    }
+
+    @Test("its texts have none of the server's")
+    func description() throws {
+        let problem = try #require(
+            ProblemDetails(json: Data(#"{"title":"s3cret","detail":"s3cret","status":403,"x":"s3cret"}"#.utf8))
+        )
+        var dumped = ""
+        dump(problem, to: &dumped)
+        for text in ["\(problem)", String(reflecting: problem), problem.localizedDescription, dumped] {
+            #expect(!text.contains("s3cret"))
+            #expect(text.contains("403"))
+        }
+    }
+}

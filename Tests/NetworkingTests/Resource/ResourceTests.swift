@@ -1,0 +1,377 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("Resource")
+struct ResourceTests {
+    private typealias Foo = ModelDecodingTests.Foo
+
+    private let endpoint = SampleEndpoint("http://a.example/things/42")
+    private let time = ManualTime(advancesWhenSleeping: true)
+
+    private func client(
+        _ transport: MockTransport,
+        _ interceptors: [any RequestInterceptor] = [],
+        errorDecoding: ErrorDecoding = .problemDetails
+    ) -> NetworkClient {
+        NetworkClient(
+            transport: transport,
+            interceptors: interceptors,
+            options: .init(timeSource: time.timeSource, errorDecoding: errorDecoding)
+        )
+    }
+
+    // MARK: Fetching
+
+    @Test("A-S1, A-F3: the response, and the model of it")
+    func fetching() async throws {
+        let transport = MockTransport { _ in
+            HTTPTransportResponse(status: 200, headers: ["X-A": "b"], body: Data(#"{"foo":"bar"}"#.utf8))
+        }
+        let client = client(transport)
+        let response = try await client.fetch(Resource(endpoint))
+        #expect(response.status == 200 && response.headers["X-A"] == "b")
+        #expect(try await client.fetch(Resource(endpoint), decoding: .json(Foo.self)) == Foo(foo: "bar"))
+        #expect(try await client.response(for: endpoint).body == response.body)
+        let inferred: Foo = try await client.request(endpoint)
+        #expect(inferred == Foo(foo: "bar"))
+        #expect(try await client.request(endpoint, as: Foo.self) == inferred)
+        #expect(try await client.request(endpoint, decoding: .string) == #"{"foo":"bar"}"#)
+        try await client.request(endpoint)
+        #expect(transport.requests.count == 7)
+    }
+
+    @Test("an endpoint that knows its model needs no more said")
+    func modelEndpoint() async throws {
+        struct GetFoo: ModelEndpoint {
+            typealias Model = ModelDecodingTests.Foo
+            let id: Int
+            var baseURL: URL { URL(string: "http://a.example/api") ?? URL(filePath: "/") }
+            var path: URLPath { "/foos/\(id)" }
+        }
+        struct Touch: ModelEndpoint {
+            typealias Model = Void
+            var baseURL: URL { URL(string: "http://a.example/api") ?? URL(filePath: "/") }
+            var method: HTTPMethod { .post }
+        }
+        let transport = MockTransport(.json(#"{"foo":"a"}"#), .status(204))
+        let foo = try await client(transport).request(GetFoo(id: 7))
+        #expect(foo == Foo(foo: "a"))
+        try await client(transport).request(Touch())
+        #expect(transport.requests.map(\.url.path) == ["/api/foos/7", "/api"])
+        #expect(transport.requests.map(\.method) == [.get, .post])
+    }
+
+    @Test("A-S2, A-S3: 204 and 205 are success, and decode to Void, an optional or nothing", arguments: [204, 205])
+    func noContent(_ status: Int) async throws {
+        let transport = MockTransport { _ in HTTPTransportResponse(status: status) }
+        #expect(try await client(transport).fetch(Resource(endpoint)).body.isEmpty)
+        #expect(try await client(transport).request(endpoint, as: Foo?.self) == nil)
+        #expect(try await client(transport).request(endpoint, decoding: .data).isEmpty)
+        try await client(transport).request(endpoint, decoding: .void)
+    }
+
+    @Test("A-S4: a model of no content is noData, with the response")
+    func noData() async throws {
+        let client = client(MockTransport(.status(200, headers: ["X-A": "b"])))
+        let error = await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Foo.self) }
+        #expect(error?.code == .noData)
+        #expect(error?.response?.status == 200 && error?.response?.headers["X-A"] == "b")
+        #expect(error?.endpoint == "42")
+    }
+
+    @Test("the response to HEAD decodes to an optional")
+    func head() async throws {
+        var endpoint = endpoint
+        endpoint.method = .head
+        let transport = MockTransport(
+            .status(200, headers: ["Content-Type": "application/json", "Content-Length": "9"])
+        )
+        #expect(try await client(transport).request(endpoint, as: Foo?.self) == nil)
+    }
+
+    @Test("A-F1: a failed fetch is not decoded")
+    func failedFetch() async throws {
+        let log = EventLog()
+        let decoding = ModelDecoding<Void> { _ in log.append("decoded") }
+        let client = client(MockTransport(.status(500)))
+        await #expect(throws: ServerError.self) { try await client.request(endpoint, decoding: decoding) }
+        #expect(log.all.isEmpty)
+    }
+
+    @Test("A-F2: a model that can't be decoded is a decoding error that names the place and quotes nothing")
+    func undecodable() async throws {
+        struct Page: Decodable, Sendable {
+            struct Item: Decodable, Sendable { var owner: Int }
+            var items: [Item]
+        }
+        let body = #"{"items":[{"owner":1},{"owner":"s3cret"}]}"#
+        let log = EventLog()
+        let client = client(MockTransport(.json(body)), [RecordingInterceptor("a", log: log)])
+        let error = try #require(
+            await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Page.self) }
+        )
+        #expect(error.code == .decoding && error.errorCode == -1017)
+        #expect(error.response?.body == Data(body.utf8))
+        let failure = try #require(error.cause as? DecodingFailure)
+        #expect(failure.kind == .typeMismatch)
+        #expect(failure.codingPath == "items[1].owner")
+        #expect(failure.underlying is DecodingError)
+        var dumped = ""
+        dump(failure, to: &dumped)
+        for text in ["\(error)", error.localizedDescription, String(reflecting: failure), dumped] {
+            #expect(!text.contains("s3cret"))
+        }
+        #expect("\(error)".contains("items[1].owner"))
+        // Nobody is asked whether to fetch it again.
+        #expect(!log.all.contains { $0.contains("failure") })
+    }
+
+    @Test(
+        "each kind of decoding failure says what is wrong",
+        arguments: [
+            (#"{}"#, DecodingFailure.Kind.missingMember, "“foo” is missing"),
+            (#"{"foo":null}"#, .missingValue, "“foo” is null"),
+            (#"{"foo":1}"#, .typeMismatch, "“foo” is of another type"),
+            (#"{"#, .dataCorrupted, "the whole is not what it must be"),
+        ]
+    )
+    func decodingFailures(_ body: String, _ kind: DecodingFailure.Kind, _ text: String) async throws {
+        let client = client(MockTransport(.json(body)))
+        let error = await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Foo.self) }
+        #expect((error?.cause as? DecodingFailure)?.kind == kind)
+        #expect((error?.cause as? DecodingFailure)?.description == text)
+    }
+
+    @Test("a decoding's own error is the cause, and not described")
+    func ownError() async throws {
+        struct Odd: Error { let secret = "s3cret" }
+        let client = client(MockTransport(.text("x")))
+        let error = await #expect(throws: NetworkError.self) {
+            try await client.request(endpoint, decoding: ModelDecoding<Int> { _ in throw Odd() })
+        }
+        #expect(error?.code == .decoding)
+        #expect((error?.cause as? DecodingFailure)?.underlying is Odd)
+        #expect("\(try #require(error))".contains("s3cret") == false)
+    }
+
+    // MARK: Errors of the API
+
+    @Test("A-S10: a failed status has the decoded error and the response, and the decoding got both")
+    func apiError() async throws {
+        let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500, headers: ["X-A": "b"]))
+        let resource = Resource(endpoint, errorDecoding: .json(ErrorDecodingTests.Failure.self))
+        let error = await #expect(throws: ServerError.self) { try await client(transport).fetch(resource) }
+        #expect(error?.apiError as? ErrorDecodingTests.Failure == .init(reason: "full"))
+        #expect(error?.errorCode == 500 && error?.endpoint == "42")
+        #expect(error?.httpResponse?.headers["X-A"] == "b")
+        #expect(error?.response == Data(#"{"reason":"full"}"#.utf8))
+        #expect("\(try #require(error))".contains("full") == false)
+    }
+
+    @Test("A-S10: without a decoding there is no decoded error")
+    func noAPIError() async throws {
+        let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
+        let resource = Resource(endpoint, errorDecoding: ErrorDecoding.none)
+        let error = await #expect(throws: ServerError.self) { try await client(transport).fetch(resource) }
+        #expect(error?.apiError == nil && error?.errorCode == 500)
+    }
+
+    @Test("problem details are decoded out of the box, also for a plain request")
+    func problem() async throws {
+        let transport = MockTransport { _ in
+            HTTPTransportResponse(
+                status: 403,
+                headers: ["Content-Type": "application/problem+json"],
+                body: Data(#"{"title":"No credit","balance":30}"#.utf8)
+            )
+        }
+        let fetched = await #expect(throws: ServerError.self) { try await client(transport).request(endpoint) }
+        #expect(fetched?.problem?.title == "No credit")
+        #expect(fetched?.problem?.member("balance") == 30)
+        let plain = await #expect(throws: ServerError.self) {
+            try await client(transport).makeRequest(try endpoint.makeRequest())
+        }
+        #expect(plain?.problem?.title == "No credit")
+    }
+
+    @Test("the client's error decoding is used where the resource has none")
+    func clientErrorDecoding() async throws {
+        let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
+        let client = client(transport, errorDecoding: .json(ErrorDecodingTests.Failure.self))
+        let error = await #expect(throws: ServerError.self) { try await client.request(endpoint) }
+        #expect(error?.apiError as? ErrorDecodingTests.Failure == .init(reason: "full"))
+    }
+
+    // MARK: Statuses
+
+    @Test("S-4: an endpoint says which statuses are no error, and the error says which would have been")
+    func acceptedStatuses() async throws {
+        var endpoint = endpoint
+        endpoint.acceptedStatuses = .all
+        for status in [200, 400, 404] {
+            #expect(try await client(MockTransport(.status(status))).response(for: endpoint).status == status)
+        }
+        endpoint.acceptedStatuses = AcceptedStatuses(400..<500)
+        #expect(try await client(MockTransport(.status(404))).response(for: endpoint).status == 404)
+        let error = await #expect(throws: ServerError.self) {
+            try await client(MockTransport(.status(200))).response(for: endpoint)
+        }
+        #expect(error?.errorCode == 200)
+        #expect(error?.description == "the server answered 200 to “42”, where 400…499 would be accepted")
+        endpoint.acceptedStatuses = AcceptedStatuses(200..<400)
+        #expect(try await client(MockTransport(.status(304))).response(for: endpoint).status == 304)
+        let outside = await #expect(throws: ServerError.self) {
+            try await client(MockTransport(.status(404))).response(for: endpoint)
+        }
+        #expect(outside?.acceptedStatuses == AcceptedStatuses(200..<400))
+    }
+
+    // MARK: Interceptors and retries
+
+    @Test("the client's interceptors come before the resource's in each step")
+    func order() async throws {
+        let log = EventLog()
+        let client = client(MockTransport(.text("ok")), [RecordingInterceptor("client", log: log)])
+        _ = try await client.fetch(Resource(endpoint, interceptors: [RecordingInterceptor("resource", log: log)]))
+        #expect(
+            log.all == [
+                "client request", "resource request", "client scheduled", "resource scheduled", "client response 200",
+                "resource response 200", "client success", "resource success",
+            ]
+        )
+    }
+
+    @Test("a resource's interceptors hook into its own requests only, and its policy retries")
+    func ownInterceptors() async throws {
+        let transport = MockTransport(.status(503), .text("ok"), .status(503))
+        let client = client(transport)
+        _ = try await client.fetch(Resource(endpoint, interceptors: [Retry.Policy.maxRetries(1)]))
+        await #expect(throws: ServerError.self) { try await client.fetch(Resource(endpoint)) }
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test("S-5: an endpoint that requires no authentication gets no credential, and one that does gets it")
+    func authentication() async throws {
+        let transport = MockTransport(.text("ok"), .text("ok"))
+        let client = client(transport, [CountingAuthenticator { _, _ in .none }])
+        var open = endpoint
+        open.requiresAuthentication = false
+        _ = try await client.response(for: open)
+        _ = try await client.response(for: endpoint)
+        #expect(transport.requests.map { $0.headers["Authorization"] } == [nil, "Bearer 1"])
+    }
+
+    @Test("the endpoint is asked for its request anew for each attempt")
+    func anew() async throws {
+        let (transport, log) = (MockTransport(.status(503), .text("ok")), EventLog())
+        var endpoint = endpoint
+        endpoint.method = .put
+        endpoint.making = {
+            log.append("made")
+            return .data(Data("\(log.all.count)".utf8))
+        }
+        _ = try await client(transport, [Retry.Policy.maxRetries(1)]).response(for: endpoint)
+        #expect(transport.requests.map(\.body) == [Data("1".utf8), Data("2".utf8)])
+    }
+
+    @Test("a resource can be any request maker, and what it throws is the cause of requestNotMade")
+    func requestMaker() async throws {
+        struct Refusal: Error {}
+        let url = try endpoint.makeURL()
+        let transport = MockTransport(.text("ok"))
+        let made = Resource(traits: RequestTraits(acceptedStatuses: [200])) { URLRequest(url: url) }
+        #expect(try await client(transport).fetch(made, decoding: .string) == "ok")
+        let refused = Resource { throw Refusal() }
+        let error = await #expect(throws: NetworkError.self) { try await client(transport).fetch(refused) }
+        #expect(error?.code == .requestNotMade && error?.cause is Refusal)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("an endpoint that makes no URL is an invalid request, and nothing is sent")
+    func invalidEndpoint() async throws {
+        let transport = MockTransport()
+        let bad = SampleEndpoint("https://a.example", path: "/a/\("..")/b")
+        let error = await #expect(throws: NetworkError.self) { try await client(transport).request(bad) }
+        #expect(error?.code == .invalidRequest)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test("policies repeat what the endpoint says may be repeated, whatever the method", arguments: [true, false])
+    func idempotency(_ isIdempotent: Bool) async throws {
+        let transport = MockTransport(.status(503), .text("ok"))
+        let url = try endpoint.makeURL()
+        let method = isIdempotent ? "POST" : "GET"
+        let resource = Resource(
+            interceptors: [Retry.Policy.maxRetries(1)],
+            traits: RequestTraits(isIdempotent: isIdempotent)
+        ) {
+            var request = URLRequest(url: url)
+            request.httpMethod = method
+            return request
+        }
+        if isIdempotent {
+            _ = try await client(transport).fetch(resource)
+        } else {
+            await #expect(throws: ServerError.self) { try await client(transport).fetch(resource) }
+        }
+        #expect(transport.requests.count == (isIdempotent ? 2 : 1))
+    }
+
+    @Test("a POST with an Idempotency-Key may be repeated")
+    func idempotencyKey() async throws {
+        let transport = MockTransport(.status(503), .text("ok"))
+        var endpoint = endpoint
+        endpoint.method = .post
+        endpoint.headers = ["Idempotency-Key": "1"]
+        _ = try await client(transport, [Retry.Policy.maxRetries(1)]).response(for: endpoint)
+        #expect(transport.requests.count == 2)
+    }
+
+    // MARK: Bodies and streams
+
+    @Test("a file is sent from where it is, and again for a retry")
+    func file() async throws {
+        let url = FileManager.default.temporaryDirectory.appending(path: "resource-\(UUID().uuidString)")
+        try Data("content".utf8).write(to: url)
+        defer { try? FileManager.default.removeItem(at: url) }
+        try await withLoopbackServer { server async throws in
+            server.on(.put, "/file") { request in .text(String(decoding: request.body, as: UTF8.self)) }
+            var endpoint = SampleEndpoint(server.url(for: "/file").absoluteString)
+            endpoint.method = .put
+            endpoint.making = { try .file(url, contentType: "text/plain") }
+            let client = NetworkClient()
+            #expect(try await client.request(endpoint, decoding: .string) == "content")
+        }
+    }
+
+    @Test("a body that can be sent only once is not sent again")
+    func onceOnly() async throws {
+        let transport = MockTransport(.status(503), .text("ok"))
+        var endpoint = endpoint
+        endpoint.method = .put
+        let parts = AsyncStream<Data> { $0.finish() }
+        endpoint.making = { EndpointBody(.once(parts), contentType: nil) }
+        let error = await #expect(throws: ServerError.self) {
+            try await client(transport, [Retry.Policy.maxRetries(1)]).response(for: endpoint)
+        }
+        guard case .bodyNotReplayable? = error?.retry?.reason else {
+            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
+            return
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("a resource can be read while it is received")
+    func streaming() async throws {
+        let stream = try await client(MockTransport(.text("ok"))).open(Resource(endpoint))
+        #expect(stream.status == 200)
+        #expect(try await stream.body.collect(upTo: 10) == Data("ok".utf8))
+        var accepting = endpoint
+        accepting.acceptedStatuses = [404]
+        let missing = try await client(MockTransport(.text("no", status: 404))).open(Resource(accepting))
+        #expect(try await missing.body.collect(upTo: 10) == Data("no".utf8))
+    }
+}

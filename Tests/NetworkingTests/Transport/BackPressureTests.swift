@@ -1,0 +1,234 @@
+import Foundation
+import Networking
+import Synchronization
+import Testing
+
+/// Readers that are slower than their servers, and those that stop reading.
+@Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(1)))
+struct BackPressureTests {
+    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    private static let size = 64 << 20
+
+    /// Sends much to `/much` and counts what the kernel took, a short answer to anything else.
+    private func withSource(_ test: (TCPPeer, _ sentCount: @Sendable () -> Int) async throws -> Void) async throws {
+        let sent = Atomic<Int>(0)
+        try await withPeer { connection in
+            while true {
+                guard try connection.readRequest().hasPrefix("GET /much") else {
+                    try connection.send(Self.hello)
+                    continue
+                }
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\n\r\n")
+                let part = (0..<65536).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+                for _ in 0..<(Self.size / part.count) {
+                    try connection.send(part)
+                    sent.add(part.count, ordering: .relaxed)
+                }
+            }
+        } _: { peer in
+            try await test(peer) { sent.load(ordering: .relaxed) }
+        }
+    }
+
+    /// Waits until a count has not grown for a while.
+    private func settled(_ count: () -> Int) async throws -> Int {
+        var last = -1
+        while last != count() || last == 0 {
+            last = count()
+            try await Task.sleep(for: .milliseconds(60))
+        }
+        return last
+    }
+
+    @Test("A reader that does not read stops its server, and nobody else")
+    func slowReader() async throws {
+        try await withSource { peer, sentCount in
+            try await withCurl { transport in
+                let request = HTTPTransportRequest(url: peer.url("/much"))
+                let response = try await transport.open(request, limits: .generous())
+                // What was sent waits in two sockets and in one bounded buffer.
+                #expect(try await settled(sentCount) < Self.size / 2)
+                for _ in 0..<20 { #expect(try await transport.get(peer.url).body == Data("hello".utf8)) }
+                let other = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                #expect(try await other.body.collect(upTo: 5) == Data("hello".utf8))
+                var position = 0
+                var isIntact = true
+                for try await part in response.body {
+                    #expect(part.count <= 300 << 10)
+                    isIntact = isIntact && part.first == UInt8(truncatingIfNeeded: (position % 65536) &* 31)
+                    position += part.count
+                }
+                #expect(position == Self.size)
+                #expect(isIntact)
+            }
+        }
+    }
+
+    @Test("Time in which nobody reads is not idle time; time in which nothing comes is")
+    func idleTimeout() async throws {
+        try await withSource { peer, sentCount in
+            try await withCurl { transport in
+                let limits = HTTPTransportLimits(deadline: .now + .seconds(20), idleTimeout: .milliseconds(150))
+                let request = HTTPTransportRequest(url: peer.url("/much"))
+                let response = try await transport.open(request, limits: limits)
+                _ = try await settled(sentCount)
+                try await Task.sleep(for: .milliseconds(300))
+                #expect(try await response.body.collect(upTo: .max).count == Self.size)
+            }
+        }
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let limits = HTTPTransportLimits(deadline: .now + .seconds(20), idleTimeout: .milliseconds(80))
+                let start = ContinuousClock.now
+                let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
+                let error = await failure { _ = try await response.body.collect(upTo: .max) }
+                #expect(error?.code == .timedOut)
+                #expect(error?.message.contains("idleTimeout") == true)
+                #expect(.now - start >= .milliseconds(80))
+            }
+        }
+    }
+
+    @Test("The deadline ends a body that nobody reads; what came can still be read")
+    func deadline() async throws {
+        try await withSource { peer, _ in
+            try await withCurl { transport in
+                let request = HTTPTransportRequest(url: peer.url("/much"))
+                let response = try await transport.open(request, limits: .milliseconds(150))
+                try await Task.sleep(for: .milliseconds(250))
+                var count = 0
+                let error = await failure { for try await part in response.body { count += part.count } }
+                #expect(error?.code == .timedOut)
+                #expect(count > 0 && count < 1 << 20)
+            }
+        }
+    }
+
+    enum Ending: CaseIterable { case dropped, cancelled, taskCancelled }
+
+    @Test("A body that is given up frees its connection at once, and only its own", arguments: Ending.allCases)
+    func givenUp(_ ending: Ending) async throws {
+        let closed = AsyncStream<ContinuousClock.Instant>.makeStream()
+        try await withPeer { connection in
+            guard try connection.readRequest().hasPrefix("GET /hang") else {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+                try connection.readRequest()
+                return
+            }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            defer { closed.continuation.yield(.now) }
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let other = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                let begin: ContinuousClock.Instant
+                switch ending {
+                case .dropped:
+                    let request = HTTPTransportRequest(url: peer.url("/hang"))
+                    var response: HTTPTransportStream? = try await transport.open(request, limits: .generous())
+                    #expect(response?.status == 200)
+                    begin = .now
+                    response = nil
+                case .cancelled:
+                    let request = HTTPTransportRequest(url: peer.url("/hang"))
+                    let response = try await transport.open(request, limits: .generous())
+                    begin = .now
+                    response.body.cancel()
+                    #expect(await failure { _ = try await response.body.collect(upTo: 10) }?.code == .cancelled)
+                    response.body.cancel()
+                case .taskCancelled:
+                    let request = HTTPTransportRequest(url: peer.url("/hang"))
+                    let response = try await transport.open(request, limits: .generous())
+                    let parts = response.body.makeAsyncIterator()
+                    #expect(try await parts.next() == Data("hello".utf8))
+                    let task = Task { await failure { _ = try await parts.next() } }
+                    await Task.yield()
+                    begin = .now
+                    task.cancel()
+                    #expect(await task.value?.code == .cancelled)
+                }
+                var end: ContinuousClock.Instant?
+                for await time in closed.stream {
+                    end = time
+                    break
+                }
+                // 10 ms on a machine that is idle; this one may be busy.
+                #expect(try #require(end) - begin < .seconds(2))
+                let parts = other.body.makeAsyncIterator()
+                #expect(try await parts.next() == Data("hello".utf8))
+            }
+        }
+    }
+
+    @Test("A body outlives its transport, and the engine goes with the last body")
+    func outlivesTransport() async throws {
+        let goOn = AsyncGate()
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            goOn.waitBlocking()
+            try connection.send("world")
+            try connection.waitForClose()
+        } _: { peer in
+            var transport: CurlTransport? = try CurlTransport(configuration: .init(proxy: .none))
+            weak let weakTransport = transport
+            let response = try #require(
+                try await transport?.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            )
+            transport = nil
+            #expect(weakTransport == nil)
+            goOn.open()
+            #expect(try await response.body.collect(upTo: 10) == Data("helloworld".utf8))
+            // The connection was kept for later, but there is no later.
+            let patience = ContinuousClock.now + .seconds(10)
+            while peer.openCount > 0, .now < patience { try await Task.sleep(for: .milliseconds(5)) }
+            #expect(peer.openCount == 0)
+        }
+    }
+
+    @Test("Closing ends a body that is being read; shutting down waits for it", arguments: [false, true])
+    func closing(isGraceful: Bool) async throws {
+        let goOn = AsyncGate()
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+            goOn.waitBlocking()
+            try connection.send("world")
+            try connection.waitForClose()
+        } _: { peer in
+            let transport = try CurlTransport(configuration: .init(proxy: .none))
+            let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            let parts = response.body.makeAsyncIterator()
+            #expect(try await parts.next() == Data("hello".utf8))
+            let closing = Task { isGraceful ? await transport.shutdown(within: .seconds(20)) : await transport.close() }
+            while await failure({ _ = try await transport.get(peer.url, .milliseconds(50)) })?.code != .closed {}
+            goOn.open()
+            if isGraceful {
+                #expect(try await parts.next() == Data("world".utf8))
+                #expect(try await parts.next() == nil)
+            } else {
+                #expect(await failure { _ = try await parts.next() }?.code == .closed)
+            }
+            await closing.value
+        }
+    }
+
+    @Test("Shutting down does not wait for ever")
+    func impatientShutdown() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.waitForClose()
+        } _: { peer in
+            let transport = try CurlTransport(configuration: .init(proxy: .none))
+            let task = Task { await failure { _ = try await transport.get(peer.url) } }
+            while peer.requests.isEmpty { await Task.yield() }
+            await transport.shutdown(within: .milliseconds(50))
+            #expect(await task.value?.code == .closed)
+            await transport.shutdown(within: .seconds(Int64.max))
+        }
+    }
+}

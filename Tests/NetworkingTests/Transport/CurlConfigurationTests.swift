@@ -1,0 +1,180 @@
+import Foundation
+import Networking
+import Testing
+
+@Suite("CurlTransport.Configuration", .timeLimit(.minutes(1)))
+struct CurlConfigurationTests {
+    private typealias Configuration = CurlTransport.Configuration
+    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+    private func configuration(_ change: (inout Configuration) -> Void) -> Configuration {
+        var configuration = Configuration(proxy: .none)
+        change(&configuration)
+        return configuration
+    }
+
+    struct Nonsense: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let change: @Sendable (inout CurlTransport.Configuration) -> Void
+
+        init(_ description: String, _ change: @escaping @Sendable (inout CurlTransport.Configuration) -> Void) {
+            testDescription = description
+            self.change = change
+        }
+
+        private static func proxy(_ text: String) -> URL { URL(string: text)! }
+        private static let credentials = CurlTransport.ProxyCredentials(username: "a:b", password: "c")
+
+        static let all = [
+            Self("connectTimeout") { $0.connectTimeout = .zero },
+            Self("idleTimeout") { $0.idleTimeout = .milliseconds(-1) },
+            Self("happyEyeballsDelay") { $0.happyEyeballsDelay = .zero },
+            Self("maximumConnectionsPerHost") { $0.maximumConnectionsPerHost = 0 },
+            Self("maximumConnections") { $0.maximumConnections = 0 },
+            Self("streamBufferSize") { $0.streamBufferSize = 1023 },
+            Self("maximumHeaderSize") { $0.maximumHeaderSize = 0 },
+            Self("maximumExpansion") { $0.maximumExpansion = 0 },
+            Self("host") { $0.resolverEntries = [.init(host: "a:b", port: 1, addresses: ["127.0.0.1"])] },
+            Self("host") { $0.resolverEntries = [.init(host: "a b", port: 1, addresses: ["127.0.0.1"])] },
+            Self("port") { $0.resolverEntries = [.init(host: "a", port: 0, addresses: ["127.0.0.1"])] },
+            Self("addresses") { $0.resolverEntries = [.init(host: "a", port: 1, addresses: [])] },
+            Self("addresses") { $0.resolverEntries = [.init(host: "a", port: 1, addresses: ["localhost"])] },
+            Self("unixSocketPath") { $0.unixSocketPath = "" },
+            Self("unixSocketPath") { $0.unixSocketPath = String(repeating: "x", count: 108) },
+            Self("unixSocketPath") { $0.unixSocketPath = "a\0b" },
+            Self("begin with http://") { $0.proxy = .http(proxy("socks5://proxy:1")) },
+            Self("begin with https://") { $0.proxy = .https(proxy("http://proxy:1")) },
+            Self("begin with socks5://") { $0.proxy = .socks5(proxy("proxy:1")) },
+            Self("name its port") { $0.proxy = .http(proxy("http://proxy")) },
+            Self("user information") { $0.proxy = .http(proxy("http://user:secret@proxy:1")) },
+            Self("end after its port") { $0.proxy = .http(proxy("http://proxy:1/path")) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a,b"]) },
+            Self("colon") { $0.proxy = .http(proxy("http://proxy:1"), credentials: credentials) },
+            Self("control character") {
+                $0.proxy = .http(proxy("http://proxy:1"), credentials: .init(username: "a", password: "secret\r\n"))
+            },
+            Self("255 octets") {
+                let long = String(repeating: "secret", count: 50)
+                $0.proxy = .socks5(proxy("socks5://proxy:1"), credentials: .init(username: "a", password: long))
+            },
+            Self("Unix-domain socket") {
+                $0.unixSocketPath = "/tmp/x"
+                $0.proxy = .http(proxy("http://proxy:1"))
+            },
+        ]
+    }
+
+    @Test("Nonsense is refused when the transport is made", arguments: Nonsense.all)
+    func nonsense(_ nonsense: Nonsense) throws {
+        let error = #expect(throws: NetworkError(.invalidRequest, "")) {
+            _ = try CurlTransport(configuration: configuration(nonsense.change))
+        }
+        let message = try #require(error).message
+        #expect(message.contains(nonsense.testDescription))
+        #expect(!message.contains("secret"))
+    }
+
+    @Test("Resolver entries take the place of the resolver; one address that fails does not matter")
+    func resolverEntries() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.hello)
+            try connection.waitForClose()
+        } _: { peer in
+            let entry = CurlTransport.ResolverEntry(
+                host: "service.invalid",
+                port: peer.port,
+                addresses: ["::1", "127.0.0.1"]
+            )
+            let url = try #require(URL(string: "http://service.invalid:\(peer.port)/"))
+            try await withCurl(configuration { $0.resolverEntries = [entry] }) { transport in
+                let response = try await transport.get(url)
+                #expect(response.status == 200)
+            }
+            #expect(peer.requests.first?.contains("Host: service.invalid:\(peer.port)\r\n") == true)
+            let only6 = configuration {
+                $0.resolverEntries = [entry]
+                $0.addressFamily = .ipv6
+            }
+            try await withCurl(only6) { transport in
+                let code = await failure { _ = try await transport.get(url) }?.code
+                #expect(code == .cannotConnect || code == .cannotResolveHost)
+            }
+            let only4 = configuration {
+                $0.resolverEntries = [entry]
+                $0.addressFamily = .ipv4
+            }
+            let response = try await withCurl(only4) { try await $0.get(url) }
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("A Unix-domain socket takes the place of the host")
+    func unixSocket() async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString.prefix(8)).socket").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let peer = try TCPPeer(unixSocketPath: path) { connection in
+            try connection.readRequest()
+            try connection.send(Self.hello)
+            try connection.waitForClose()
+        }
+        defer { peer.stop() }
+        try await withCurl(configuration { $0.unixSocketPath = path }) { transport in
+            let response = try await transport.get(URL(string: "http://service.invalid/path")!)
+            #expect(response.body == Data("hello".utf8))
+        }
+        #expect(peer.requests.first?.hasPrefix("GET /path HTTP/1.1\r\nHost: service.invalid\r\n") == true)
+        try await withCurl(configuration { $0.unixSocketPath = path + "-nobody" }) { transport in
+            let error = await failure { _ = try await transport.get(URL(string: "http://service.invalid/")!) }
+            #expect(error?.code == .cannotConnect)
+        }
+    }
+
+    @Test("HTTP/2 with prior knowledge begins with HTTP/2's preface")
+    func priorKnowledge() async throws {
+        let preface = AsyncStream<String>.makeStream()
+        try await withPeer { connection in
+            preface.continuation.yield(String(decoding: try connection.readExactly(24), as: UTF8.self))
+        } _: { peer in
+            try await withCurl(configuration { $0.protocolVersion = .http2PriorKnowledge }) { transport in
+                let error = await failure { _ = try await transport.get(peer.url) }
+                #expect(error?.code == .connectionLost)
+                for await text in preface.stream {
+                    #expect(text == "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                    break
+                }
+            }
+        }
+    }
+
+    @Test("A header beyond the limit is refused", arguments: [(1000, true), (999, false)])
+    func headerSize(_ limit: Int, isAccepted: Bool) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            let start = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: "
+            try connection.send(start + String(repeating: "x", count: 1000 - start.utf8.count - 4) + "\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl(configuration { $0.maximumHeaderSize = limit }) { transport in
+                let error = await failure { _ = try await transport.get(peer.url) }
+                #expect(error?.code == (isAccepted ? nil : .invalidResponse))
+                #expect(isAccepted || error?.message.contains("maximumHeaderSize") == true)
+            }
+        }
+    }
+
+    @Test("Without an idle time connections are not kept")
+    func noIdleTime() async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.hello)
+            }
+        } _: { peer in
+            try await withCurl(configuration { $0.idleTimeout = .zero }) { transport in
+                for _ in 0..<3 { _ = try await transport.get(peer.url) }
+            }
+            #expect(peer.acceptedCount == 3)
+        }
+    }
+}

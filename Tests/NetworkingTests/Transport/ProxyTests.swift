@@ -1,0 +1,229 @@
+import Foundation
+import Networking
+import Testing
+
+@Suite("Proxies", .timeLimit(.minutes(1)))
+struct ProxyTests {
+    private typealias Proxy = CurlTransport.ProxySelection
+    private typealias Credentials = CurlTransport.ProxyCredentials
+    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    /// `someone:s€cret` in Basic's form.
+    private static let basic = "Basic " + Data("someone:s€cret".utf8).base64EncodedString()
+    private static let credentials = Credentials(username: "someone", password: "s€cret")
+
+    private func transport(_ proxy: Proxy, _ test: (CurlTransport) async throws -> Void) async throws {
+        try await withCurl(.init(proxy: proxy), test)
+    }
+
+    private func url(_ text: String, _ peer: TCPPeer) throws -> URL {
+        try #require(URL(string: text.replacing("PORT", with: "\(peer.port)")))
+    }
+
+    @Test("A plain request is handed to an HTTP proxy whole, with its credentials")
+    func plainRequest() async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.hello)
+            }
+        } _: { proxy in
+            let location = try url("http://127.0.0.1:PORT", proxy)
+            try await transport(.http(location, credentials: Self.credentials)) { transport in
+                let origin = try #require(URL(string: "http://origin.invalid/path?q=1"))
+                #expect(try await transport.get(origin).body == Data("hello".utf8))
+            }
+            try await transport(.http(location)) { transport in
+                let request = HTTPTransportRequest(
+                    url: try #require(URL(string: "http://origin.invalid/")),
+                    headers: ["Proxy-Authorization": "Basic own"]
+                )
+                _ = try await transport.send(request, limits: .generous())
+            }
+            let requests = proxy.requests.map { $0.components(separatedBy: "\r\n") }
+            #expect(requests[0].first == "GET http://origin.invalid/path?q=1 HTTP/1.1")
+            #expect(requests[0].contains("Proxy-Authorization: \(Self.basic)"))
+            #expect(requests[0].contains("Host: origin.invalid"))
+            #expect(requests[1].contains("Proxy-Authorization: Basic own"))
+        }
+    }
+
+    @Test("The origin never gets Proxy-Authorization", arguments: ["none", "noProxy"])
+    func direct(_ selection: String) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.hello)
+            try connection.waitForClose()
+        } _: { origin in
+            let nobody = try #require(URL(string: "http://127.0.0.1:1"))
+            let proxy: Proxy =
+                selection == "none" ? .none : .http(nobody, credentials: Self.credentials, noProxy: ["127.0.0.0/8"])
+            try await transport(proxy) { transport in
+                let request = HTTPTransportRequest(
+                    url: origin.url,
+                    headers: ["Proxy-Authorization": "Basic own", "X": "1"]
+                )
+                _ = try await transport.send(request, limits: .generous())
+            }
+            let request = try #require(origin.requests.first)
+            #expect(request.contains("X: 1\r\n"))
+            #expect(!request.lowercased().contains("proxy-authorization"))
+        }
+    }
+
+    @Test("A secure request goes through a tunnel that has nothing of its header")
+    func tunnel() async throws {
+        let first = AsyncStream<[UInt8]>.makeStream()
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 Connection established\r\nX-Proxy: 1\r\n\r\n")
+            first.continuation.yield(try connection.read(1))
+        } _: { proxy in
+            let location = try url("http://127.0.0.1:PORT", proxy)
+            try await transport(.http(location, credentials: Self.credentials)) { transport in
+                let request = HTTPTransportRequest(
+                    url: try #require(URL(string: "https://origin.invalid/secret")),
+                    headers: ["Authorization": "Bearer secret"]
+                )
+                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+                #expect(error?.code == .connectionLost)
+            }
+            let request = try #require(proxy.requests.first)
+            #expect(request.hasPrefix("CONNECT origin.invalid:443 HTTP/1.1\r\n"))
+            #expect(request.contains("Proxy-Authorization: \(Self.basic)\r\n"))
+            #expect(!request.contains("secret"))
+            // What follows is a TLS handshake.
+            for await octets in first.stream {
+                #expect(octets == [0x16])
+                break
+            }
+        }
+    }
+
+    @Test(
+        "A refused tunnel says who refused it, and never with what credentials",
+        arguments: [
+            (407, NetworkError.Code.proxyAuthenticationRequired), (403, .cannotConnect), (502, .cannotConnect),
+        ]
+    )
+    func refusedTunnel(_ status: Int, _ code: NetworkError.Code) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(
+                "HTTP/1.1 \(status) No\r\nProxy-Authenticate: Basic realm=r\r\nContent-Length: 0\r\n\r\n"
+            )
+            try connection.waitForClose()
+        } _: { proxy in
+            let location = try url("http://127.0.0.1:PORT", proxy)
+            try await transport(.http(location, credentials: Self.credentials)) { transport in
+                let error = await failure { _ = try await transport.get(URL(string: "https://origin.invalid/")!) }
+                #expect(error?.code == code)
+                #expect(error?.message.contains("origin.invalid:443") == true)
+                #expect("\(String(describing: error))".contains("s€cret") == false)
+            }
+            #expect(proxy.requests.count == 1)
+        }
+    }
+
+    @Test("407 to a plain request is a response")
+    func proxyAuthentication() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 407 No\r\nProxy-Authenticate: Basic realm=r\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        } _: { proxy in
+            try await transport(.http(url("http://127.0.0.1:PORT", proxy))) { transport in
+                let response = try await transport.get(URL(string: "http://origin.invalid/")!)
+                #expect(response.status == 407)
+            }
+        }
+    }
+
+    @Test("A SOCKS5 proxy resolves the host and gets the credentials", arguments: [false, true])
+    func socks(hasCredentials: Bool) async throws {
+        try await withPeer { connection in
+            let methods = try connection.readExactly(2)
+            #expect(methods[0] == 5)
+            let offered = try connection.readExactly(Int(methods[1]))
+            #expect(offered.contains(hasCredentials ? 2 : 0))
+            try connection.send([5, hasCredentials ? 2 : 0])
+            if hasCredentials {
+                let name = try connection.readExactly(Int(try connection.readExactly(2)[1]))
+                let password = try connection.readExactly(Int(try connection.readExactly(1)[0]))
+                #expect(String(decoding: name, as: UTF8.self) == "someone")
+                #expect(String(decoding: password, as: UTF8.self) == "s€cret")
+                try connection.send([1, 0])
+            }
+            let head = try connection.readExactly(5)
+            // Version 5, CONNECT, a name.
+            #expect(head.prefix(4) == [5, 1, 0, 3])
+            let host = try connection.readExactly(Int(head[4]))
+            #expect(String(decoding: host, as: UTF8.self) == "origin.invalid")
+            #expect(try connection.readExactly(2) == [0, 80])
+            try connection.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 80])
+            try connection.readRequest()
+            try connection.send(Self.hello)
+            try connection.waitForClose()
+        } _: { proxy in
+            let selection = Proxy.socks5(
+                try url("socks5://127.0.0.1:PORT", proxy),
+                credentials: hasCredentials ? Self.credentials : nil
+            )
+            try await transport(selection) { transport in
+                let request = HTTPTransportRequest(
+                    url: URL(string: "http://origin.invalid/x")!,
+                    headers: ["Proxy-Authorization": "Basic own"]
+                )
+                let response = try await transport.send(request, limits: .generous())
+                #expect(response.body == Data("hello".utf8))
+            }
+            #expect(proxy.requests.first?.hasPrefix("GET /x HTTP/1.1\r\nHost: origin.invalid\r\n") == true)
+            #expect(proxy.requests.first?.lowercased().contains("proxy-authorization") == false)
+        }
+    }
+
+    @Test("A SOCKS5 proxy that refuses can't be connected through")
+    func refusingSocks() async throws {
+        try await withPeer { connection in
+            let methods = try connection.readExactly(2)
+            _ = try connection.readExactly(Int(methods[1]))
+            try connection.send([5, 0xFF])
+            try connection.waitForClose()
+        } _: { proxy in
+            let selection = Proxy.socks5(try url("socks5h://127.0.0.1:PORT", proxy), credentials: Self.credentials)
+            try await transport(selection) { transport in
+                let error = await failure { _ = try await transport.get(URL(string: "http://origin.invalid/")!) }
+                #expect(error?.code == .cannotConnect)
+                #expect(error?.message.contains("s€cret") == false)
+            }
+        }
+    }
+
+    @Test("A secure proxy is spoken to over TLS, and must be trusted")
+    func secureProxy() async throws {
+        let first = AsyncStream<[UInt8]>.makeStream()
+        try await withPeer { connection in
+            first.continuation.yield(try connection.read(1))
+            try connection.send("HTTP/1.1 400 Bad Request\r\n\r\n")
+        } _: { proxy in
+            try await transport(.https(url("https://127.0.0.1:PORT", proxy))) { transport in
+                let error = await failure { _ = try await transport.get(URL(string: "http://origin.invalid/")!) }
+                #expect(error?.code == .tls)
+                for await octets in first.stream {
+                    #expect(octets == [0x16])
+                    break
+                }
+            }
+        }
+    }
+
+    @Test("Nothing shows a proxy's password")
+    func redaction() {
+        let selection = Proxy.http(URL(string: "http://proxy.example:3128")!, credentials: Self.credentials)
+        var dumped = ""
+        dump(selection, to: &dumped)
+        for text in ["\(selection)", String(reflecting: selection), dumped] { #expect(!text.contains("s€cret")) }
+        #expect(selection == .http(URL(string: "http://proxy.example:3128")!, credentials: Self.credentials))
+        let other = Credentials(username: "someone", password: "other")
+        #expect(selection != .http(URL(string: "http://proxy.example:3128")!, credentials: other))
+    }
+}

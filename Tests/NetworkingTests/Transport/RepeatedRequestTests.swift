@@ -1,0 +1,133 @@
+import Foundation
+import Networking
+import Synchronization
+import Testing
+
+/// When libcurl would send a request a second time, and when it must not.
+@Suite("Requests that are sent again", .timeLimit(.minutes(1)))
+struct RepeatedRequestTests {
+    private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+    private static let text = String(repeating: "body", count: 50_000)
+
+    /// Answers the first request of each connection; the first connection reads a second one and closes without a word.
+    private func dyingConnection(
+        readsBody: Bool,
+        _ test: (TCPPeer, CurlTransport) async throws -> Void
+    ) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.empty)
+            guard connection.number > 0 else {
+                if readsBody { try connection.readRequest() }
+                return connection.close()
+            }
+            try connection.waitForClose()
+        } _: { peer in
+            // What is streamed has connections of its own, so the first request is streamed, too.
+            try await withCurl { transport in
+                let first = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                _ = try await first.body.collect(upTo: 0)
+                try await test(peer, transport)
+            }
+        }
+    }
+
+    private static func parts() -> AsyncStream<Data> {
+        AsyncStream { continuation in
+            continuation.yield(Data(text.utf8))
+            continuation.finish()
+        }
+    }
+
+    @Test("A body that can be made again is, from its start")
+    func replayable() async throws {
+        let beginnings = Atomic<Int>(0)
+        try await dyingConnection(readsBody: true) { peer, transport in
+            let body = HTTPBody.stream(length: Self.text.utf8.count) {
+                beginnings.add(1, ordering: .relaxed)
+                return Self.parts()
+            }
+            let request = HTTPTransportRequest(method: .put, url: peer.url, body: body)
+            let response = try await transport.send(request, limits: .generous())
+            #expect(response.status == 200)
+            #expect(beginnings.load(ordering: .relaxed) == 2)
+            let sent = peer.requests.filter { $0.hasPrefix("PUT") }
+            #expect(sent.count == 2)
+            #expect(sent.allSatisfy { $0.hasSuffix("\r\n\r\n" + Self.text) })
+        }
+    }
+
+    @Test(
+        "A body that can't is not, and neither is a request that is not idempotent",
+        arguments: [HTTPMethod.put, .post]
+    )
+    func notReplayable(_ method: HTTPMethod) async throws {
+        try await dyingConnection(readsBody: true) { peer, transport in
+            let once = HTTPBody.once(Self.parts(), length: Self.text.utf8.count)
+            let again = HTTPBody.stream(length: Self.text.utf8.count) { Self.parts() }
+            let request = HTTPTransportRequest(method: method, url: peer.url, body: method == .put ? once : again)
+            let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+            #expect(error?.code == .connectionLost)
+            #expect(peer.requests.filter { $0.hasPrefix("\(method)") }.count == 1)
+            // The transport is as good as before.
+            let response = try await transport.get(peer.url)
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test(
+        "417 is the caller's to see: the request is not sent again",
+        arguments: [HTTPMethod.put, .post],
+        [false, true]
+    )
+    func expectationFailed(_ method: HTTPMethod, isStreamed: Bool) async throws {
+        try await withPeer { connection in
+            let head = try connection.readHead()
+            #expect(head.contains("Expect: 100-continue\r\n"))
+            try connection.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 3\r\n\r\nno!")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let body = isStreamed ? HTTPBody.once(Self.parts()) : .data(Data(Self.text.utf8))
+                let request = HTTPTransportRequest(
+                    method: method,
+                    url: peer.url,
+                    headers: ["Expect": "100-continue"],
+                    body: body
+                )
+                let response = try await transport.send(request, limits: .generous())
+                #expect(response.status == 417)
+                #expect(response.body.isEmpty)
+                #expect(response.trailers.isEmpty)
+                let stream = try await transport.open(request, limits: .generous())
+                #expect(stream.status == 417)
+                #expect(try await stream.body.collect(upTo: 3).isEmpty)
+            }
+            #expect(peer.acceptedCount <= 2)
+        }
+    }
+
+    @Test("With Expect, a refused body is not even made")
+    func refusedBeforeBody() async throws {
+        try await withPeer { connection in
+            try connection.readHead()
+            try connection.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let body = HTTPBody.stream { () -> AsyncStream<Data> in
+                    Issue.record("the producer was asked")
+                    return Self.parts()
+                }
+                let request = HTTPTransportRequest(
+                    method: .put,
+                    url: peer.url,
+                    headers: ["Expect": "100-continue"],
+                    body: body
+                )
+                let response = try await transport.send(request, limits: .generous())
+                #expect(response.status == 401)
+            }
+        }
+    }
+}

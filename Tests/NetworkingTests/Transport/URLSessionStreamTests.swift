@@ -1,0 +1,337 @@
+import Foundation
+import Networking
+import Synchronization
+import Testing
+
+/// Responses that are read while URLSession receives them.
+@Suite("URLSessionTransport streams", .timeLimit(.minutes(1)))
+struct URLSessionStreamTests {
+    private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
+
+    /// Sends the header and five of ten octets, and the rest when it is told.
+    private func withHalf(
+        _ test: (URLSessionTransport, TCPPeer, _ goOn: () -> Void) async throws -> Void
+    ) async throws {
+        let gate = DispatchSemaphore(value: 0)
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.head + "hello")
+            gate.wait()
+            try connection.send("world")
+        } _: { peer in
+            let transport = URLSessionTransport()
+            do { try await test(transport, peer) { gate.signal() } } catch {
+                gate.signal()
+                throw error
+            }
+            gate.signal()
+            await transport.close()
+        }
+    }
+
+    private func text(_ data: Data?) -> String? { data.map { String(decoding: $0, as: UTF8.self) } }
+
+    @Test("The header is there before the body is")
+    func headFirst() async throws {
+        try await withHalf { transport, peer, goOn in
+            let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            #expect(stream.status == 200)
+            #expect(stream.headers["X-A"] == "b")
+            let iterator = stream.body.makeAsyncIterator()
+            #expect(text(try await iterator.next()) == "hello")
+            goOn()
+            #expect(text(try await iterator.next()) == "world")
+            #expect(try await iterator.next() == nil)
+            #expect(try await iterator.next() == nil)
+            #expect(stream.body.trailers.isEmpty)
+        }
+    }
+
+    @Test("A body of some megabytes arrives whole and in order")
+    func large() async throws {
+        let octets = (0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(octets.count)\r\n\r\n")
+            try connection.send(octets)
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                #expect(try await Array(stream.body.collect(upTo: octets.count)) == octets)
+            }
+        }
+    }
+
+    @Test("More than the caller accepts ends the body with bodyTooLarge, however slowly it is read")
+    func tooLarge() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 8000000\r\n\r\n")
+            try connection.send([UInt8](repeating: 7, count: 8_000_000))
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let stream = try await transport.open(
+                    HTTPTransportRequest(url: peer.url),
+                    limits: .generous(maximumBodySize: 100_000)
+                )
+                var count = 0
+                let error = await failure { for try await part in stream.body { count += part.count } }
+                #expect(error?.code == .bodyTooLarge)
+                #expect(count <= 100_000)
+                #expect(await failure { _ = try await stream.body.collect(upTo: 1) }?.code == .bodyTooLarge)
+            }
+        }
+    }
+
+    @Test("A body that is cut off gives what came and then connectionLost")
+    func cut() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.head + "hello")
+            connection.close()
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                var received = Data()
+                let error = await failure { for try await part in stream.body { received.append(part) } }
+                #expect(text(received) == "hello")
+                #expect(error?.code == .connectionLost)
+            }
+        }
+    }
+
+    @Test("Giving the body up, or dropping it, closes the connection", arguments: [false, true])
+    func givenUp(_ isDropped: Bool) async throws {
+        let closed = AsyncStream<Void>.makeStream()
+        try await withPeer { connection in
+            defer { closed.continuation.yield() }
+            try connection.readRequest()
+            try connection.send(Self.head)
+            try connection.waitForClose()
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                if isDropped {
+                    _ = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                } else {
+                    let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                    stream.body.cancel()
+                    #expect(await failure { _ = try await stream.body.collect(upTo: 10) }?.code == .cancelled)
+                }
+                for await _ in closed.stream { break }
+            }
+        }
+    }
+
+    @Test("Cancelling the task that reads ends the exchange, once and for all")
+    func cancelledReader() async throws {
+        try await withHalf { transport, peer, _ in
+            let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            let hasBegun = AsyncStream<Void>.makeStream()
+            let reader = Task {
+                await failure {
+                    for try await _ in stream.body { hasBegun.continuation.yield() }
+                }
+            }
+            for await _ in hasBegun.stream { break }
+            reader.cancel()
+            #expect(await reader.value?.code == .cancelled)
+            #expect(await failure { _ = try await stream.body.collect(upTo: 10) }?.code == .cancelled)
+        }
+    }
+
+    @Test("Cancelling the task that opens ends the exchange")
+    func cancelledOpening() async throws {
+        try await withPeer {
+            try $0.waitForClose()
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let task = Task {
+                    await failure {
+                        _ = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                    }
+                }
+                while peer.acceptedCount == 0 { await Task.yield() }
+                task.cancel()
+                #expect(await task.value?.code == .cancelled)
+            }
+        }
+    }
+
+    @Test("The deadline and the idle timeout hold until the body's end, and say which they were")
+    func timesInBody() async throws {
+        try await withHalf { transport, peer, _ in
+            // On a busy machine the time may be up before the header is there, which is as good.
+            func receive(_ limits: HTTPTransportLimits) async -> NetworkError? {
+                await failure {
+                    let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
+                    _ = try await stream.body.collect(upTo: 10)
+                }
+            }
+            #expect(await receive(.milliseconds(300))?.code == .timedOut)
+            var limits = HTTPTransportLimits.generous()
+            limits.idleTimeout = .milliseconds(200)
+            let error = await receive(limits)
+            #expect(error?.code == .timedOut)
+            #expect(error?.message.contains("idle timeout") == true)
+        }
+    }
+
+    @Test("A peer that answers nothing meets the first-byte timeout", arguments: [false, true])
+    func firstByte(_ isStreamed: Bool) async throws {
+        try await withPeer {
+            try $0.waitForClose()
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                var limits = HTTPTransportLimits.generous()
+                limits.firstByteTimeout = .milliseconds(80)
+                let start = ContinuousClock.now
+                let error = await failure {
+                    let request = HTTPTransportRequest(url: peer.url)
+                    if isStreamed {
+                        _ = try await transport.open(request, limits: limits)
+                    } else {
+                        _ = try await transport.send(request, limits: limits)
+                    }
+                }
+                #expect(error?.code == .timedOut)
+                #expect(error?.message.contains("first-byte timeout") == true)
+                #expect(ContinuousClock.now - start >= .milliseconds(80))
+            }
+        }
+    }
+
+    @Test(
+        "Redirects and challenges are responses like any other",
+        arguments: [
+            ("302 Found\r\nLocation: /x", "move", "move"), ("302 Found", "lost", ""),
+            ("401 Unauthorized\r\nWWW-Authenticate: Basic realm=x", "who?", "who?"), ("300 Multiple", "many", "many"),
+        ]
+    )
+    func odd(_ statusAndField: String, _ sent: String, _ body: String) async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 \(statusAndField)\r\nContent-Length: \(sent.utf8.count)\r\n\r\n\(sent)")
+            }
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let status = Int(statusAndField.prefix(3))
+                let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                #expect(stream.status == status)
+                #expect(text(try await stream.body.collect(upTo: 10)) == body)
+                let whole = try await transport.get(peer.url)
+                #expect(whole.status == status)
+                #expect(text(whole.body) == body)
+            }
+        }
+    }
+
+    @Test("Closing the transport ends a body that is being received")
+    func closing() async throws {
+        try await withHalf { transport, peer, _ in
+            let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            await transport.close()
+            #expect(await failure { for try await _ in stream.body {} }?.code == .closed)
+        }
+    }
+
+    @Test("A body that is being received keeps its transport, and lets it go at the end")
+    func keepsTransport() async throws {
+        let gate = DispatchSemaphore(value: 0)
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.head + "hello")
+            gate.wait()
+            try connection.send("world")
+        } _: { peer in
+            weak var kept: URLSessionTransport?
+            var stream: HTTPTransportStream?
+            do {
+                let transport = URLSessionTransport()
+                kept = transport
+                stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+            }
+            #expect(kept != nil)
+            gate.signal()
+            #expect(text(try await stream?.body.collect(upTo: 10)) == "helloworld")
+            #expect(kept == nil)
+            stream = nil
+        }
+    }
+
+    @Test("A storm of bodies that are dropped, given up or cancelled leaves the transport working")
+    func storm() async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n")
+                try connection.send([UInt8](repeating: 1, count: 40000))
+            }
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let codes = await withTaskGroup(of: NetworkError.Code?.self) { group in
+                    for index in 0..<240 {
+                        group.addTask {
+                            let task = Task {
+                                await failure {
+                                    let request = HTTPTransportRequest(url: peer.url)
+                                    let stream = try await transport.open(request, limits: .generous())
+                                    switch index % 3 {
+                                    case 0: #expect(try await stream.body.collect(upTo: 40000).count == 40000)
+                                    case 1: stream.body.cancel()
+                                    default: for try await _ in stream.body { return }
+                                    }
+                                }?.code
+                            }
+                            if index.isMultiple(of: 4) {
+                                for _ in 0..<(index % 50) { await Task.yield() }
+                                task.cancel()
+                            }
+                            return await task.value
+                        }
+                    }
+                    return await group.reduce(into: [NetworkError.Code?]()) { $0.append($1) }
+                }
+                #expect(codes.allSatisfy { $0 == nil || $0 == .cancelled })
+                let last = try await transport.get(peer.url)
+                #expect(last.body.count == 40000)
+            }
+        }
+    }
+
+    @Test("An observer is told in order what URLSession can tell")
+    func events() async throws {
+        let events = Mutex<[String]>([])
+        let metrics = Mutex<HTTPTransportMetrics?>(nil)
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        } _: { peer in
+            try await TransportUnderTest.urlSession.run { transport in
+                let request = HTTPTransportRequest(method: .put, url: peer.url, body: .data(Data("body".utf8))) {
+                    event in
+                    events.withLock { events in
+                        switch event {
+                        case .started: events.append("started")
+                        case .bodySent(let count): events.append("sent \(count)")
+                        case .headReceived(let status): events.append("head \(status)")
+                        case .bodyReceived(let count): events.append("received \(count)")
+                        case .finished(let all):
+                            events.append("finished")
+                            metrics.withLock { $0 = all }
+                        default: events.append("unexpected")
+                        }
+                    }
+                }
+                _ = try await transport.send(request, limits: .generous())
+            }
+        }
+        #expect(events.withLock { $0 } == ["started", "sent 4", "head 200", "received 5", "finished"])
+        let all = try #require(metrics.withLock { $0 })
+        #expect(all.bodyBytesSent == 4)
+        #expect(all.bodyBytesReceived == 5)
+        #expect(all.isConnectionReused == nil)
+        let (queue, first) = (try #require(all.queueTime), try #require(all.firstByteTime))
+        #expect(queue >= .zero && queue <= first && first <= all.totalTime)
+    }
+}
