@@ -1,4 +1,9 @@
+// For dladdr.
+#define _GNU_SOURCE
+
 #include "CCurl.h"
+
+#include <dlfcn.h>
 
 #define WEAK __attribute__((weak))
 
@@ -47,15 +52,19 @@ enum {
     OPTION_ERRORBUFFER = 10010,
     OPTION_HEADERDATA = 10029,
     OPTION_PRIVATE = 10103,
+    OPTION_SSL_CTX_DATA = 10109,
     OPTION_COPYPOSTFIELDS = 10165,
     OPTION_SEEKDATA = 10168,
     OPTION_SOCKOPTDATA = 10149,
+    OPTION_CLOSESOCKETDATA = 10209,
     OPTION_PREREQDATA = 10313,
     OPTION_WRITEFUNCTION = 20011,
     OPTION_READFUNCTION = 20012,
     OPTION_HEADERFUNCTION = 20079,
+    OPTION_SSL_CTX_FUNCTION = 20108,
     OPTION_SOCKOPTFUNCTION = 20148,
     OPTION_SEEKFUNCTION = 20167,
+    OPTION_CLOSESOCKETFUNCTION = 20208,
     OPTION_PREREQFUNCTION = 20312,
     OPTION_POSTFIELDSIZE_LARGE = 30120,
     INFO_PRIVATE = 0x100000 + 21,
@@ -86,6 +95,18 @@ int ccurl_features(void) { return curl_version_info ? curl_version_info(VERSION_
 
 bool ccurl_resolves_asynchronously(void) {
     return curl_version_info && (curl_version_info(VERSION_INFO_FOURTH)->features & FEATURE_ASYNCHRONOUS_DNS) != 0;
+}
+
+const void *ccurl_tls_function(const char *name) {
+    Dl_info libcurl;
+    if (!curl_easy_init || !dladdr((const void *)curl_easy_init, &libcurl) || !libcurl.dli_fname) return NULL;
+    // Not loaded by that name: linked into the program, which has one copy of everything.
+    void *library = dlopen(libcurl.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!library) return NULL;
+    // Looks in libcurl and then in what libcurl was linked with.
+    const void *address = dlsym(library, name);
+    dlclose(library);
+    return address;
 }
 
 int ccurl_global_init(void) {
@@ -153,9 +174,21 @@ int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function fun
     return code != CCURL_OK ? code : SET(easy, OPTION_PREREQDATA, context);
 }
 
+int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context) {
+    int code = SET(easy, OPTION_SSL_CTX_FUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_SSL_CTX_DATA, context);
+}
+
 int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context) {
     int code = SET(easy, OPTION_SOCKOPTFUNCTION, function);
     return code != CCURL_OK ? code : SET(easy, OPTION_SOCKOPTDATA, context);
+}
+
+int ccurl_easy_set_socket_closed_function(
+    ccurl_easy *easy, ccurl_socket_closed_function function, void *context
+) {
+    int code = SET(easy, OPTION_CLOSESOCKETFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_CLOSESOCKETDATA, context);
 }
 
 int ccurl_easy_pause(ccurl_easy *easy, int directions) {

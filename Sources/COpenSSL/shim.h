@@ -100,4 +100,12 @@ static inline int COpenSSL_is_unsupported(unsigned long code) {
             || reason == EVP_R_MEMORY_LIMIT_EXCEEDED);
 }
 
+// Swift has no cast from a function to its address.
+static inline const void *COpenSSL_telling_function(void) { return (const void *)SSL_CTX_new; }
+
+// ERR_GET_REASON is a macro with an argument.
+static inline int COpenSSL_is_pkcs12_mac_failure(unsigned long code) {
+    return ERR_GET_LIB(code) == ERR_LIB_PKCS12 && ERR_GET_REASON(code) == PKCS12_R_MAC_VERIFY_FAILURE;
+}
+
 #endif

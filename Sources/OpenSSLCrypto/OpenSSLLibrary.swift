@@ -24,3 +24,22 @@ package enum OpenSSLLibrary {
         return unsafe String(cString: text)
     }
 }
+
+extension OpenSSLLibrary {
+    /// The name of a function whose address tells which copy of the library somebody uses.
+    package static let tellingFunction = "SSL_CTX_new"
+
+    /// Whether another library in this process makes its TLS connections with the OpenSSL that this one calls.
+    ///
+    /// - Parameters:
+    ///   - backend: What the other library says it uses, such as `OpenSSL/3.0.19`.
+    ///   - functionAddress: Where it finds the function ``tellingFunction``; `nil` if that can't be told, as in a program that
+    ///     is linked statically.
+    /// - Returns: Whether nothing speaks against it. ``TLSHandshake/apply(to:)`` looks again at each connection.
+    package static func isShared(backend: String, functionAddress: UnsafeRawPointer?) -> Bool {
+        guard let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING) else { return false }
+        guard backend == "OpenSSL/" + (unsafe String(cString: version)) else { return false }
+        guard let functionAddress = unsafe functionAddress else { return true }
+        return unsafe functionAddress == COpenSSL_telling_function()
+    }
+}

@@ -44,6 +44,8 @@ enum {
 int ccurl_features(void);
 /// Whether name resolution does not block the calling thread.
 bool ccurl_resolves_asynchronously(void);
+/// The address at which libcurl finds a function of its TLS library, or NULL if that can't be told.
+const void *ccurl_tls_function(const char *name);
 /// Prepares the library for use by any thread; returns 0 if it worked.
 int ccurl_global_init(void);
 
@@ -66,6 +68,7 @@ enum {
     CCURL_OPERATION_TIMEDOUT = 28,
     CCURL_SSL_CONNECT_ERROR = 35,
     CCURL_ABORTED_BY_CALLBACK = 42,
+    CCURL_BAD_FUNCTION_ARGUMENT = 43,
     CCURL_UNKNOWN_OPTION = 48,
     CCURL_GOT_NOTHING = 52,
     CCURL_SSL_ENGINE_NOTFOUND = 53,
@@ -130,6 +133,8 @@ typedef enum {
     CCURL_LONG_IPRESOLVE = 113,
     /// The longest time for a connection, in milliseconds.
     CCURL_LONG_CONNECTTIMEOUT_MS = 156,
+    /// Keep TLS sessions, to resume them.
+    CCURL_LONG_SSL_SESSIONID_CACHE = 150,
     /// The schemes allowed, as bits; see CCURL_PROTOCOLS_HTTP_AND_HTTPS.
     CCURL_LONG_PROTOCOLS = 181,
     /// Probe idle peers of a long transfer.
@@ -150,6 +155,8 @@ typedef enum {
     CCURL_LONG_HTTP09_ALLOWED = 285,
     /// The longest idle time after which a connection is used again, in seconds.
     CCURL_LONG_MAXAGE_CONN = 288,
+    /// The longest time after its making for which a connection is used, in seconds (7.80).
+    CCURL_LONG_MAXLIFETIME_CONN = 314,
     /// Don't wait for a name being resolved when the transfer is removed (7.87).
     CCURL_LONG_QUICK_EXIT = 322,
 } ccurl_long_option;
@@ -171,6 +178,14 @@ typedef enum {
     CCURL_STRING_URL = 10002,
     /// The proxy; the empty text for none, whatever the environment says.
     CCURL_STRING_PROXY = 10004,
+    /// The file of root certificates; NULL for none.
+    CCURL_STRING_CAINFO = 10065,
+    /// The folder of root certificates; NULL for none.
+    CCURL_STRING_CAPATH = 10097,
+    /// The file of root certificates for a proxy; NULL for none.
+    CCURL_STRING_PROXY_CAINFO = 10246,
+    /// The folder of root certificates for a proxy; NULL for none.
+    CCURL_STRING_PROXY_CAPATH = 10247,
     /// The method.
     CCURL_STRING_CUSTOMREQUEST = 10036,
     /// The content codings to offer and decode; the empty text for all that libcurl has.
@@ -191,8 +206,13 @@ typedef int (*ccurl_seek_function)(void *context, int64_t offset, int origin);
 /// Is told that a request is about to be sent on a connection; returns 0 to go on and 1 to abort.
 typedef int (*ccurl_request_function)(void *context, char *peer_ip, char *local_ip, int peer_port, int local_port);
 
+/// Is given the TLS library's context of a connection that is about to be made; returns 0 to go on, or the transfer's result.
+typedef int (*ccurl_tls_context_function)(ccurl_easy *easy, void *tls_context, void *context);
 /// Is told of a new socket before it is connected; returns 0 to go on.
 typedef int (*ccurl_socket_made_function)(void *context, int socket, int purpose);
+
+/// Closes a connection's socket, however long after the transfer that made it; returns 0.
+typedef int (*ccurl_socket_closed_function)(void *context, int socket);
 
 /// Returned by a reading function to abort the transfer.
 enum { CCURL_READ_ABORT = 0x10000000 };
@@ -229,8 +249,12 @@ int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function functio
 int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context);
 /// Sets what is asked before each request on a connection (7.80).
 int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
+/// Sets what prepares TLS connections, those to proxies included.
+int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context);
 /// Sets what is told of new sockets.
 int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context);
+/// Sets what closes the sockets that the transfer makes.
+int ccurl_easy_set_socket_closed_function(ccurl_easy *easy, ccurl_socket_closed_function function, void *context);
 /// Sets where the words of an error go: CCURL_ERROR_SIZE octets.
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
 /// Attaches a pointer to the transfer.

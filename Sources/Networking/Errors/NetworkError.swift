@@ -15,6 +15,10 @@ public struct NetworkError: ErrorWithCode, Sendable {
     public let cause: (any Error)?
     /// The last component of the request's path, where the client knows it.
     public internal(set) var endpoint: String?
+    /// Why there is no TLS connection, if that is the failure and the reason is known.
+    ///
+    /// The code is `tls` then. Policies don't retry it: only somebody who changes a certificate or a configuration can help.
+    public internal(set) var tlsFailure: TLSFailure?
     /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
     public internal(set) var response: HTTPResponse?
     /// How the operation came to its end: earlier failures, and why there was no further attempt.
@@ -96,7 +100,7 @@ extension NetworkError {
         public static var proxyAuthenticationRequired: Self { Self(.proxyAuthenticationRequired) }
         /// The connection ended before the response was whole.
         public static var connectionLost: Self { Self(.connectionLost) }
-        /// The TLS handshake failed or the peer is not trusted.
+        /// The TLS handshake failed or the peer is not trusted; ``NetworkError/tlsFailure`` says why.
         public static var tls: Self { Self(.tls) }
         /// The peer did not answer with a well-formed HTTP response.
         public static var invalidResponse: Self { Self(.invalidResponse) }

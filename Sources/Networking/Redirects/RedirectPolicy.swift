@@ -12,6 +12,9 @@
 ///   ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
 /// - The deadline is that of the first request.
 ///
+/// The body of a 307 or 308 goes wherever the redirect leads. If it has secrets in it, as token requests do, use ``sameOrigin`` or
+/// ``never``.
+///
 /// A redirect from `https` to `http`, to anything but `http` and `https`, to a URL with user information, with a body that can't be
 /// sent again, or with a DPoP proof for another URL or method is refused with ``NetworkError/Code/redirectRefused``. More than
 /// ``maximumCount``, and a redirect to a request that was sent before, is ``NetworkError/Code/tooManyRedirects``. All other 3xx

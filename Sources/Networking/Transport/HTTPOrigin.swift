@@ -13,10 +13,15 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// Reads the origin of an absolute `http` or `https` URL; `nil` if it is none.
     package init?(_ url: URL) {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else { return nil }
-        guard let host = url.host(percentEncoded: true)?.lowercased(), !host.isEmpty else { return nil }
+        guard let host = url.host?.lowercased(), !host.isEmpty else { return nil }
         self.scheme = scheme
         self.host = host.utf8.contains(UInt8(ascii: ":")) && host.utf8.first != UInt8(ascii: "[") ? "[\(host)]" : host
         self.port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+
+    /// The host without the brackets of an IPv6 address.
+    var plainHost: String {
+        host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
     }
 
     /// Whether the host is this machine by its name or address.

@@ -9,6 +9,10 @@ enum CurlLibrary {
         let version: String
         /// The TLS library that libcurl uses, such as `OpenSSL/3.0.19`; empty if it has none.
         let tlsBackend: String
+        /// Whether that library is the one that this process's own calls reach.
+        let sharesTLSLibrary: Bool
+        /// Whether connections can be given up at a certain age.
+        let limitsConnectionAge: Bool
     }
 
     /// The oldest libcurl that has all that is needed: refusing HTTP/0.9 and limiting the age of idle connections.
@@ -35,7 +39,15 @@ enum CurlLibrary {
             return unavailable("libcurl \(version) could not be initialized")
         }
         let backend = unsafe ccurl_tls_backend().map { unsafe String(cString: $0) } ?? ""
-        return .success(Description(version: version, tlsBackend: backend))
+        let telling = unsafe ccurl_tls_function(OpenSSLLibrary.tellingFunction)
+        return .success(
+            Description(
+                version: version,
+                tlsBackend: backend,
+                sharesTLSLibrary: unsafe OpenSSLLibrary.isShared(backend: backend, functionAddress: telling),
+                limitsConnectionAge: ccurl_version_number() >= 0x07_5000
+            )
+        )
     }()
 
     /// Prepares the library.

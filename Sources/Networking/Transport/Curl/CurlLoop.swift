@@ -156,6 +156,7 @@ final class CurlLoop {
         if let failure = transfer.failure { return failure }
         // We ended the transfer, because its response is there and libcurl wanted to ask again.
         if transfer.isAnswered { return nil }
+        if let refusal = transfer.refusal(code: code) { return refusal }
         let failure = CurlFailure(
             code: code,
             text: transfer.handle?.errorText ?? "",

@@ -2,7 +2,7 @@ import CCurl
 
 // What decides how connections are made and which of them may be shared.
 extension CurlSettings {
-    mutating func setConnection(_ request: CurlRequest, _ preparation: CurlPreparation) {
+    mutating func setConnection(of handle: CurlHandle, _ request: CurlRequest, _ preparation: CurlPreparation) {
         let configuration = preparation.configuration
         set(CCURL_LONG_NOSIGNAL, 1)
         set(CCURL_LONG_PROTOCOLS, CCURL_PROTOCOLS_HTTP_AND_HTTPS)
@@ -17,18 +17,13 @@ extension CurlSettings {
         } else {
             set(CCURL_LONG_MAXAGE_CONN, (configuration.idleTimeout.milliseconds + 999) / 1000)
         }
-        if request.origin.scheme == "https" { setTLS() }
+        // A proxy may be spoken to over TLS even if the server is not.
+        if request.origin.scheme == "https" || configuration.proxy != .none { setTLS(configuration, of: handle) }
         setAddresses(preparation)
         setProxy(configuration, origin: request.origin)
         setVersion(configuration.protocolVersion)
         // Absent before 7.87; removing a transfer then waits for the resolver.
         trySet(CCURL_LONG_QUICK_EXIT, 1)
-    }
-
-    private mutating func setTLS() {
-        set(CCURL_LONG_SSL_VERIFYPEER, 1)
-        set(CCURL_LONG_SSL_VERIFYHOST, 2)
-        set(CCURL_LONG_SSLVERSION, CCURL_TLS_1_2)
     }
 
     private mutating func setAddresses(_ preparation: CurlPreparation) {

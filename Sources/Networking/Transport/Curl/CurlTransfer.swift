@@ -1,4 +1,5 @@
 import Foundation
+internal import OpenSSLCrypto
 
 /// An exchange as the engine sees it; it never leaves the engine's thread.
 final class CurlTransfer {
@@ -15,6 +16,8 @@ final class CurlTransfer {
     var isTouched = false
     /// What went wrong on our side, which libcurl only reports as an aborted transfer.
     var failure: NetworkError?
+    /// The last TLS handshake that the transfer has begun.
+    var handshake: TLSHandshake?
     /// The directions in which libcurl waits for the caller.
     var heldBack: CurlHandle.Directions = []
     var timing = ExchangeTiming()

@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 extension CurlTransport {
     /// How a ``CurlTransport`` treats connections and messages.
     ///
@@ -28,6 +30,8 @@ extension CurlTransport {
         ///
         /// ``ProxySelection/environment`` by default.
         public var proxy: ProxySelection
+        /// Which servers are trusted, and who this process is to them.
+        public var tls: TLSConfiguration
         /// Which version of HTTP is spoken.
         ///
         /// ``ProtocolVersion/negotiated`` by default.
@@ -67,6 +71,9 @@ extension CurlTransport {
         /// 100 by default. A larger one fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
+        /// What the transport makes of ``tls``; `nil` to leave it to libcurl.
+        var tlsPolicy: TLSClientPolicy?
+
         /// Makes a configuration.
         ///
         /// - Parameters:
@@ -75,18 +82,21 @@ extension CurlTransport {
         ///   - maximumConnections: The most exchanges that run at once altogether.
         ///   - idleTimeout: How long an unused connection is kept.
         ///   - proxy: Which proxy is used.
+        ///   - tls: Which servers are trusted, and who this process is to them.
         public init(
             connectTimeout: Duration = .seconds(10),
             maximumConnectionsPerHost: Int = 64,
             maximumConnections: Int = 256,
             idleTimeout: Duration = .seconds(60),
-            proxy: ProxySelection = .environment
+            proxy: ProxySelection = .environment,
+            tls: TLSConfiguration = TLSConfiguration()
         ) {
             self.connectTimeout = connectTimeout
             self.maximumConnectionsPerHost = maximumConnectionsPerHost
             self.maximumConnections = maximumConnections
             self.idleTimeout = idleTimeout
             self.proxy = proxy
+            self.tls = tls
         }
     }
 

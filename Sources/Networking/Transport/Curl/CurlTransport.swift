@@ -34,11 +34,13 @@ public final class CurlTransport: HTTPTransport {
     ///
     /// - Parameter configuration: How it treats connections and messages.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value of the configuration makes no sense; `transportUnavailable` if
-    ///   libcurl is missing, older than 7.68 or without what the configuration asks for, or if the process has no
-    ///   descriptor or thread left.
+    ///   libcurl is missing, older than 7.68 or without what the configuration asks for, if ``Configuration/tls`` can't be held to
+    ///   because libcurl does not use the OpenSSL that this process uses, or if the process has no descriptor or thread left.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
         let library = try CurlLibrary.load()
         try configuration.validate()
+        var configuration = configuration
+        try configuration.prepareTLS(with: library)
         engine = try CurlEngine(configuration: configuration)
         streamBufferSize = configuration.streamBufferSize
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"

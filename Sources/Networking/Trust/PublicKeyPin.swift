@@ -1,0 +1,51 @@
+public import Foundation
+internal import OpenSSLCrypto
+
+/// The SHA-256 hash of a certificate's public key, by which it is recognized
+/// ([RFC 7469 §2.4](https://www.rfc-editor.org/rfc/rfc7469#section-2.4)).
+///
+/// What is hashed is the SubjectPublicKeyInfo, so a renewed certificate with the same key has the same pin. `jwt pin` prints the
+/// pins of a server or a certificate.
+public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
+    /// The 32 octets of the hash.
+    let octets: [UInt8]
+
+    /// The hash in base64, such as `++MBgDH5WGvL9Bcn5Be30cRcL0f5O+NyoXuWtQdX1aI=`.
+    public var base64: String { Data(octets).base64EncodedString() }
+
+    /// The hash as it is customarily written: `sha256/`, then base64.
+    public var description: String { "sha256/\(base64)" }
+
+    /// Reads a pin.
+    ///
+    /// - Parameter text: The base64 encoding of 32 octets, with `sha256/` before it or not; `nil` for anything else.
+    public init?(_ text: some StringProtocol) {
+        let base64 = text.hasPrefix(Self.prefix) ? String(text.dropFirst(Self.prefix.count)) : String(text)
+        guard let octets = Data(base64Encoded: base64), octets.count == 32 else { return nil }
+        self.octets = [UInt8](octets)
+    }
+
+    /// Computes the pin of a certificate.
+    ///
+    /// - Parameter certificate: A certificate, in DER or in PEM; of several, the first.
+    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``; ``TrustConfigurationError/Code/cryptography`` if OpenSSL
+    ///   fails.
+    public init(certificate: Data) throws(TrustConfigurationError) {
+        // A list of certificates is never empty.
+        try self.init(TrustFile.certificates(in: [UInt8](certificate), from: nil)[0])
+    }
+
+    init(_ certificate: Certificate) throws(TrustConfigurationError) {
+        do throws(CryptoError) {
+            octets = try certificate.publicKeyHash()
+        } catch {
+            throw TrustConfigurationError(error)
+        }
+    }
+
+    init(octets: [UInt8]) {
+        self.octets = octets
+    }
+
+    private static let prefix = "sha256/"
+}

@@ -1,0 +1,62 @@
+internal import Glibc
+internal import OpenSSLCrypto
+internal import Synchronization
+
+/// An identity whose files are read again when they have changed.
+final class ReloadedIdentity: Sendable {
+    /// What tells one state of a file from another: a file that is replaced has another number, one that is rewritten another time.
+    private struct Stamp: Equatable {
+        let device: dev_t
+        let number: ino_t
+        let size: off_t
+        let seconds: Int
+        let nanoseconds: Int
+
+        init?(_ path: String) {
+            var status = stat()
+            guard unsafe stat(path, &status) == 0 else { return nil }
+            device = status.st_dev
+            number = status.st_ino
+            size = status.st_size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+    }
+
+    private struct State {
+        var stamps: [Stamp?]
+        var identity: TLSIdentity
+    }
+
+    private let source: IdentitySource
+    private let onFailure: (@Sendable (any Error) -> Void)?
+    private let state: Mutex<State>
+
+    /// Reads the files for the first time.
+    init(_ source: IdentitySource, onFailure: (@Sendable (any Error) -> Void)?) throws {
+        self.source = source
+        self.onFailure = onFailure
+        // The stamps come first: a change while the files are read is then noticed the next time.
+        let stamps = source.paths.map(Stamp.init)
+        state = Mutex(State(stamps: stamps, identity: try source.load()))
+    }
+
+    /// The identity of the files as they are now, or as they were last in order.
+    ///
+    /// While certificate and key are being replaced they don't fit together; whoever asks in that moment gets what was before, and the
+    /// files are tried again the next time.
+    func current() -> TLSIdentity {
+        let (identity, failure) = state.withLock { state -> (TLSIdentity, (any Error)?) in
+            let stamps = source.paths.map(Stamp.init)
+            guard stamps != state.stamps else { return (state.identity, nil) }
+            do {
+                state = State(stamps: stamps, identity: try source.load())
+                return (state.identity, nil)
+            } catch {
+                return (state.identity, error)
+            }
+        }
+        if let failure { onFailure?(failure) }
+        return identity
+    }
+}

@@ -1,0 +1,72 @@
+package import Foundation
+internal import OpenSSLCrypto
+internal import Synchronization
+
+/// The certificates by which a server proves who it is.
+package enum ServerCertificates {
+    /// One certificate of a chain.
+    package struct Item: Sendable {
+        /// The pin of its key.
+        package let pin: PublicKeyPin
+        /// The subject's name, to show.
+        package let subject: String
+    }
+
+    /// Connects to a server, and ends the connection once its chain and its name are verified: no request is sent.
+    ///
+    /// - Parameters:
+    ///   - url: An `https` URL; only host and port count.
+    ///   - tls: Under which roots, and as whom.
+    ///   - timeout: The longest time it may take.
+    /// - Returns: The verified chain, the server's own certificate first.
+    /// - Throws: ``NetworkError``.
+    package static func chain(
+        of url: URL,
+        tls: TLSConfiguration = TLSConfiguration(),
+        timeout: Duration = .seconds(15)
+    ) async throws -> [Item] {
+        let shelf = Shelf()
+        var tls = tls
+        tls.inspection = { peer in
+            shelf.put(peer.chain)
+            throw Seen()
+        }
+        let transport = try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
+        do {
+            _ = try await transport.send(
+                HTTPTransportRequest(method: .head, url: url),
+                limits: HTTPTransportLimits(deadline: .now + timeout)
+            )
+        } catch let error as NetworkError {
+            await transport.close()
+            guard error.cause is Seen else { throw error }
+        }
+        return try shelf.chain.map { link in
+            try Item(pin: PublicKeyPin(octets: link.publicKeyHash), subject: Certificate(der: link.der).subject)
+        }
+    }
+
+    /// The certificates of a file's octets: one in DER, or any number in PEM.
+    ///
+    /// - Parameter octets: The file's contents.
+    /// - Returns: The certificates in their order.
+    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
+    package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
+        var items: [Item] = []
+        for certificate in try TrustFile.certificates(in: octets, from: nil) {
+            items.append(Item(pin: try PublicKeyPin(certificate), subject: certificate.subject))
+        }
+        return items
+    }
+
+    /// Ends a handshake that has shown what there is to see.
+    private struct Seen: Error {}
+
+    private final class Shelf: Sendable {
+        private let links = Mutex<[TLSPeer.ChainLink]>([])
+
+        var chain: [TLSPeer.ChainLink] { links.withLock { $0 } }
+
+        func put(_ chain: [TLSPeer.ChainLink]) { links.withLock { $0 = chain } }
+    }
+}

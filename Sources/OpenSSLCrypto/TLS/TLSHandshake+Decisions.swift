@@ -1,0 +1,84 @@
+internal import COpenSSL
+
+// What OpenSSL asks in the middle of a handshake.
+extension TLSHandshake {
+    /// Whether the server is who it says, and one that the policy accepts.
+    func accepts(verifying context: OpaquePointer) -> Bool {
+        let connection = unsafe X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx())
+        let peer = unsafe peerName(OpaquePointer(connection))
+        guard unsafe peer.isEmpty || Self.expect(peer, of: context) else {
+            refuse(.untrusted("the name can't be verified"))
+            return false
+        }
+        guard unsafe X509_verify_cert(context) == 1 else {
+            let code = unsafe X509_STORE_CTX_get_error(context)
+            // Without a reason it is OpenSSL that failed.
+            refuse(TLSProblem(verification: code == X509_V_OK ? X509_V_ERR_UNSPECIFIED : code))
+            if code == X509_V_OK { unsafe X509_STORE_CTX_set_error(context, X509_V_ERR_UNSPECIFIED) }
+            return false
+        }
+        do {
+            if let evaluate = policy.evaluate {
+                try evaluate(TLSPeer(host: peer, chain: unsafe Self.chain(verifiedIn: context)))
+            }
+        } catch {
+            refuse(.refused(error))
+            unsafe X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
+            return false
+        }
+        // OpenSSL would take what is left in its queue for errors of the next reading.
+        OpenSSLLibrary.clearErrors()
+        return true
+    }
+
+    /// Whether the handshake may go on now that the server wants a certificate; it may have to without one.
+    func identifies(on connection: OpaquePointer) -> Bool {
+        defer { OpenSSLLibrary.clearErrors() }
+        // A proxy has no claim to who the process is to the server.
+        guard unsafe peerName(connection) == host, let identity = policy.identity else {
+            noteQuestion(isAnswered: false)
+            return true
+        }
+        do {
+            guard let identity = try identity() else {
+                noteQuestion(isAnswered: false)
+                return true
+            }
+            guard unsafe identity.use(on: connection) else {
+                throw CryptoError(failed: "SSL_use_cert_and_key", "The client certificate is not accepted by OpenSSL")
+            }
+            noteQuestion(isAnswered: true)
+            return true
+        } catch {
+            refuse(.identityUnavailable(error))
+            return false
+        }
+    }
+
+    /// The name or address of the other side, which may be a proxy's; empty if it is not known.
+    private func peerName(_ connection: OpaquePointer?) -> String {
+        if let name = unsafe SSL_get_servername(connection, TLSEXT_NAMETYPE_host_name) {
+            return Self.normalized(unsafe String(cString: name))
+        }
+        // Only for an address is there no name to send.
+        return [host, proxyHost].compactMap(\.self).first { IPAddress($0) != nil } ?? ""
+    }
+
+    /// Demands that the certificate is issued to a name or address.
+    private static func expect(_ peer: String, of context: OpaquePointer) -> Bool {
+        let parameters = unsafe X509_STORE_CTX_get0_param(context)
+        guard IPAddress(peer) == nil else { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, peer) == 1 }
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        return unsafe X509_VERIFY_PARAM_set1_host(parameters, peer, 0) == 1
+    }
+
+    private static func chain(verifiedIn context: OpaquePointer) throws(CryptoError) -> [TLSPeer.ChainLink] {
+        let stack = unsafe X509_STORE_CTX_get0_chain(context)
+        var chain: [TLSPeer.ChainLink] = []
+        for index in 0..<max(unsafe OPENSSL_sk_num(stack), 0) {
+            guard let certificate = unsafe OPENSSL_sk_value(stack, index).map({ OpaquePointer($0) }) else { continue }
+            chain.append(try unsafe TLSPeer.ChainLink(borrowing: certificate))
+        }
+        return chain
+    }
+}

@@ -1,0 +1,64 @@
+internal import COpenSSL
+
+/// Why a TLS handshake came to nothing.
+package enum TLSProblem: Error, Sendable {
+    /// No chain of certificates leads to a trusted one, or one of them does not allow its use; with OpenSSL's words.
+    case untrusted(String)
+    /// A certificate of the chain has expired.
+    case expired
+    /// A certificate of the chain is not valid yet.
+    case notYetValid
+    /// The certificate is another host's.
+    case wrongHost
+    /// The policy's own evaluation refused the peer.
+    case refused(any Error)
+    /// The policy could not provide the identity that the server asked for.
+    case identityUnavailable(any Error)
+    /// The server wants a certificate and was given none.
+    case clientCertificateRequired
+    /// The server does not accept the certificate that it was given.
+    case clientCertificateRefused
+    /// Both sides have no version of TLS in common.
+    case protocolVersion
+    /// The server ended the handshake with another alert ([RFC 8446 §6](https://www.rfc-editor.org/rfc/rfc8446#section-6)).
+    case alert(UInt8)
+
+    /// Reads the result of a verification.
+    init(verification code: Int32) {
+        switch code {
+        case X509_V_ERR_CERT_HAS_EXPIRED: self = .expired
+        case X509_V_ERR_CERT_NOT_YET_VALID: self = .notYetValid
+        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: self = .wrongHost
+        default:
+            let reason = unsafe X509_verify_cert_error_string(Int(code)).map { unsafe String(cString: $0) }
+            self = .untrusted(reason ?? "X509_V_ERR \(code)")
+        }
+    }
+
+    /// Reads an alert that the server sent.
+    ///
+    /// - Parameters:
+    ///   - description: The alert's description.
+    ///   - wasAsked: Whether the server had asked for a certificate.
+    ///   - hasAnswered: Whether it was given one.
+    init(alert description: UInt8, wasAsked: Bool, hasAnswered: Bool) {
+        switch Int32(description) {
+        case SSL3_AD_BAD_CERTIFICATE, SSL3_AD_UNSUPPORTED_CERTIFICATE, SSL3_AD_CERTIFICATE_REVOKED,
+            SSL3_AD_CERTIFICATE_EXPIRED, SSL3_AD_CERTIFICATE_UNKNOWN, TLS1_AD_UNKNOWN_CA, TLS1_AD_ACCESS_DENIED,
+            TLS1_AD_DECRYPT_ERROR:
+            self =
+                !wasAsked ? .alert(description) : hasAnswered ? .clientCertificateRefused : .clientCertificateRequired
+        case TLS13_AD_CERTIFICATE_REQUIRED: self = .clientCertificateRequired
+        // What TLS 1.2 has instead of certificate_required.
+        case SSL3_AD_HANDSHAKE_FAILURE where wasAsked && !hasAnswered: self = .clientCertificateRequired
+        case TLS1_AD_PROTOCOL_VERSION: self = .protocolVersion
+        default: self = .alert(description)
+        }
+    }
+
+    /// The usual name of an alert, such as `unrecognized name`.
+    package static func name(ofAlert description: UInt8) -> String {
+        unsafe SSL_alert_desc_string_long(Int32(description)).map { unsafe String(cString: $0) }
+            ?? "alert \(description)"
+    }
+}

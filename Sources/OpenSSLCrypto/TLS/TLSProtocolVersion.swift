@@ -1,0 +1,17 @@
+internal import COpenSSL
+
+/// A version of TLS that is fit for use.
+package enum TLSProtocolVersion: Sendable {
+    /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
+    case tls12
+    /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).
+    case tls13
+
+    /// OpenSSL's number for it.
+    var number: Int {
+        switch self {
+        case .tls12: Int(TLS1_2_VERSION)
+        case .tls13: Int(TLS1_3_VERSION)
+        }
+    }
+}

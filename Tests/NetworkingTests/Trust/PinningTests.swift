@@ -1,0 +1,281 @@
+import Foundation
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+@Suite("Pinning on connections")
+struct PinningTests {
+    private func tls(
+        _ fixture: TLSFixture,
+        pinning pins: [String],
+        for domain: String = "localhost",
+        subdomains: Bool = false,
+        until expiration: Date = .distantFuture,
+        _ adjust: (inout ServerTrustEvaluator.Configuration) -> Void = { _ in }
+    ) throws -> TLSConfiguration {
+        let policy = try PinningPolicy(
+            domainName: domain,
+            includeSubdomains: subdomains,
+            expirationDate: expiration,
+            pinnedHashes: pins,
+            enforceBackupPin: false
+        )
+        var configuration = try ServerTrustEvaluator.Configuration(pinningPolicies: [policy])
+        adjust(&configuration)
+        return try TLSConfiguration(
+            trustRoots: fixture.roots,
+            serverTrustEvaluator: ServerTrustEvaluator(configuration: configuration)
+        )
+    }
+
+    private enum Place: CaseIterable {
+        case leaf, intermediate, root
+
+        func pin(_ fixture: TLSFixture) -> String {
+            switch self {
+            case .leaf: fixture.certificate.publicKeyPin
+            case .intermediate: fixture.intermediate.publicKeyPin
+            case .root: fixture.root.publicKeyPin
+            }
+        }
+    }
+
+    @Test("A pin of the leaf, the intermediate or the root lets the request through", arguments: Place.allCases)
+    private func places(place: Place) async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let pin = place.pin(fixture)
+            let configurations = [
+                try tls(fixture, pinning: [pin]), try tls(fixture, pinning: [PublicKeyPin.nobodys, pin]),
+                try tls(fixture, pinning: [pin]) { $0.certificateCheckingOrder = .rootToLeaf },
+            ]
+            for configuration in configurations {
+                #expect(try await refusal(by: server, configuration) == nil)
+            }
+            #expect(server.requestCount == configurations.count)
+        }
+    }
+
+    @Test("The root's pin counts although the server does not send the root, and the host is an address")
+    func address() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let right = try tls(fixture, pinning: [fixture.root.publicKeyPin], for: "127.0.0.1")
+            #expect(try await refusal(by: server, host: "127.0.0.1", right) == nil)
+            let wrong = try tls(fixture, pinning: [PublicKeyPin.nobodys], for: "127.0.0.1")
+            let seen = try [
+                fixture.certificate.publicKeyPin, fixture.intermediate.publicKeyPin, fixture.root.publicKeyPin,
+            ]
+            .map { try #require(PublicKeyPin($0)) }
+            #expect(try await refusal(by: server, host: "127.0.0.1", wrong)?.tlsFailure == .pinMismatch(seen: seen))
+        }
+    }
+
+    @Test(
+        "A server without a pinned key gets not one octet of the request",
+        arguments: [LoopbackServer.TLS.Version.tls12, .tls13]
+    )
+    func wrongPin(version: LoopbackServer.TLS.Version) async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer {
+            $0.maximumVersion = version
+        } _: { server in
+            let error = try await refusal(by: server, try tls(fixture, pinning: [PublicKeyPin.nobodys]))
+            #expect(error?.code == .tls)
+            let seen = [fixture.certificate.publicKeyPin, fixture.intermediate.publicKeyPin, fixture.root.publicKeyPin]
+            #expect(error?.tlsFailure == .pinMismatch(seen: seen.compactMap { PublicKeyPin($0) }))
+            #expect(error?.message.contains(fixture.certificate.publicKeyPin) == true)
+            #expect(try await server.receivedOctets() == 0)
+            #expect(server.requestCount == 0)
+            #expect(server.connections.count == 1)
+        }
+    }
+
+    @Test("An expired policy refuses, with the right pin too, unless that is allowed")
+    func expiredPolicy() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let past = Date(timeIntervalSinceNow: -60)
+            for pin in [fixture.certificate.publicKeyPin, PublicKeyPin.nobodys] {
+                let strict = try tls(fixture, pinning: [pin], until: past)
+                #expect(try await refusal(by: server, strict)?.tlsFailure == .pinningPolicyExpired)
+                #expect(try await server.receivedOctets() == 0)
+            }
+            let lenient = try tls(fixture, pinning: [PublicKeyPin.nobodys], until: past) {
+                $0.allowExpiredDomainPolicies = true
+            }
+            #expect(try await refusal(by: server, lenient) == nil)
+        }
+    }
+
+    @Test("A policy covers subdomains if it is asked to")
+    func subdomains() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let pins = [fixture.certificate.publicKeyPin]
+            let wide = try tls(fixture, pinning: pins, subdomains: true)
+            let narrow = try tls(fixture, pinning: pins)
+            #expect(try await refusal(by: server, host: "api.localhost", wide) == nil)
+            #expect(try await refusal(by: server, host: "API.tenant.localhost", wide) == nil)
+            #expect(try await refusal(by: server, host: "localhost", wide) == nil)
+            let refused = try await refusal(by: server, host: "api.localhost", narrow)
+            #expect(refused?.tlsFailure == .hostNotPinned)
+            let wrong = try tls(fixture, pinning: [PublicKeyPin.nobodys], subdomains: true)
+            let mismatch = try await refusal(by: server, host: "api.localhost", wrong)
+            #expect(mismatch?.tlsFailure == .pinMismatch(seen: try pinsOfChain(fixture)))
+            let below = try tls(fixture, pinning: pins, for: "api.localhost", subdomains: true)
+            #expect(try await refusal(by: server, host: "localhost", below)?.tlsFailure == .hostNotPinned)
+            #expect(server.requestCount == 3)
+        }
+    }
+
+    @Test("A host without a policy is refused unless that is allowed")
+    func unpinnedHost() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let pins = [fixture.certificate.publicKeyPin]
+            let strict = try tls(fixture, pinning: pins, for: "example.org")
+            #expect(try await refusal(by: server, strict)?.tlsFailure == .hostNotPinned)
+            #expect(try await server.receivedOctets() == 0)
+            let lenient = try tls(fixture, pinning: pins, for: "example.org") { $0.allowNotPinnedDomains = true }
+            #expect(try await refusal(by: server, lenient) == nil)
+        }
+    }
+
+    @Test("A certificate that the server sends without need does not count: only the verified chain does")
+    func otherChain() async throws {
+        let fixture = try TLSFixture()
+        let stranger = try MockCertificateAuthority(name: "Stranger")
+        let certificate = try MockCertificate(
+            chainPEM: fixture.certificate.chainPEM + stranger.certificatePEM,
+            privateKeyPEM: fixture.certificate.privateKeyPEM
+        )
+        try await fixture.withServer(showing: certificate) { server in
+            let error = try await refusal(by: server, try tls(fixture, pinning: [stranger.publicKeyPin]))
+            #expect(error?.tlsFailure == .pinMismatch(seen: try pinsOfChain(fixture)))
+            #expect(try await server.receivedOctets() == 0)
+        }
+    }
+
+    @Test("A right pin does not make up for a chain that is not trusted")
+    func untrustedChain() async throws {
+        let fixture = try TLSFixture()
+        let selfSigned = try MockCertificateAuthority.selfSignedServerCertificate()
+        try await fixture.withServer(showing: selfSigned) { server in
+            let error = try await refusal(by: server, try tls(fixture, pinning: [selfSigned.publicKeyPin]))
+            #expect(error?.tlsFailure == .untrustedChain)
+            #expect(try await server.receivedOctets() == 0)
+        }
+    }
+
+    @Test("In report-only mode a refusal is reported and the request goes through")
+    func reportOnly() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let reports = Reports()
+            let configuration = try tls(fixture, pinning: [PublicKeyPin.nobodys]) {
+                $0.enforcement = .reportOnly
+                $0.report = { reports.add($0) }
+            }
+            #expect(try await refusal(by: server, configuration) == nil)
+            let chain = try pinsOfChain(fixture)
+            let report = try #require(reports.all.first)
+            #expect(reports.all.count == 1)
+            #expect(report.finding == .refused(.pinMismatch(seen: chain)))
+            #expect(report.chain == chain)
+            #expect(report.host == "localhost")
+            #expect(!report.isEnforced)
+        }
+    }
+
+    @Test("In report-only mode the chain is verified all the same")
+    func reportOnlyUntrusted() async throws {
+        let fixture = try TLSFixture()
+        let selfSigned = try MockCertificateAuthority.selfSignedServerCertificate()
+        try await fixture.withServer(showing: selfSigned) { server in
+            let configuration = try tls(fixture, pinning: [PublicKeyPin.nobodys]) { $0.enforcement = .reportOnly }
+            #expect(try await refusal(by: server, configuration)?.tlsFailure == .untrustedChain)
+        }
+    }
+
+    @Test("Enforced refusals are reported too, and so is a policy all of whose pins are in use")
+    func enforcedReports() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            let reports = Reports()
+            for pins in [
+                [PublicKeyPin.nobodys], [fixture.certificate.publicKeyPin, fixture.root.publicKeyPin],
+                [fixture.certificate.publicKeyPin, PublicKeyPin.nobodys],
+            ] {
+                _ = try await refusal(by: server, tls(fixture, pinning: pins) { $0.report = { reports.add($0) } })
+            }
+            #expect(
+                reports.all.map(\.finding) == [.refused(.pinMismatch(seen: try pinsOfChain(fixture))), .noPinInReserve]
+            )
+            #expect(reports.all.map(\.isEnforced) == [true, true])
+        }
+    }
+
+    // TLS 1.3 here: for TLS 1.2 libcurl takes no tickets, and NginxTLSTests has a server that remembers sessions.
+    @Test("A session is never resumed past the pins")
+    func resumption() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            server.fallback { _ in .text("hello", headers: ["Connection": "close"]) }
+            let reports = Reports()
+            let pins = [fixture.certificate.publicKeyPin]
+            let pinned = try tls(fixture, pinning: pins) { $0.report = { reports.add($0) } }
+            try await withTLS(pinned) { transport in
+                for _ in 0..<3 { _ = try await transport.get(server.url(for: "/", host: "localhost")) }
+            }
+            #expect(server.connections.map(\.isResumed) == [false, false, false])
+            // One report for each handshake: all pins are in use.
+            #expect(reports.all.map(\.finding) == [.noPinInReserve, .noPinInReserve, .noPinInReserve])
+        }
+    }
+
+    @Test("Without pins and identity sessions are resumed")
+    func resumptionWithoutPins() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            server.fallback { _ in .text("hello", headers: ["Connection": "close"]) }
+            try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { transport in
+                for _ in 0..<2 { _ = try await transport.get(server.url(for: "/", host: "localhost")) }
+            }
+            #expect(server.connections.map(\.isResumed) == [false, true])
+        }
+    }
+
+    @Test("Kept connections are used again with pins, and two transports share none")
+    func reuse() async throws {
+        let fixture = try TLSFixture()
+        try await fixture.withServer { server in
+            try await withTLS(TLSConfiguration(trustRoots: try fixture.roots)) { open in
+                let url = server.url(for: "/", host: "localhost")
+                for _ in 0..<2 { _ = try await open.get(url) }
+                #expect(server.acceptedConnectionCount == 1)
+                let error = try await refusal(by: server, try tls(fixture, pinning: [PublicKeyPin.nobodys]))
+                #expect(error?.code == .tls)
+                #expect(server.acceptedConnectionCount == 2)
+                try await withTLS(try tls(fixture, pinning: [fixture.root.publicKeyPin])) { pinned in
+                    for _ in 0..<2 { _ = try await pinned.get(url) }
+                }
+                #expect(server.acceptedConnectionCount == 3)
+            }
+        }
+    }
+
+    private func pinsOfChain(_ fixture: TLSFixture) throws -> [PublicKeyPin] {
+        try Place.allCases.map { try #require(PublicKeyPin($0.pin(fixture))) }
+    }
+}
+
+/// What evaluators reported.
+private final class Reports: Sendable {
+    private let collected = Mutex<[ServerTrustEvaluator.Report]>([])
+
+    var all: [ServerTrustEvaluator.Report] { collected.withLock { $0 } }
+
+    func add(_ report: ServerTrustEvaluator.Report) { collected.withLock { $0.append(report) } }
+}
