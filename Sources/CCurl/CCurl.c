@@ -56,6 +56,7 @@ enum {
     OPTION_COPYPOSTFIELDS = 10165,
     OPTION_SEEKDATA = 10168,
     OPTION_SOCKOPTDATA = 10149,
+    OPTION_CLOSESOCKETDATA = 10209,
     OPTION_PREREQDATA = 10313,
     OPTION_WRITEFUNCTION = 20011,
     OPTION_READFUNCTION = 20012,
@@ -63,6 +64,7 @@ enum {
     OPTION_SSL_CTX_FUNCTION = 20108,
     OPTION_SOCKOPTFUNCTION = 20148,
     OPTION_SEEKFUNCTION = 20167,
+    OPTION_CLOSESOCKETFUNCTION = 20208,
     OPTION_PREREQFUNCTION = 20312,
     OPTION_POSTFIELDSIZE_LARGE = 30120,
     INFO_PRIVATE = 0x100000 + 21,
@@ -180,6 +182,13 @@ int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function fun
 int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context) {
     int code = SET(easy, OPTION_SOCKOPTFUNCTION, function);
     return code != CCURL_OK ? code : SET(easy, OPTION_SOCKOPTDATA, context);
+}
+
+int ccurl_easy_set_socket_closed_function(
+    ccurl_easy *easy, ccurl_socket_closed_function function, void *context
+) {
+    int code = SET(easy, OPTION_CLOSESOCKETFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_CLOSESOCKETDATA, context);
 }
 
 int ccurl_easy_pause(ccurl_easy *easy, int directions) {

@@ -68,6 +68,7 @@ enum {
     CCURL_OPERATION_TIMEDOUT = 28,
     CCURL_SSL_CONNECT_ERROR = 35,
     CCURL_ABORTED_BY_CALLBACK = 42,
+    CCURL_BAD_FUNCTION_ARGUMENT = 43,
     CCURL_UNKNOWN_OPTION = 48,
     CCURL_GOT_NOTHING = 52,
     CCURL_SSL_ENGINE_NOTFOUND = 53,
@@ -210,6 +211,9 @@ typedef int (*ccurl_tls_context_function)(ccurl_easy *easy, void *tls_context, v
 /// Is told of a new socket before it is connected; returns 0 to go on.
 typedef int (*ccurl_socket_made_function)(void *context, int socket, int purpose);
 
+/// Closes a connection's socket, however long after the transfer that made it; returns 0.
+typedef int (*ccurl_socket_closed_function)(void *context, int socket);
+
 /// Returned by a reading function to abort the transfer.
 enum { CCURL_READ_ABORT = 0x10000000 };
 /// Returned by a reading or writing function that has, or takes, nothing for now.
@@ -249,6 +253,8 @@ int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function fun
 int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context);
 /// Sets what is told of new sockets.
 int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context);
+/// Sets what closes the sockets that the transfer makes.
+int ccurl_easy_set_socket_closed_function(ccurl_easy *easy, ccurl_socket_closed_function function, void *context);
 /// Sets where the words of an error go: CCURL_ERROR_SIZE octets.
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
 /// Attaches a pointer to the transfer.

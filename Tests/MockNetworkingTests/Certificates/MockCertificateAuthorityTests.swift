@@ -62,7 +62,9 @@ struct MockCertificateAuthorityTests {
             #expect(unsafe X509_get0_subject_key_id(x509) != nil)
             let isSelfSigned = unsafe X509_self_signed(x509, 1) == 1
             #expect(unsafe (X509_get0_authority_key_id(x509) == nil) == isSelfSigned)
-            #expect(unsafe BN_is_negative(ASN1_INTEGER_to_BN(X509_get0_serialNumber(x509), nil)) == 0)
+            let serialNumber = unsafe ASN1_INTEGER_to_BN(X509_get0_serialNumber(x509), nil)
+            #expect(unsafe BN_is_negative(serialNumber) == 0)
+            unsafe BN_free(serialNumber)
             for identifier in [NID_basic_constraints, NID_key_usage] {
                 let index = unsafe X509_get_ext_by_NID(x509, identifier, -1)
                 #expect(unsafe X509_EXTENSION_get_critical(X509_get_ext(x509, index)) == 1)

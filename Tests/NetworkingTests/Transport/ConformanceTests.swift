@@ -4,20 +4,41 @@ import Testing
 
 @Suite("Transport conformance")
 struct ConformanceTests {
-    @Test("CurlTransport has the one right outcome", arguments: ConformanceCase.all)
-    func curl(_ row: ConformanceCase) async throws {
-        try await check(row, .curl)
+    /// How the response is received.
+    enum Way: String, CaseIterable, CustomTestStringConvertible {
+        case send, open
+
+        var testDescription: String { rawValue }
     }
 
-    @Test("URLSessionTransport has the same outcome where it can", arguments: ConformanceCase.onURLSession)
-    func urlSession(_ row: ConformanceCase) async throws {
-        try await check(row, .urlSession)
+    @Test("CurlTransport has the one right outcome", arguments: ConformanceCase.all, Way.allCases)
+    func curl(_ row: ConformanceCase, _ way: Way) async throws {
+        try await check(row, .curl, way)
     }
 
-    private func check(_ row: ConformanceCase, _ transport: TransportUnderTest) async throws {
+    @Test(
+        "URLSessionTransport has the same outcome where it can",
+        arguments: ConformanceCase.onURLSession,
+        Way.allCases
+    )
+    func urlSession(_ row: ConformanceCase, _ way: Way) async throws {
+        try await check(row, .urlSession, way)
+    }
+
+    @Test("no two cases have the same name, and each says what makes it right")
+    func names() {
+        let rows = ConformanceCase.all
+        #expect(Set(rows.map(\.name)).count == rows.count)
+        for row in rows { #expect(row.rule.hasPrefix("RFC 911") || row.rule.hasPrefix("a limit of"), "\(row.name)") }
+    }
+
+    private func check(_ row: ConformanceCase, _ transport: TransportUnderTest, _ way: Way) async throws {
         try await withPeer { connection in
             try connection.readRequest()
-            try connection.send(row.answer)
+            switch row.pace {
+            case .atOnce: try connection.send(row.answer)
+            case .octetByOctet: for octet in row.answer { try connection.send([octet]) }
+            }
             switch row.ending {
             case .close: connection.close()
             case .reset: connection.reset()
@@ -25,10 +46,13 @@ struct ConformanceTests {
             }
         } _: { peer in
             try await transport.run { transport in
+                let request = HTTPTransportRequest(method: row.method, url: peer.url)
                 let outcome: ConformanceCase.Expectation
+                var message = ""
                 do {
-                    let response = try await transport.send(
-                        HTTPTransportRequest(method: row.method, url: peer.url),
+                    let response = try await way.response(
+                        to: request,
+                        by: transport,
                         limits: .generous(maximumBodySize: row.maximumBodySize)
                     )
                     outcome = .response(
@@ -43,9 +67,34 @@ struct ConformanceTests {
                 } catch let error as NetworkError {
                     #expect(error.message.contains("127.0.0.1:\(peer.port)"))
                     outcome = .failure(error.code)
+                    message = error.message
                 }
-                #expect(outcome == row.expectation)
+                #expect(outcome == row.expectation, "\(message)")
             }
+        }
+    }
+}
+
+extension ConformanceTests.Way {
+    /// The whole response, received in this way.
+    func response(
+        to request: HTTPTransportRequest,
+        by transport: any HTTPTransport,
+        limits: HTTPTransportLimits = .generous()
+    ) async throws -> HTTPTransportResponse {
+        switch self {
+        case .send: return try await transport.send(request, limits: limits)
+        case .open:
+            let stream = try await transport.open(request, limits: limits)
+            var body = Data()
+            for try await part in stream.body { body += part }
+            return HTTPTransportResponse(
+                status: stream.status,
+                version: stream.version,
+                headers: stream.headers,
+                body: body,
+                trailers: stream.body.trailers
+            )
         }
     }
 }

@@ -17,7 +17,7 @@ extension TCPPeer.Connection {
     /// Reads so many octets.
     func readExactly(_ count: Int) throws -> [UInt8] {
         var octets: [UInt8] = []
-        while octets.count < count { octets += try read(count - octets.count) }
+        while octets.count < count { octets += try read(min(65_536, count - octets.count)) }
         return octets
     }
 

@@ -169,6 +169,11 @@ extension TCPPeer {
             return Array(buffer.prefix(received))
         }
 
+        /// Says that nothing more will be sent, and can still read.
+        func finishSending() {
+            shutdown(socket, Int32(SHUT_WR))
+        }
+
         func close() {
             peer.forget(socket)
         }

@@ -33,7 +33,7 @@ struct CurlConnections {
 
     /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
-        CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.act(on: event)
+        CurlTraffic(rawValue: event.user & ~CurlRestingSockets.mark).flatMap { self[$0] }?.act(on: event)
     }
 
     /// Moves the transfers on whose time has come.

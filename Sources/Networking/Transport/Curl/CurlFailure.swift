@@ -56,7 +56,7 @@ struct CurlFailure {
             NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout) (connectTimeout)")
         case CCURL_URL_MALFORMAT:
             NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
-        case CCURL_UNSUPPORTED_PROTOCOL where !isHTTP09:
+        case CCURL_UNSUPPORTED_PROTOCOL where !isAboutResponse:
             NetworkError(.transportUnavailable, "this libcurl can't speak \(origin.scheme): \(text)")
         default: nil
         }
@@ -88,14 +88,17 @@ struct CurlFailure {
     private var isMalformed: Bool {
         switch Int(code) {
         case CCURL_RECV_ERROR: isChunking
-        case CCURL_UNSUPPORTED_PROTOCOL: isHTTP09
+        case CCURL_UNSUPPORTED_PROTOCOL: isAboutResponse
         case CCURL_WEIRD_SERVER_REPLY, CCURL_BAD_CONTENT_ENCODING, CCURL_TOO_LARGE, CCURL_WRITE_ERROR: true
+        // So libcurl 7.88 says that a header line is larger than its own limit, that a header begins with a folded line, and
+        // that a chunk's size is none.
+        case CCURL_OUT_OF_MEMORY, CCURL_BAD_FUNCTION_ARGUMENT: true
         default: false
         }
     }
 
     // libcurl has one code for several causes here; only its words tell them apart.
     private var isChunking: Bool { text.contains("chunk") }
-    private var isHTTP09: Bool { text.contains("HTTP/0.9") }
+    private var isAboutResponse: Bool { ["HTTP/0.9", "HTTP version", "response"].contains { text.contains($0) } }
     private var isHandshakeCut: Bool { text.contains("SSL_ERROR_SYSCALL") || text.contains("reset by peer") }
 }

@@ -13,6 +13,8 @@ import CCurl
 
     /// The transfer that the handle is used for, which libcurl's calls are about.
     private(set) var transfer: CurlTransfer?
+    /// The socket that libcurl last waited for on behalf of this transfer.
+    var socket: Int32?
     private let easy: OpaquePointer
     private let words: UnsafeMutablePointer<CChar>
 
@@ -50,6 +52,7 @@ import CCurl
     func reset() {
         unsafe ccurl_easy_reset(easy)
         transfer = nil
+        socket = nil
     }
 }
 
@@ -65,6 +68,21 @@ extension CurlHandle {
     var peerAddress: String? {
         guard let address = unsafe ccurl_easy_peer_address(easy).map({ unsafe String(cString: $0) }) else { return nil }
         return address.isEmpty ? nil : address
+    }
+
+    /// Has the sockets of the transfer's connections closed by someone who lives as long as they do; false if libcurl refused.
+    func setSocketOwner(_ owner: CurlRestingSockets) -> Bool {
+        let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
+        let code = unsafe ccurl_easy_set_socket_closed_function(
+            easy,
+            { context, socket in
+                guard let context = unsafe context else { return 0 }
+                unsafe Unmanaged<CurlRestingSockets>.fromOpaque(context).takeUnretainedValue().close(socket)
+                return 0
+            },
+            context
+        )
+        return code == Int32(CCURL_OK)
     }
 
     /// Adds the transfer to those that are driven; false if libcurl refused.

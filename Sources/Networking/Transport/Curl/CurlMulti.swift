@@ -17,6 +17,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     private let multi: OpaquePointer
     private let poller: EventPoller
     private let traffic: CurlTraffic
+    private let resting: CurlRestingSockets
     private var count = 0
     /// When libcurl wants to be called, events or not.
     private(set) var alarm: ContinuousClock.Instant?
@@ -28,6 +29,7 @@ enum CurlTraffic: UInt32, CaseIterable {
         unsafe self.multi = multi
         self.poller = poller
         self.traffic = traffic
+        resting = CurlRestingSockets(poller: poller, traffic: traffic)
         let sharing = traffic == .brief ? CCURL_PIPE_MULTIPLEX : CCURL_PIPE_NOTHING
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         let codes = [
@@ -35,9 +37,13 @@ enum CurlTraffic: UInt32, CaseIterable {
             unsafe ccurl_multi_set_long(multi, CCURL_MULTI_MAXCONNECTS, maximumIdleConnections),
             unsafe ccurl_multi_set_socket_function(
                 multi,
-                { _, socket, interest, context, _ in
+                { easy, socket, interest, context, _ in
                     guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
                     let isRemoved = Int(interest) == CCURL_POLL_REMOVE
+                    if !isRemoved, let easy = unsafe easy {
+                        unsafe CurlHandle.of(easy)?.socket = socket
+                        multi.resting.use(socket)
+                    }
                     multi.poller.watch(
                         socket,
                         of: multi.traffic.rawValue,
@@ -69,7 +75,7 @@ enum CurlTraffic: UInt32, CaseIterable {
 
     /// Begins to drive a transfer; false if libcurl refused.
     func add(_ handle: CurlHandle) -> Bool {
-        guard unsafe handle.join(multi) else { return false }
+        guard handle.setSocketOwner(resting), unsafe handle.join(multi) else { return false }
         count += 1
         idleSince = nil
         return true
@@ -78,12 +84,17 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// Stops driving a transfer, finished or not.
     func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
         unsafe handle.leave(multi)
+        // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
+        if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
+            resting.rest(socket)
+        }
         count -= 1
         if count == 0 { idleSince = now }
     }
 
-    /// Moves the transfers of a socket on.
+    /// Moves the transfers of a socket on; or, if none uses it, sees what that means.
     func act(on event: EventPoller.Event) {
+        guard event.user == traffic.rawValue else { return resting.wake(event.socket) }
         let events = (event.isReadable ? CCURL_READABLE : 0) | (event.isWritable ? CCURL_WRITABLE : 0)
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }

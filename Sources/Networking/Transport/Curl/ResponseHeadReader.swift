@@ -32,6 +32,7 @@ struct ResponseHeadReader {
         let content = line.extracting(0..<line.endOfContent)
         guard !isComplete else { return readTrailer(content) }
         if content.isEmpty {
+            if status >= 200 { try ResponseFraming.check(headers) }
             isComplete = status >= 200
         } else if content.startsStatusLine {
             try readStatusLine(content)
@@ -62,6 +63,7 @@ struct ResponseHeadReader {
         guard status != 0, let field = Self.field(line) else {
             throw NetworkError(.invalidResponse, "the response has a header line that is not “name: value”")
         }
+        try ResponseFraming.check(line: line, startsWithName: true, count: headers.count + 1)
         headers.append(field)
     }
 
@@ -90,6 +92,7 @@ struct ResponseHeadReader {
         guard !headers.isEmpty else {
             throw NetworkError(.invalidResponse, "the response's header begins with a continued line")
         }
+        try ResponseFraming.check(line: line, startsWithName: false, count: headers.count)
         let more = line.text(line.trimmed(line.indices))
         let index = headers.count - 1
         headers[index].value = headers[index].value.isEmpty ? more : headers[index].value + " " + more

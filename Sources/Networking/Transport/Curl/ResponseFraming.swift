@@ -1,0 +1,58 @@
+/// What libcurl lets pass in a response's header, and must not.
+///
+/// Whoever reads a header otherwise than the server meant it, or than another recipient reads it, takes part of one message
+/// for another ([RFC 9112 §11.1](https://www.rfc-editor.org/rfc/rfc9112#section-11.1)).
+enum ResponseFraming {
+    /// The header fields that one response may have.
+    static let maximumFieldCount = 5000
+
+    /// Checks a header line and the number of fields with it.
+    ///
+    /// Between name and colon there is no white space ([RFC 9112 §5.1](https://www.rfc-editor.org/rfc/rfc9112#section-5.1)); a
+    /// CR or an octet of zero in a value is dangerous ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+    static func check(line: Span<UInt8>, startsWithName: Bool, count: Int) throws(NetworkError) {
+        var isName = startsWithName
+        for index in line.indices {
+            let octet = line[index]
+            if isName, octet == UInt8(ascii: ":") {
+                isName = false
+            } else if isName ? octet <= 0x20 || octet == 0x7F : octet == 0x0D || octet == 0 {
+                throw NetworkError(
+                    .invalidResponse,
+                    isName
+                        ? "the response has a header field whose name has white space in it"
+                        : "the response has a header field with a control character in it"
+                )
+            }
+        }
+        guard count <= maximumFieldCount else {
+            throw NetworkError(.invalidResponse, "the response has more than \(maximumFieldCount) header fields")
+        }
+    }
+
+    /// Checks that the body has one length, if it has one at all.
+    ///
+    /// The same length may be said several times; a transfer coding overrules any
+    /// ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
+    static func check(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
+        var length: Int64?
+        for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
+            for member in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                guard let value = number(member), length == nil || length == value else {
+                    if fields.contains(where: { $0.name.equalsIgnoringASCIICase("Transfer-Encoding") }) { return }
+                    throw NetworkError(.invalidResponse, "the response's Content-Length is not one number")
+                }
+                length = value
+            }
+        }
+    }
+
+    /// Reads `1*DIGIT` with white space around it; unlike `Int64.init` it takes no sign.
+    private static func number(_ text: Substring.UTF8View.SubSequence) -> Int64? {
+        let blanks: Set<UInt8> = [0x20, 0x09]
+        var digits = text.drop { blanks.contains($0) }
+        while let last = digits.last, blanks.contains(last) { digits.removeLast() }
+        guard let first = digits.first, (0x30...0x39).contains(first) else { return nil }
+        return Int64(Substring(digits))
+    }
+}

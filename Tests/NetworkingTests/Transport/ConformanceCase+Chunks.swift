@@ -1,0 +1,129 @@
+import Networking
+
+extension ConformanceCase {
+    /// Bodies in chunks.
+    static let chunks: [Self] = wellFormedChunks + malformedChunks
+
+    private static func chunked(_ body: String) -> String {
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body
+    }
+
+    private static let wellFormedChunks: [Self] = [
+        Self(
+            "chunks with extensions",
+            "RFC 9112 §7.1.1",
+            chunked("3;a=b\r\nhel\r\n2;c;d=\"e;f\"\r\nlo\r\n0;end\r\n\r\n"),
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "chunks octet by octet, sizes in both cases and with leading zeros",
+            "RFC 9112 §7.1",
+            chunked("0A\r\n0123456789\r\n00b\r\nabcdefghijk\r\n000\r\n\r\n"),
+            .keepOpen,
+            .response(status: 200, body: "0123456789abcdefghijk"),
+            pace: .octetByOctet
+        ),
+        Self(
+            "no chunk but the last",
+            "RFC 9112 §7.1",
+            chunked("0\r\n\r\n"),
+            .keepOpen,
+            .response(status: 200, body: "")
+        ),
+        Self(
+            "chunked in capitals",
+            "RFC 9112 §7",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "trailers, which are no header fields",
+            "RFC 9110 §6.5.1",
+            chunked("5\r\nhello\r\n0\r\nX-Sum: 1\r\nY: 2\r\n\r\n"),
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["Transfer-Encoding": "chunked"],
+            urlSession: .skipped("trailers end the process: swift-corelibs-foundation #5285")
+        ),
+        Self(
+            "a status line in the trailers, which is none",
+            "RFC 9112 §7.1.2",
+            chunked("5\r\nhello\r\n0\r\nHTTP/1.1 500 Oops: x\r\n\r\n"),
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["Transfer-Encoding": "chunked"],
+            urlSession: .skipped("trailers end the process: swift-corelibs-foundation #5285")
+        ),
+        Self(
+            "a larger body than accepted, in chunks",
+            "a limit of the caller's",
+            chunked("3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
+            .keepOpen,
+            .failure(.bodyTooLarge),
+            maximumBodySize: 4
+        ),
+    ]
+
+    private static let malformedChunks: [Self] = [
+        Self(
+            "a chunk size that is no number",
+            "RFC 9112 §7.1",
+            chunked("xyz\r\nhello\r\n0\r\n\r\n"),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self("no chunk size", "RFC 9112 §7.1", chunked("\r\nhello\r\n0\r\n\r\n"), .close, .failure(.invalidResponse)),
+        Self(
+            "a negative chunk size",
+            "RFC 9112 §7.1",
+            chunked("-5\r\nhello\r\n0\r\n\r\n"),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "a chunk size with 0x",
+            "RFC 9112 §7.1",
+            chunked("0x5\r\nhello\r\n0\r\n\r\n"),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "a chunk size that no integer holds",
+            "RFC 9112 §7.1",
+            chunked("FFFFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n"),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "a chunk size that only an unsigned integer holds",
+            "RFC 9112 §7.1",
+            chunked("FFFFFFFFFFFFFFFB\r\nhello\r\n0\r\n\r\n"),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "a chunk size without end",
+            "RFC 9112 §7.1",
+            chunked(String(repeating: "0", count: 100_000)),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "a chunk longer than its size",
+            "RFC 9112 §7.1",
+            chunked("3\r\nhello\r\n0\r\n\r\n"),
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "an unknown transfer coding",
+            "RFC 9112 §6.1",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: rot13\r\n\r\nuryyb",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .unknownError
+        ),
+    ]
+}

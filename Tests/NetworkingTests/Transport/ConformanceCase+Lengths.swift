@@ -1,0 +1,161 @@
+import Networking
+
+extension ConformanceCase {
+    /// How long a body is, when it says so by Content-Length or by the connection's end.
+    static let lengths: [Self] = accepted + contradictory + tooLarge
+
+    private static let accepted: [Self] = [
+        Self(
+            "a body that ends with the connection",
+            "RFC 9112 §6.3, 8",
+            "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello",
+            .close,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "an empty body that ends with the connection",
+            "RFC 9112 §6.3, 8",
+            "HTTP/1.1 200 OK\r\n\r\n",
+            .close,
+            .response(status: 200, body: "")
+        ),
+        Self(
+            "the same length twice",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "the same length twice in one field",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "a length with leading zeros",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: 0005\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "a length beside chunks, which overrule it",
+            "RFC 9112 §6.3, 3",
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "chunks beside a length, which they overrule",
+            "RFC 9112 §6.3, 3",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 300\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+    ]
+
+    private static let contradictory: [Self] = [
+        Self(
+            "two lengths",
+            "RFC 9112 §6.3, 5",
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 5\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "two lengths in one field",
+            "RFC 9112 §6.3, 5",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5, 3\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "a length that is no number",
+            "RFC 9112 §6.3, 5",
+            "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "a length that goes on after the number",
+            "RFC 9112 §6.3, 5",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "a negative length",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "a length with a plus sign",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "an empty length",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: \r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+        Self(
+            "a length that no integer holds",
+            "RFC 9110 §8.6",
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999999\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .doesNotCheckFraming
+        ),
+    ]
+
+    private static let tooLarge: [Self] = [
+        Self(
+            "a larger body than accepted, with Content-Length",
+            "a limit of the caller's",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .failure(.bodyTooLarge),
+            maximumBodySize: 4
+        ),
+        Self(
+            "a larger body than accepted, up to the connection's end",
+            "a limit of the caller's",
+            "HTTP/1.1 200 OK\r\n\r\nhello",
+            .keepOpen,
+            .failure(.bodyTooLarge),
+            maximumBodySize: 4
+        ),
+        Self(
+            "a body exactly as large as accepted",
+            "a limit of the caller's",
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            maximumBodySize: 5
+        ),
+        Self(
+            "no body where none is accepted",
+            "a limit of the caller's",
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: ""),
+            maximumBodySize: 0
+        ),
+    ]
+}

@@ -1,0 +1,299 @@
+import Networking
+
+extension ConformanceCase {
+    /// Status lines, interim responses, and responses that never have a body.
+    static let statusLines: [Self] = finalStatuses + oddStatusLines + interimResponses + withoutBodies
+
+    private static let finalStatuses: [Self] = [
+        Self(
+            "404 with a body",
+            "RFC 9110 §15.5.5",
+            "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope",
+            .keepOpen,
+            .response(status: 404, body: "nope")
+        ),
+        Self(
+            "500 without a body",
+            "RFC 9110 §15.6.1",
+            "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n",
+            .keepOpen,
+            .response(status: 500, body: "")
+        ),
+        Self(
+            "a redirect is returned",
+            "RFC 9110 §15.4: following is not the transport's",
+            "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 4\r\n\r\nmove",
+            .keepOpen,
+            .response(status: 302, body: "move"),
+            headers: ["Location": "/elsewhere", "Content-Length": "4"]
+        ),
+        Self(
+            "401 with a Basic challenge",
+            "RFC 9110 §15.5.2: answering is not the transport's",
+            "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 4\r\n\r\nwho?",
+            .keepOpen,
+            .response(status: 401, body: "who?")
+        ),
+        Self(
+            "a status that nobody knows",
+            "RFC 9110 §15: as x00 of its class",
+            "HTTP/1.1 299 Odd\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 299, body: "hello")
+        ),
+        Self(
+            "a status beyond the classes",
+            "RFC 9110 §15: as a 5xx",
+            "HTTP/1.1 799 Odd\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 799, body: "hello")
+        ),
+    ]
+
+    private static let oddStatusLines: [Self] = [
+        Self(
+            "a status line without a reason",
+            "RFC 9112 §4",
+            "HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            urlSession: .skipped("refused by FoundationNetworking")
+        ),
+        Self(
+            "a status line without a reason and without the space before it",
+            "RFC 9112 §4",
+            "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            urlSession: .skipped("refused by FoundationNetworking")
+        ),
+        Self(
+            "a reason with octets that are not ASCII",
+            "RFC 9112 §4: obs-text, to be ignored",
+            "HTTP/1.1 200 D'accord \u{E9}\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            urlSession: .readsHeadersOtherwise
+        ),
+        Self(
+            "HTTP/1.0",
+            "RFC 9112 §6.3, 8",
+            "HTTP/1.0 200 OK\r\n\r\nhello",
+            .close,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "HTTP/1.0 with a length and keep-alive",
+            "RFC 9112 §C.2.2",
+            "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello")
+        ),
+        Self(
+            "a later minor version",
+            "RFC 9110 §2.5",
+            "HTTP/1.9 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .readsHeadersOtherwise
+        ),
+        Self(
+            "a status of two digits",
+            "RFC 9112 §4",
+            "HTTP/1.1 20 OK\r\n\r\n",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "a status of four digits",
+            "RFC 9112 §4",
+            "HTTP/1.1 2000 OK\r\n\r\n",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "a status below 100",
+            "RFC 9110 §15",
+            "HTTP/1.1 099 Low\r\n\r\n",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "a status that is no number",
+            "RFC 9112 §4",
+            "HTTP/1.1 OK\r\n\r\n",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "HTTP in small letters",
+            "RFC 9112 §2.3",
+            "http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .skipped("taken for HTTP by FoundationNetworking")
+        ),
+        Self("HTTP/0.9", "RFC 9110 §2.5: not spoken", "<html>hello</html>", .close, .failure(.invalidResponse)),
+        Self(
+            "garbage instead of HTTP",
+            "RFC 9112 §2.1",
+            "\u{0}\u{1}garbage\r\n\r\n",
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self("another protocol", "RFC 9112 §2.1", "SSH-2.0-OpenSSH_9.2\r\n", .close, .failure(.invalidResponse)),
+        Self(
+            "TLS where none was asked for",
+            "RFC 9112 §2.1",
+            "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{50}",
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
+            "an empty line before the status line",
+            "RFC 9112 §2.2: only servers skip it",
+            "\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+            .close,
+            .failure(.invalidResponse)
+        ),
+    ]
+
+    private static let interimResponses: [Self] = [
+        Self(
+            "103 before the final response",
+            "RFC 9110 §15.2",
+            "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["Content-Length": "5"]
+        ),
+        Self(
+            "100 that nobody asked for",
+            "RFC 9110 §15.2.1",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["Content-Length": "5"]
+        ),
+        Self(
+            "several interim responses of several kinds, octet by octet",
+            "RFC 9110 §15.2",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nX: 1\r\n\r\nHTTP/1.1 103 Early Hints\r\nX: 2\r\n\r\n"
+                + "HTTP/1.1 199 Odd\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            pace: .octetByOctet,
+            headers: ["Content-Length": "5"]
+        ),
+        Self(
+            "a hundred interim responses",
+            "RFC 9110 §15.2",
+            String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", count: 100)
+                + "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["Content-Length": "5"]
+        ),
+        Self(
+            "interim responses without end",
+            "a limit of ours: 256 KiB of header",
+            String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", count: 10_000),
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "an interim response with a length, which counts for nothing",
+            "RFC 9112 §6.3, 1",
+            "HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["Content-Length": "5"]
+        ),
+        Self(
+            "a switch of protocols that nobody asked for",
+            "RFC 9110 §15.2.2",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "only an interim response",
+            "RFC 9110 §15.2",
+            "HTTP/1.1 100 Continue\r\n\r\n",
+            .close,
+            .failure(.connectionLost),
+            urlSession: .endsProcess
+        ),
+    ]
+
+    private static let withoutBodies: [Self] = [
+        Self(
+            "204 without a body",
+            "RFC 9112 §6.3, 1",
+            "HTTP/1.1 204 No Content\r\n\r\n",
+            .keepOpen,
+            .response(status: 204, body: "")
+        ),
+        Self(
+            "204 with Content-Length",
+            "RFC 9112 §6.3, 1",
+            "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
+            .keepOpen,
+            .response(status: 204, body: "")
+        ),
+        Self(
+            "204 with Transfer-Encoding",
+            "RFC 9112 §6.3, 1",
+            "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+            .keepOpen,
+            .response(status: 204, body: "")
+        ),
+        Self(
+            "304 with Content-Length",
+            "RFC 9112 §6.3, 1",
+            "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nEtag: \"1\"\r\n\r\n",
+            .keepOpen,
+            .response(status: 304, body: ""),
+            headers: ["Content-Length": "5", "Etag": "\"1\""]
+        ),
+        Self(
+            "304 with a content coding",
+            "RFC 9112 §6.3, 1",
+            "HTTP/1.1 304 Not Modified\r\nContent-Encoding: gzip\r\n\r\n",
+            .keepOpen,
+            .response(status: 304, body: "")
+        ),
+        Self(
+            "HEAD with Content-Length and Content-Encoding",
+            "RFC 9112 §6.3, 1",
+            method: .head,
+            "HTTP/1.1 200 OK\r\nContent-Length: 500\r\nContent-Encoding: gzip\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: ""),
+            headers: ["Content-Length": "500", "Content-Encoding": "gzip"]
+        ),
+        Self(
+            "HEAD with Transfer-Encoding",
+            "RFC 9112 §6.3, 1",
+            method: .head,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: ""),
+            headers: ["Transfer-Encoding": "chunked"]
+        ),
+        Self(
+            "HEAD with more octets than are accepted, which never come",
+            "RFC 9110 §9.3.2",
+            method: .head,
+            "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+            .keepOpen,
+            .response(status: 200, body: "")
+        ),
+    ]
+}

@@ -1,0 +1,184 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+
+/// What one exchange must not do to the next one on the same transport.
+@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(1)))
+struct ConformanceSequenceTests {
+    typealias Way = ConformanceTests.Way
+
+    /// An answer, and octets after it that belong to no request.
+    struct Stray: Sendable, CustomTestStringConvertible {
+        let name: String
+        var method = HTTPMethod.get
+        let answer: String
+        let body: String
+
+        var testDescription: String { name }
+
+        static let all = [
+            Self(name: "after a length", answer: "200 OK\r\nContent-Length: 5\r\n\r\nhello", body: "hello"),
+            Self(
+                name: "after the last chunk",
+                answer: "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+                body: "hello"
+            ),
+            Self(name: "after an empty body", answer: "200 OK\r\nContent-Length: 0\r\n\r\n", body: ""),
+            Self(name: "after 204", answer: "204 No Content\r\n\r\n", body: ""),
+            Self(name: "after 304", answer: "304 Not Modified\r\nContent-Length: 9\r\n\r\n", body: ""),
+            Self(name: "after HEAD", method: .head, answer: "200 OK\r\nContent-Length: 57\r\n\r\n", body: ""),
+        ]
+    }
+
+    private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX: y\r\n\r\nevil"
+    private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
+
+    // RFC 9112 §9.2: what comes without a request that it answers is no response, and the connection is of no more use.
+    @Test(
+        "Octets after a response, in the same breath, are not the next response",
+        arguments: TransportUnderTest.allCases,
+        Stray.all
+    )
+    func strayAtOnce(_ transport: TransportUnderTest, _ stray: Stray) async throws {
+        try await check(transport, stray, isLate: false)
+    }
+
+    @Test(
+        "Octets that come while a connection is idle are not the next response",
+        arguments: Stray.all
+    )
+    func strayLater(_ stray: Stray) async throws {
+        try await check(.curl, stray, isLate: true)
+    }
+
+    private func check(_ transport: TransportUnderTest, _ stray: Stray, isLate: Bool) async throws {
+        let (isRead, isSent) = (AsyncGate(), ResponseGate())
+        try await withPeer { connection in
+            try connection.readRequest()
+            if connection.number > 0 {
+                try connection.send(Self.good)
+            } else if isLate {
+                try connection.send("HTTP/1.1 " + stray.answer)
+                isRead.waitBlocking()
+                try connection.send(Self.evil)
+            } else {
+                try connection.send("HTTP/1.1 " + stray.answer + Self.evil)
+            }
+            isSent.open()
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.good)
+            }
+        } _: { peer in
+            try await transport.run { transport in
+                let first = HTTPTransportRequest(method: stray.method, url: peer.url("/1"))
+                let response = try await transport.send(first, limits: .generous())
+                #expect(String(decoding: response.body, as: UTF8.self) == stray.body)
+                isRead.open()
+                try await isSent.wait()
+                for way in Way.allCases {
+                    let next = try await way.response(to: HTTPTransportRequest(url: peer.url("/2")), by: transport)
+                    #expect(String(decoding: next.body, as: UTF8.self) == "good")
+                }
+            }
+        }
+    }
+
+    // RFC 9112 §9.5: a connection whose response was not read to its end can't be used again.
+    @Test(
+        "The response to a cancelled request is not the next one's",
+        arguments: TransportUnderTest.allCases,
+        Way.allCases
+    )
+    func lateResponse(_ transport: TransportUnderTest, _ way: Way) async throws {
+        let (hasArrived, isCancelled) = (ResponseGate(), AsyncGate())
+        try await withPeer { connection in
+            try connection.readRequest()
+            guard connection.number == 0 else {
+                try connection.send(Self.good)
+                return try connection.waitForClose()
+            }
+            hasArrived.open()
+            isCancelled.waitBlocking()
+            try connection.send(Self.evil)
+            // URLSession cancels late: the response may have found its own task, and the connection is as good as before.
+            try connection.readRequest()
+            try connection.send(Self.good)
+        } _: { peer in
+            try await transport.run { transport in
+                let task = Task {
+                    try await way.response(to: HTTPTransportRequest(url: peer.url("/1")), by: transport).status
+                }
+                try await hasArrived.wait()
+                task.cancel()
+                await #expect(throws: NetworkError(.cancelled, "")) { try await task.value }
+                isCancelled.open()
+                let response = try await transport.get(peer.url("/2"))
+                #expect(response.body == Data("good".utf8))
+                #expect(peer.requests.map { $0.prefix(6) } == ["GET /1", "GET /2"])
+            }
+        }
+    }
+
+    @Test("What is left of a body that was given up is not the next response", arguments: TransportUnderTest.allCases)
+    func abandonedBody(_ transport: TransportUnderTest) async throws {
+        let isCancelled = AsyncGate()
+        try await withPeer { connection in
+            try connection.readRequest()
+            guard connection.number == 0 else {
+                try connection.send(Self.good)
+                return try connection.waitForClose()
+            }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 62\r\n\r\nhello")
+            isCancelled.waitBlocking()
+            try connection.send(Self.evil)
+            try connection.waitForClose()
+        } _: { peer in
+            try await transport.run { transport in
+                let limits = HTTPTransportLimits.generous()
+                let stream = try await transport.open(HTTPTransportRequest(url: peer.url("/1")), limits: limits)
+                let iterator = stream.body.makeAsyncIterator()
+                #expect(try await iterator.next() == Data("hello".utf8))
+                stream.body.cancel()
+                await #expect(throws: NetworkError(.cancelled, "")) { try await iterator.next() }
+                isCancelled.open()
+                let response = try await transport.get(peer.url("/2"))
+                #expect(response.body == Data("good".utf8))
+            }
+        }
+    }
+
+    // RFC 9112 §9.6: the side that closed in order may still be read from, or not; its message is whole.
+    @Test("A server that ends its side only is not waited for", arguments: TransportUnderTest.allCases, Way.allCases)
+    func halfClosed(_ transport: TransportUnderTest, _ way: Way) async throws {
+        try await withPeer { connection in
+            let request = try connection.readRequest()
+            if request.hasPrefix("GET /silent") {
+                connection.finishSending()
+            } else if request.hasPrefix("GET /length") {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+                connection.finishSending()
+            } else if request.hasPrefix("GET /end") {
+                try connection.send("HTTP/1.1 200 OK\r\n\r\nhello")
+                connection.finishSending()
+            } else {
+                try connection.send(Self.good)
+            }
+            try connection.waitForClose()
+        } _: { peer in
+            try await transport.run { transport in
+                for path in ["/end", "/length", "/end"] {
+                    let response = try await way.response(to: HTTPTransportRequest(url: peer.url(path)), by: transport)
+                    #expect(response.body == Data("hello".utf8))
+                }
+                await #expect(throws: NetworkError(.connectionLost, "")) {
+                    _ = try await way.response(to: HTTPTransportRequest(url: peer.url("/silent")), by: transport)
+                }
+                let response = try await transport.get(peer.url("/good"))
+                #expect(response.body == Data("good".utf8))
+            }
+            #expect(peer.acceptedCount >= 5)
+        }
+    }
+}

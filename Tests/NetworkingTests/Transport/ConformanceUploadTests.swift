@@ -1,0 +1,151 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+
+/// Requests with large bodies, whose server does what it likes.
+@Suite("Transport conformance: uploads", .timeLimit(.minutes(1)))
+struct ConformanceUploadTests {
+    typealias Way = ConformanceTests.Way
+
+    private static let body: Data = {
+        let part = Data((0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+        return (0..<128).reduce(into: Data(capacity: 8 << 20)) { body, _ in body.append(part) }
+    }()
+    /// 20 MiB of zeros.
+    private static let bomb = GzipText.coded(String(decoding: Data(count: 20 << 20), as: UTF8.self))
+
+    private func request(_ peer: TCPPeer, _ headers: HTTPHeaders = [:]) -> HTTPTransportRequest {
+        HTTPTransportRequest(method: .put, url: peer.url, headers: headers, body: .data(Self.body))
+    }
+
+    @Test("A large body arrives whole", arguments: TransportUnderTest.allCases, Way.allCases)
+    func large(_ transport: TransportUnderTest, _ way: Way) async throws {
+        try await withPeer { connection in
+            let head = try connection.readHead()
+            if head.contains("100-continue") { try connection.send("HTTP/1.1 100 Continue\r\n\r\n") }
+            let isSame = try connection.readExactly(Self.body.count) == Array(Self.body)
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\(isSame ? "same" : "else")")
+            try connection.waitForClose()
+        } _: { peer in
+            try await transport.run { transport in
+                let response = try await way.response(to: request(peer), by: transport)
+                #expect(response.body == Data("same".utf8))
+            }
+        }
+    }
+
+    // RFC 9112 §9.3 and RFC 9110 §15.5.14: a server may answer and close before it has read the body.
+    @Test("An answer in the middle of the body is delivered", arguments: TransportUnderTest.allCases, Way.allCases)
+    func earlyAnswer(_ transport: TransportUnderTest, _ way: Way) async throws {
+        try await withPeer { connection in
+            try connection.readHead()
+            _ = try connection.readExactly(1000)
+            try connection.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig")
+            // Reading on is what keeps the answer from being lost to a reset (RFC 9112 §9.6).
+            try connection.waitForClose()
+        } _: { peer in
+            try await transport.run { transport in
+                let response = try await way.response(to: request(peer), by: transport)
+                #expect(response.status == 413)
+                #expect(response.body == Data("big".utf8))
+            }
+        }
+    }
+
+    @Test(
+        "An answer of a server that reads no further is delivered",
+        arguments: TransportUnderTest.allCases,
+        Way.allCases
+    )
+    func answerInsteadOfReading(_ transport: TransportUnderTest, _ way: Way) async throws {
+        let isDelivered = AsyncGate()
+        try await withPeer { connection in
+            try connection.readHead()
+            try connection.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
+            isDelivered.waitBlocking()
+            try connection.waitForClose()
+        } _: { peer in
+            try await transport.run { transport in
+                let response = try await way.response(to: request(peer), by: transport)
+                isDelivered.open()
+                #expect(response.status == 403)
+                #expect(response.body == Data("no".utf8))
+            }
+        }
+    }
+
+    @Test(
+        "A server that goes away in the middle of the body is a lost connection",
+        arguments: TransportUnderTest.allCases
+    )
+    func lost(_ transport: TransportUnderTest) async throws {
+        try await withPeer { connection in
+            try connection.readHead()
+            connection.reset()
+        } _: { peer in
+            try await transport.run { transport in
+                _ = await #expect(throws: NetworkError(.connectionLost, "")) {
+                    _ = try await transport.send(request(peer), limits: .generous())
+                }
+            }
+        }
+    }
+
+    // RFC 9110 §10.1.1: a client that waits for 100 (Continue) does not wait for ever.
+    @Test("With Expect, the body is sent after a while though the server says nothing", arguments: Way.allCases)
+    func withoutContinue(_ way: Way) async throws {
+        try await withPeer { connection in
+            let head = try connection.readHead()
+            let octets = try connection.readExactly(Self.body.count)
+            let isRight = head.contains("Expect: 100-continue\r\n") && octets == Array(Self.body)
+            try connection.send("HTTP/1.1 \(isRight ? 200 : 400) \r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let response = try await way.response(to: request(peer, ["Expect": "100-continue"]), by: transport)
+                #expect(response.status == 200)
+            }
+        }
+    }
+
+    // RFC 9110 §10.1.1: a final answer instead of 100 (Continue) means that the body is not wanted.
+    @Test("With Expect, a final answer is delivered and the body is not sent", arguments: Way.allCases)
+    func finalInsteadOfContinue(_ way: Way) async throws {
+        try await withPeer { connection in
+            try connection.readHead()
+            try connection.send("HTTP/1.1 401 Unauthorized\r\nContent-Length: 3\r\n\r\nwho")
+            if (try? connection.read(1)) != nil { connection.peer.record("the body was sent") }
+        } _: { peer in
+            try await withCurl { transport in
+                let response = try await way.response(to: request(peer, ["Expect": "100-continue"]), by: transport)
+                #expect(response.status == 401)
+                #expect(response.body == Data("who".utf8))
+            }
+            #expect(peer.requests.isEmpty)
+        }
+    }
+
+    // A limit of the caller's, which holds for what is decoded: 20 MiB of zeros travel in 20 KiB.
+    @Test("A small body that becomes a large one is refused", arguments: TransportUnderTest.allCases, Way.allCases)
+    func bomb(_ transport: TransportUnderTest, _ way: Way) async throws {
+        let coded = Self.bomb
+        #expect((1000..<100_000).contains(coded.count))
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(coded.count)\r\n\r\n")
+            try connection.send(coded)
+            try connection.waitForClose()
+        } _: { peer in
+            try await transport.run { transport in
+                _ = await #expect(throws: NetworkError(.bodyTooLarge, "")) {
+                    _ = try await way.response(
+                        to: HTTPTransportRequest(url: peer.url),
+                        by: transport,
+                        limits: .generous(maximumBodySize: 1 << 20)
+                    )
+                }
+            }
+        }
+    }
+}
