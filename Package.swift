@@ -43,7 +43,11 @@ let package = Package(
             dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "CSocket"],
             swiftSettings: settings
         ),
-        .executableTarget(name: "jwt", dependencies: ["TokenGeneration", "OAuth2"], swiftSettings: settings),
+        .executableTarget(
+            name: "jwt",
+            dependencies: ["TokenGeneration", "OAuth2", "Networking"],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "quickstart",
             dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
@@ -81,7 +85,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "TokenGeneration", "TestVectors"],
+            dependencies: ["jwt", "quickstart", "MockNetworking", "TokenGeneration", "TestVectors"],
             swiftSettings: settings
         ),
         // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.

@@ -29,12 +29,13 @@ enum Program {
         ],
         exitStatuses: [
             .init(code: 0, meaning: "Success"),
-            .init(code: 1, meaning: "The token was rejected"),
+            .init(code: 1, meaning: "The token or the server was rejected"),
             .init(code: 2, meaning: "Something else failed: a file, a key, a closed pipe"),
             .init(code: 64, meaning: "The command line is wrong"),
         ],
         subcommands: [
             KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
+            PinCommand.definition,
         ]
     )
 

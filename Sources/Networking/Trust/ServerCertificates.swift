@@ -1,4 +1,4 @@
-package import Foundation
+internal import Foundation
 internal import OpenSSLCrypto
 internal import Synchronization
 
@@ -15,31 +15,40 @@ package enum ServerCertificates {
     /// Connects to a server, and ends the connection once its chain and its name are verified: no request is sent.
     ///
     /// - Parameters:
-    ///   - url: An `https` URL; only host and port count.
+    ///   - address: An `https` URL; only its host and port count.
     ///   - tls: Under which roots, and as whom.
     ///   - timeout: The longest time it may take.
     /// - Returns: The verified chain, the server's own certificate first.
     /// - Throws: ``NetworkError``.
     package static func chain(
-        of url: URL,
+        of address: String,
         tls: TLSConfiguration = TLSConfiguration(),
         timeout: Duration = .seconds(15)
     ) async throws -> [Item] {
+        guard let url = URL(string: address), let origin = HTTPOrigin(url), origin.scheme == "https" else {
+            throw NetworkError(.invalidRequest, "the URL must be https:// with a host, such as https://example.org")
+        }
+        let host = HostName(origin.plainHost)
         let shelf = Shelf()
         var tls = tls
         tls.inspection = { peer in
+            // A proxy on the way is not whom the question is about.
+            guard HostName(peer.host) == host else { return }
             shelf.put(peer.chain)
             throw Seen()
         }
         let transport = try CurlTransport(configuration: CurlTransport.Configuration(tls: tls))
+        var failure: (any Error)?
         do {
-            _ = try await transport.send(
-                HTTPTransportRequest(method: .head, url: url),
-                limits: HTTPTransportLimits(deadline: .now + timeout)
-            )
-        } catch let error as NetworkError {
-            await transport.close()
-            guard error.cause is Seen else { throw error }
+            let limits = HTTPTransportLimits(deadline: .now + timeout)
+            _ = try await transport.send(HTTPTransportRequest(method: .head, url: url), limits: limits)
+        } catch  where !((error as? NetworkError)?.cause is Seen) {
+            failure = error
+        } catch {}
+        await transport.close()
+        if let failure { throw failure }
+        guard !shelf.chain.isEmpty else {
+            throw NetworkError(.unknown, "\(origin) answered without having shown its certificates")
         }
         return try shelf.chain.map { link in
             try Item(pin: PublicKeyPin(octets: link.publicKeyHash), subject: Certificate(der: link.der).subject)
@@ -57,6 +66,15 @@ package enum ServerCertificates {
             items.append(Item(pin: try PublicKeyPin(certificate), subject: certificate.subject))
         }
         return items
+    }
+
+    /// Reads roots, like ``TrustRoots/pem(_:)`` or ``TrustRoots/der(_:)``.
+    ///
+    /// - Parameter octets: A file's contents: one certificate in DER, or any number in PEM.
+    /// - Returns: These roots and no others.
+    /// - Throws: ``TrustConfigurationError/Code/malformedCertificate``.
+    package static func roots(_ octets: [UInt8]) throws(TrustConfigurationError) -> TrustRoots {
+        TrustRoots(includesSystem: false, certificates: try TrustFile.certificates(in: octets, from: nil))
     }
 
     /// Ends a handshake that has shown what there is to see.

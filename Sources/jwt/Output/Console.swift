@@ -28,7 +28,7 @@ struct Console: Sendable {
 
     /// Prints one line on standard error.
     func note(_ line: String) {
-        explain(Self.singleLine(line) + "\n")
+        explain(VisibleText.line(line) + "\n")
     }
 
     /// Prints a warning on standard error.
@@ -39,17 +39,5 @@ struct Console: Sendable {
     /// Prints what went wrong on standard error.
     func fail(_ message: String) {
         note("\(prefix): \(message)")
-    }
-
-    /// File names and tokens can hold line breaks and terminal commands; a message must stay one harmless line.
-    private static func singleLine(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: VisibleText.isHidden) else { return text }
-        return text.unicodeScalars.reduce(into: "") { line, scalar in
-            if VisibleText.isHidden(scalar) {
-                line += VisibleText.escape(scalar)
-            } else {
-                line.unicodeScalars.append(scalar)
-            }
-        }
     }
 }

@@ -17,6 +17,18 @@ enum VisibleText {
         }
     }
 
+    /// One harmless line: file names, tokens and certificates can hold line breaks and terminal commands.
+    static func line(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isHidden) else { return text }
+        return text.unicodeScalars.reduce(into: "") { line, scalar in
+            if isHidden(scalar) {
+                line += escape(scalar)
+            } else {
+                line.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
     /// Whether a terminal acts on the character instead of showing it.
     static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {

@@ -17,6 +17,7 @@ struct ProgramTests {
           sign                  Make a signed token
           verify                Check a token and print its claims
           decode                Show what is in a token, UNVERIFIED
+          pin                   Print the pins of a server or a certificate
 
         Options:
           --version             Show the version
@@ -34,7 +35,7 @@ struct ProgramTests {
 
         Exit codes:
           0   Success
-          1   The token was rejected
+          1   The token or the server was rejected
           2   Something else failed: a file, a key, a closed pipe
           64  The command line is wrong
 
@@ -57,7 +58,7 @@ struct ProgramTests {
         #expect(try BuiltProgram.jwt.run("--version") == ProcessResult(status: 0, output: "jwt 0.1.0\n", errors: ""))
     }
 
-    @Test("every command has help, however it is asked for", arguments: ["keygen", "sign", "verify", "decode"])
+    @Test("every command has help, however it is asked for", arguments: ["keygen", "sign", "verify", "decode", "pin"])
     func commandHelp(name: String) throws {
         let command = try #require(Program.definition.subcommands.first { $0.name == name })
         let expected = HelpText(path: ["jwt", name], command: command).text
@@ -83,7 +84,7 @@ struct ProgramTests {
         #expect(result.status == 64)
         #expect(
             result.errors
-                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode (see jwt --help)\n"
+                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, pin (see jwt --help)\n"
         )
     }
 

@@ -1,0 +1,171 @@
+import Dispatch
+import Networking
+import Synchronization
+import TokenGeneration
+
+/// `jwt pin`: prints the pins of a server or of certificates.
+struct PinCommand {
+    private static let roots = Option<InputFile>(
+        "roots",
+        value: "FILE",
+        "The only root certificates under which a server is trusted, PEM or DER (default: the system's)"
+    )
+    private static let json = Flag("json", "Print a JSON object instead of lines")
+
+    static let definition = CommandDefinition(
+        name: "pin",
+        summary: "Print the pins of a server or a certificate",
+        discussion: [
+            """
+            Prints one line for each certificate: the pin of its public key (the base64 SHA-256 hash of its \
+            SubjectPublicKeyInfo), ready to paste, and after a # whose it is. Of a server, the verified chain is printed, \
+            its own certificate first; the connection ends before a request is sent. A server that is not trusted has no \
+            pins to print: name its root with --roots, or give its certificate as a file.
+            """
+        ],
+        options: [roots.definition, json.definition],
+        operands: [
+            OperandDefinition(
+                name: "URL|FILE",
+                isRequired: true,
+                kind: .file,
+                summary: "https://host or https://host:port; or a file of certificates, PEM or DER"
+            )
+        ],
+        examples: [
+            .init(purpose: "The pins of a server", line: "jwt pin https://api.example.org"),
+            .init(purpose: "The pin of a certificate in reserve", line: "jwt pin backup.pem"),
+            .init(purpose: "Only the pins", line: "jwt pin https://api.example.org | cut -d' ' -f1"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The pins are printed"),
+            .init(code: 1, meaning: "The server is not trusted, or the file holds no certificates"),
+            .init(code: 2, meaning: "A file or the connection failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try PinCommand($0).run(on: $1) }
+    )
+
+    private enum Source {
+        case server(String)
+        case file(InputFile)
+    }
+
+    private let source: Source
+    private let roots: InputFile?
+    private let printsJSON: Bool
+    private let arguments: ParsedArguments
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        guard let operand = arguments.operands.first else {
+            throw arguments.usageError("a URL or a file is needed: https://host, or the certificate's file")
+        }
+        self.arguments = arguments
+        roots = try arguments.value(of: Self.roots)
+        printsJSON = arguments.contains(Self.json)
+        if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
+            guard scheme == "https" else { throw arguments.usageError("the URL must begin with https://") }
+            source = .server(operand)
+        } else {
+            do throws(ValueError) {
+                source = .file(try InputFile(argument: operand))
+            } catch {
+                throw arguments.usageError("URL|FILE \(error.message)")
+            }
+            guard roots == nil else { throw arguments.usageError("--roots is for a URL; a file is not verified") }
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let items: [(certificate: ServerCertificates.Item, role: String?)]
+        switch source {
+        case .server(let url):
+            let chain = try chain(of: url)
+            items = chain.enumerated().map { index, certificate in
+                (certificate, index == 0 ? "leaf" : index == chain.count - 1 ? "root" : "intermediate")
+            }
+        case .file(let file): items = try Self.certificates(in: file).map { ($0, nil) }
+        }
+        try console.print(printsJSON ? Self.json(items) : Self.lines(items))
+    }
+
+    private func chain(of url: String) throws -> [ServerCertificates.Item] {
+        let roots = try roots.map(Self.trustRoots) ?? .system
+        do {
+            return try Self.waiting {
+                try await ServerCertificates.chain(of: url, tls: TLSConfiguration(trustRoots: roots))
+            }
+        } catch let error as NetworkError {
+            guard error.code != .invalidRequest else { throw arguments.usageError(error.message) }
+            let advice = error.tlsFailure == .untrustedChain ? "; to name its root: --roots FILE" : ""
+            throw CommandFailure(error.code == .tls ? .rejected : .failed, error.message + advice, cause: error)
+        }
+    }
+
+    private static func trustRoots(_ file: InputFile) throws(CommandFailure) -> TrustRoots {
+        let bytes = try file.read().bytes
+        do throws(TrustConfigurationError) {
+            return try ServerCertificates.roots(bytes)
+        } catch {
+            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+        }
+    }
+
+    private static func certificates(in file: InputFile) throws(CommandFailure) -> [ServerCertificates.Item] {
+        let bytes = try file.read().bytes
+        do throws(TrustConfigurationError) {
+            return try ServerCertificates.list(bytes)
+        } catch {
+            throw CommandFailure(.rejected, "\(file.name): \(error.message)", cause: error)
+        }
+    }
+
+    private static func lines(_ items: [(certificate: ServerCertificates.Item, role: String?)]) -> String {
+        items.map { certificate, role in
+            let words = [role, VisibleText.line(certificate.subject)].compactMap(\.self).joined(separator: " ")
+            return "\(certificate.pin)  # \(words)"
+        }.joined(separator: "\n")
+    }
+
+    private static func json(_ items: [(certificate: ServerCertificates.Item, role: String?)]) -> String {
+        let certificates = items.map { certificate, role in
+            var members: [(String, JSONValue)] = [
+                ("pin", .string(certificate.pin.description)), ("subject", .string(certificate.subject)),
+            ]
+            if let role { members.append(("role", .string(role))) }
+            return JSONValue.object(JSONObject(members))
+        }
+        return VisibleText.json(JSONObject([("certificates", .array(certificates))]).prettyPrinted())
+    }
+
+    /// Waits for an asynchronous function; the command has nothing else to do.
+    private static func waiting<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
+        let outcome = Outcome<Value>()
+        Task {
+            do {
+                outcome.set(.success(try await body()))
+            } catch {
+                outcome.set(.failure(error))
+            }
+        }
+        return try outcome.wait()
+    }
+
+    /// What an asynchronous function led to.
+    private final class Outcome<Value: Sendable>: Sendable {
+        private let result = Mutex<Result<Value, any Error>?>(nil)
+        private let semaphore = DispatchSemaphore(value: 0)
+
+        func set(_ result: Result<Value, any Error>) {
+            self.result.withLock { $0 = result }
+            semaphore.signal()
+        }
+
+        func wait() throws -> Value {
+            while true {
+                semaphore.wait()
+                if let result = result.withLock({ $0 }) { return try result.get() }
+            }
+        }
+    }
+}

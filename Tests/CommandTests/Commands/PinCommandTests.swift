@@ -1,0 +1,150 @@
+import Foundation
+import MockNetworking
+import Testing
+
+@Suite("jwt pin")
+struct PinCommandTests {
+    private let root: MockCertificateAuthority
+    private let intermediate: MockCertificateAuthority
+    private let certificate: MockCertificate
+
+    init() throws {
+        root = try MockCertificateAuthority(name: "Root")
+        intermediate = try root.makeIntermediate(name: "Intermediate")
+        certificate = try intermediate.issueServerCertificate(hosts: ["localhost"])
+    }
+
+    private var chain: String {
+        """
+        \(certificate.publicKeyPin)  # leaf CN=localhost
+        \(intermediate.publicKeyPin)  # intermediate CN=Intermediate
+        \(root.publicKeyPin)  # root CN=Root
+
+        """
+    }
+
+    private func withServer(_ test: (LoopbackServer, String, TemporaryFolder) async throws -> Void) async throws {
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = LoopbackServer.TLS(certificate: certificate)
+        let folder = try TemporaryFolder()
+        try folder.write(root.certificatePEM, to: "root.pem")
+        try await withLoopbackServer(configuration: configuration) { server in
+            try await test(server, "https://localhost:\(server.port)", folder)
+        }
+    }
+
+    @Test("the pins of a server's verified chain are printed, and no request is sent")
+    func server() async throws {
+        try await withServer { server, url, folder in
+            let result = try BuiltProgram.jwt.run("pin", url, "--roots", folder.path + "/root.pem")
+            #expect(result == ProcessResult(status: 0, output: chain, errors: ""))
+            let withPath = try BuiltProgram.jwt.run("pin", "--roots", folder.path + "/root.pem", url + "/a?b")
+            #expect(withPath == result)
+            try await server.waitForOpenConnections(atMost: 0)
+            #expect(server.connections.map(\.receivedOctetCount) == [0, 0])
+        }
+    }
+
+    @Test("a program gets JSON")
+    func json() async throws {
+        try await withServer { _, url, folder in
+            let result = try BuiltProgram.jwt.run("pin", "--json", url, "--roots", folder.path + "/root.pem")
+            #expect(result.status == 0)
+            let object =
+                try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [String: [[String: String]]]
+            let expected = [
+                ["pin": certificate.publicKeyPin, "role": "leaf", "subject": "CN=localhost"],
+                ["pin": intermediate.publicKeyPin, "role": "intermediate", "subject": "CN=Intermediate"],
+                ["pin": root.publicKeyPin, "role": "root", "subject": "CN=Root"],
+            ]
+            #expect(object == ["certificates": expected])
+        }
+    }
+
+    @Test("a server that is not trusted, or another one, has no pins to print")
+    func rejected() async throws {
+        try await withServer { server, url, folder in
+            let untrusted = try BuiltProgram.jwt.run("pin", url)
+            #expect(untrusted.status == 1)
+            #expect(untrusted.output == "")
+            #expect(untrusted.errors.hasPrefix("jwt pin: no TLS connection to localhost:\(server.port): "))
+            #expect(untrusted.errors.hasSuffix("; to name its root: --roots FILE\n"))
+            let address = "https://127.0.0.1:\(server.port)"
+            let otherHost = try BuiltProgram.jwt.run("pin", address, "--roots", folder.path + "/root.pem")
+            #expect(otherHost.status == 1)
+            #expect(otherHost.output == "")
+            #expect(otherHost.errors.contains("the server's certificate is another host's"))
+            #expect(server.requestCount == 0)
+        }
+    }
+
+    @Test("the pins of the certificates of a file are printed, in PEM, DER and from standard input")
+    func files() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(certificate.chainPEM, to: "chain.pem")
+        try certificate.certificateDER.write(to: URL(filePath: folder.path + "/leaf.der"))
+        let leaf = "\(certificate.publicKeyPin)  # CN=localhost\n"
+        let both = leaf + "\(intermediate.publicKeyPin)  # CN=Intermediate\n"
+        #expect(
+            try BuiltProgram.jwt.run("pin", folder.path + "/chain.pem")
+                == ProcessResult(status: 0, output: both, errors: "")
+        )
+        #expect(
+            try BuiltProgram.jwt.run("pin", folder.path + "/leaf.der")
+                == ProcessResult(status: 0, output: leaf, errors: "")
+        )
+        #expect(
+            try BuiltProgram.jwt.run("pin", "-", input: certificate.certificatePEM)
+                == ProcessResult(status: 0, output: leaf, errors: "")
+        )
+    }
+
+    @Test("a name with control characters stays one harmless line")
+    func hiddenCharacters() throws {
+        let odd = try MockCertificateAuthority(name: "a\u{1B}[31m\nb").certificatePEM
+        let result = try BuiltProgram.jwt.run("pin", "-", input: odd)
+        #expect(result.status == 0)
+        #expect(result.output.filter { $0 == "\n" }.count == 1)
+        #expect(!result.output.unicodeScalars.contains("\u{1B}"))
+    }
+
+    @Test("what is no certificate is rejected without being repeated")
+    func noCertificate() throws {
+        for text in ["", "secret", certificate.privateKeyPEM] {
+            let result = try BuiltProgram.jwt.run("pin", "-", input: text)
+            #expect(result.status == 1)
+            #expect(result.output == "")
+            #expect(result.errors.hasPrefix("jwt pin: standard input: "))
+            #expect(!result.errors.contains("secret"))
+        }
+        let key = try #require(certificate.privateKeyPEM.split(separator: "\n").dropFirst().first)
+        #expect(try !BuiltProgram.jwt.run("pin", "-", input: certificate.privateKeyPEM).errors.contains(key))
+    }
+
+    @Test("a file or server that can't be reached is another failure")
+    func failed() async throws {
+        let missing = try BuiltProgram.jwt.run("pin", "/nonexistent.pem")
+        #expect(missing.status == 2)
+        #expect(missing.errors == "jwt pin: /nonexistent.pem: cannot be read: No such file or directory\n")
+        let port = try await withLoopbackServer { $0.port }
+        let closed = try BuiltProgram.jwt.run("pin", "https://localhost:\(port)")
+        #expect(closed.status == 2)
+        #expect(closed.output == "")
+        #expect(closed.errors.hasPrefix("jwt pin: no connection to localhost:\(port)"))
+        #expect(try BuiltProgram.jwt.run("pin", "https://localhost:\(port)", "--roots", "/nonexistent").status == 2)
+    }
+
+    @Test(
+        "a wrong command line exits with 64",
+        arguments: [
+            ["pin"], ["pin", "http://localhost"], ["pin", "ftp://localhost"], ["pin", "a.pem", "--roots", "b.pem"],
+            ["pin", "a.pem", "b.pem"], ["pin", ""], ["pin", "https://"], ["pin", "https://user@localhost"],
+        ]
+    )
+    func usage(arguments: [String]) throws {
+        let result = try BuiltProgram.jwt.run(arguments)
+        #expect(result.status == 64)
+        #expect(result.output == "")
+        #expect(result.errors.hasPrefix("jwt pin: "))
+    }
+}
