@@ -30,8 +30,7 @@ struct HTTP2Tests {
         switch connection {
         case .plain: configuration.protocolVersion = .http2PriorKnowledge
         case .secure:
-            let authority = try URL(filePath: Interop.required("INTEROP_AUTHORITY"))
-            configuration.tls = TLSConfiguration(trustRoots: try .file(authority))
+            configuration.tls = TLSConfiguration(trustRoots: try .file(Interop.required("INTEROP_AUTHORITY")))
         }
         let transport = try CurlTransport(configuration: configuration)
         let base = try Interop.required(connection == .plain ? "INTEROP_HTTP2" : "INTEROP_HTTPS2")

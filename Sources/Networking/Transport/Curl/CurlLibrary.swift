@@ -50,7 +50,9 @@ enum CurlLibrary {
         )
     }()
 
-    /// Whether a kept plain connection that speaks HTTP/2 can be used again. 7.88 begins HTTP/2 anew on it.
+    /// Whether a kept plain connection that speaks HTTP/2 can be used again.
+    ///
+    /// 7.88 begins HTTP/2 anew on it.
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
 
     /// Prepares the library.
