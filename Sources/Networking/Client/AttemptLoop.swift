@@ -140,7 +140,7 @@ struct AttemptLoop {
     ) async throws -> URLRequest {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
-        do { result = .success(try await makeBase()) } catch { result = .failure(error) }
+        do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
         for interceptor in interceptors {
             do {
                 result = .success(try await interceptor.interceptRequest(result, context: context))

@@ -46,12 +46,18 @@ extension NetworkError {
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
             case proxyAuthenticationRequired
             case tooManyRedirects, redirectRefused
-            case decoding, noData
+            case decoding, noData, notRecorded
         }
 
         private let wrapped: Wrapped
 
         private init(_ wrapped: Wrapped) {
+            self.wrapped = wrapped
+        }
+
+        /// The code of a name that a recording has.
+        init?(name: String) {
+            guard let wrapped = Wrapped(rawValue: name) else { return nil }
             self.wrapped = wrapped
         }
 
@@ -78,6 +84,7 @@ extension NetworkError {
             case .redirectRefused: -1010
             case .decoding: -1017
             case .noData: -1014
+            case .notRecorded: -1
             }
         }
 
@@ -118,6 +125,8 @@ extension NetworkError {
         public static var decoding: Self { Self(.decoding) }
         /// The response has no content where a model must come from it.
         public static var noData: Self { Self(.noData) }
+        /// A ``ReplayTransport`` has no answer to the request, or not all of its answers were asked for.
+        public static var notRecorded: Self { Self(.notRecorded) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
         /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.
