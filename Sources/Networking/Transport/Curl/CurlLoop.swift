@@ -194,8 +194,11 @@ final class CurlLoop {
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
         if transfer.isDriven { connections.remove(handle, transfer.traffic, at: round.now) }
-        handle.reset()
-        if unusedHandles.count < configuration.maximumConnections { unusedHandles.append(handle) }
+        // After 417 a handle never sends `Expect` again; there is no way to tell it otherwise.
+        if !transfer.isAnswered, transfer.head.status != 417, unusedHandles.count < configuration.maximumConnections {
+            handle.release(isOrdinary: failure == nil)
+            unusedHandles.append(handle)
+        }
         queue.release(transfer.origin)
     }
 }
