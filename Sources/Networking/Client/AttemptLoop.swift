@@ -104,8 +104,9 @@ struct AttemptLoop {
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
         let request: URLRequest
+        var credentials: Set<String> = []
         do {
-            request = try await makeRequest(makeBase, context: context)
+            request = try await makeRequest(makeBase, credentials: &credentials, context: context)
         } catch {
             return .failure(Failure(error: error, isFinal: true))
         }
@@ -114,7 +115,15 @@ struct AttemptLoop {
         }
         var received: Received?
         do {
-            var current = try await send(request, isStreamed: isStreamed, deadline: context.deadline, metrics: metrics)
+            var redirects = requestOptions.redirects ?? options.redirects
+            redirects.sensitiveHeaders.formUnion(credentials)
+            var current = try await send(
+                request,
+                isStreamed: isStreamed,
+                redirects: redirects,
+                deadline: context.deadline,
+                metrics: metrics
+            )
             received = current
             for interceptor in interceptors {
                 current.replace(
@@ -142,16 +151,23 @@ struct AttemptLoop {
         }
     }
 
+    /// Makes the request, and names the header fields that authenticators put on it.
     private func makeRequest(
         _ makeBase: () async throws -> URLRequest,
+        credentials: inout Set<String>,
         context: RequestContext
     ) async throws -> URLRequest {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
         for interceptor in interceptors {
+            let earlier = result
             do {
-                result = .success(try await interceptor.interceptRequest(result, context: context))
+                let request = try await interceptor.interceptRequest(result, context: context)
+                if interceptor is any URLRequestAuthenticator {
+                    credentials.formUnion(request.fieldNames(changedSince: try? earlier.get()))
+                }
+                result = .success(request)
             } catch {
                 result = .failure(error)
             }
@@ -169,6 +185,7 @@ struct AttemptLoop {
     private func send(
         _ request: URLRequest,
         isStreamed: Bool,
+        redirects: RedirectPolicy,
         deadline: ContinuousClock.Instant?,
         metrics: MetricsBox?
     ) async throws -> Received {
@@ -186,7 +203,7 @@ struct AttemptLoop {
         )
         var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
         metrics?.observe(&request)
-        let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
+        let follower = RedirectFollower(transport: transport, policy: redirects)
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
         var received = Received(try await follower.open(request, limits: limits))
         try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)

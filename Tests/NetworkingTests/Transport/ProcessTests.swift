@@ -38,7 +38,7 @@ struct ProcessTests {
             let before = try await ProcessState.settled(like: .now)
             for number in 0..<40 { try await round(number) }
             let after = try await ProcessState.settled(like: before)
-            print("before: \(before), after: \(after)")
+            ProcessState.report("before: \(before), after: \(after)")
             try require(after.descriptors <= before.descriptors)
             // Swift's own threads grow in number at first.
             try require(after.threads <= before.threads + 4)
@@ -46,7 +46,7 @@ struct ProcessTests {
         }
     }
 
-    /// `STREAM_MEBIBYTES=2048 swift test --filter ProcessTests` sends 2 GiB each way.
+    /// `STREAM_MEBIBYTES=2048 swift test --filter ProcessTests` sends 2 GiB each way; see ``ProcessState/report(_:)``.
     @Test("A response that is read slowly costs a bounded part of memory")
     func slowReader() async {
         await #expect(processExitsWith: .success) { try await ProcessTests.download(limitKiB: 24 << 10) }
@@ -81,7 +81,7 @@ struct ProcessTests {
                 count += part.count
             }
             let after = ProcessState.now
-            print("download of \(size >> 20) MiB: before: \(before), after: \(after)")
+            ProcessState.report("download of \(size >> 20) MiB: before: \(before), after: \(after)")
             try require(count == size)
             try require(after.peakKiB - before.residentKiB < limitKiB)
         }
@@ -109,7 +109,7 @@ struct ProcessTests {
             let request = HTTPTransportRequest(method: .put, url: peer.url, body: try .file(file))
             let response = try await transport.send(request, limits: HTTPTransportLimits())
             let after = ProcessState.now
-            print("upload of \(size >> 20) MiB: before: \(before), after: \(after)")
+            ProcessState.report("upload of \(size >> 20) MiB: before: \(before), after: \(after)")
             try require(response.status == 200 && received.load(ordering: .relaxed) == size)
             try require(after.peakKiB - before.residentKiB < limitKiB)
         }

@@ -25,7 +25,7 @@ struct StressTests {
             let before = ProcessState.now
             let tally = try await StressTests.run(url, count: count, seed: 2)
             let after = try await ProcessState.settled(like: before)
-            print("\(count) requests: \(tally); before: \(before), after: \(after)")
+            ProcessState.report("\(count) requests: \(tally); before: \(before), after: \(after)")
             try require(tally.total == count)
             try require(tally.failed == 0)
             try require(tally.cancelled > 0 && tally.answered >= count / 2)
@@ -91,7 +91,7 @@ struct StressTests {
         case nil: tally.answered += 1
         case .cancelled: tally.cancelled += 1
         case let code?:
-            print("unexpected outcome: \(code)")
+            ProcessState.report("unexpected outcome: \(code)")
             tally.failed += 1
         }
     }

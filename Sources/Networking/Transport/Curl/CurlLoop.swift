@@ -130,14 +130,15 @@ final class CurlLoop {
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
-        let times = [
-            connections.alarm,
-            deadlines.soonest { transfers[$0] != nil },
-            alarms.soonest { transfers[$0] != nil },
-            connections.idleSince.map { $0 + configuration.idleTimeout },
-            closing,
-        ]
-        return times.compactMap(\.self).min()
+        var next = connections.alarm
+        func consider(_ time: ContinuousClock.Instant?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        consider(deadlines.soonest { transfers[$0] != nil })
+        consider(alarms.soonest { transfers[$0] != nil })
+        consider(connections.idleSince.map { $0 + configuration.idleTimeout })
+        consider(closing)
+        return next
     }
 
     /// Hands out what libcurl brought.
