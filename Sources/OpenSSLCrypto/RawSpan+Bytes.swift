@@ -36,3 +36,20 @@ extension [UInt8] {
         #endif
     }
 }
+
+extension Span<UInt8> {
+    /// The octets as a raw span.
+    @inlinable
+    @inline(__always)
+    package var octets: RawSpan {
+        @_lifetime(copy self)
+        get {
+            #if compiler(>=6.3)
+                // As in `withBytes`: marked as unsafe for element types with padding, which an octet is not.
+                unsafe bytes
+            #else
+                bytes
+            #endif
+        }
+    }
+}

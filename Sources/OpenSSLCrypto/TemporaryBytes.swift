@@ -1,7 +1,9 @@
 /// Octets that exist during one call, on the stack where the compiler can put them there.
 ///
-/// They are not cleared: this is for public intermediate values such as a hash to sign.
-enum TemporaryBytes {
+/// They are not cleared: this is for public intermediate values such as a hash to sign, or a signature.
+///
+/// It is public, in a module that no product offers, because the compiler inlines no member of a `package` type elsewhere.
+public enum TemporaryBytes {
     /// Makes octets and uses them.
     ///
     /// - Parameters:
@@ -10,8 +12,9 @@ enum TemporaryBytes {
     ///   - body: Uses them.
     /// - Returns: What `body` returns.
     /// - Throws: What `fill` or `body` throws.
+    @inlinable
     @inline(__always)
-    static func with<Result, Failure: Error>(
+    package static func with<Result, Failure: Error>(
         capacity: Int,
         filledBy fill: (inout OutputSpan<UInt8>) throws(Failure) -> Void,
         _ body: (RawSpan) throws(Failure) -> Result

@@ -4,7 +4,7 @@ import Testing
 /// What `Tests/Interop/run` prepared and tells through the environment.
 enum Interop {
     /// Why a suite is skipped when it was started without the script.
-    static let hint: Comment = "needs Python libraries and nginx: run “bash Tests/Interop/run”"
+    static let hint: Comment = "needs Python libraries and servers: run “bash Tests/Interop/run”"
 
     /// Whether the script started these tests.
     static let isPrepared = variable("INTEROP_PYTHON") != nil

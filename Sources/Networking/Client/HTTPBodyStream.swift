@@ -14,6 +14,14 @@ final class HTTPBodyStream: InputStream {
 }
 
 extension URLRequest {
+    /// The request with a body that interceptors can see; the same request without one.
+    func carrying(_ body: HTTPBody?) -> Self {
+        guard let body else { return self }
+        var copy = self
+        copy.setBody(body)
+        return copy
+    }
+
     /// Makes the request carry a body of any kind.
     ///
     /// - Parameter body: The body.

@@ -46,12 +46,18 @@ extension NetworkError {
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
             case proxyAuthenticationRequired
             case tooManyRedirects, redirectRefused
-            case decoding, noData
+            case decoding, noData, notRecorded, rateLimited, circuitOpen
         }
 
         private let wrapped: Wrapped
 
         private init(_ wrapped: Wrapped) {
+            self.wrapped = wrapped
+        }
+
+        /// The code of a name that a recording has.
+        init?(name: String) {
+            guard let wrapped = Wrapped(rawValue: name) else { return nil }
             self.wrapped = wrapped
         }
 
@@ -78,6 +84,9 @@ extension NetworkError {
             case .redirectRefused: -1010
             case .decoding: -1017
             case .noData: -1014
+            case .notRecorded: -1
+            case .rateLimited: -1001
+            case .circuitOpen: -1004
             }
         }
 
@@ -118,6 +127,12 @@ extension NetworkError {
         public static var decoding: Self { Self(.decoding) }
         /// The response has no content where a model must come from it.
         public static var noData: Self { Self(.noData) }
+        /// A ``ReplayTransport`` has no answer to the request, or not all of its answers were asked for.
+        public static var notRecorded: Self { Self(.notRecorded) }
+        /// A ``RateLimiter`` would let the request wait past its deadline; nothing was sent.
+        public static var rateLimited: Self { Self(.rateLimited) }
+        /// A ``CircuitBreaker`` keeps requests from a server that fails; nothing was sent.
+        public static var circuitOpen: Self { Self(.circuitOpen) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
         /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.

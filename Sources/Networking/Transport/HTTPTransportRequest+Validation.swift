@@ -8,6 +8,11 @@ extension HTTPTransportRequest {
     /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or the field's defect.
     package func validate() throws(NetworkError) {
         try validateURL()
+        try validateMessage()
+    }
+
+    /// Checks everything but the URL.
+    package func validateMessage() throws(NetworkError) {
         try validateMethod()
         for field in headers {
             guard HTTPSyntax.isToken(field.name) else {

@@ -3,36 +3,30 @@ import Foundation
 
 /// What the process and the machine say about themselves, read once.
 struct Machine: Sendable {
-    var applicationName: String?
-    var applicationVersion: String?
-    var model: String?
-    var system: UserAgent.Product
-    var network: UserAgent.Product
-    var kernel: UserAgent.Product
+    let sources: UserAgent.Sources
 
     static let current = Machine()
 
     private init() {
+        var sources = UserAgent.Sources()
         let bundle = Bundle.main.infoDictionary ?? [:]
         let executable = ProcessInfo.processInfo.processName
-        applicationName = bundle["CFBundleName"] as? String ?? (executable.isEmpty ? nil : executable)
-        applicationVersion = bundle["CFBundleShortVersionString"] as? String
-        let names = Self.kernelNames()
-        model = names?.machine
-        kernel = Self.kernel(name: names?.system, release: names?.release)
+        sources.applicationName = bundle["CFBundleName"] as? String ?? (executable.isEmpty ? nil : executable)
+        sources.applicationVersion = bundle["CFBundleShortVersionString"] as? String
+        if let names = Self.kernelNames() {
+            sources.deviceModel = names.machine
+            sources.kernelName = names.system
+            sources.kernelRelease = names.release
+        }
         let release = (try? String(contentsOfFile: "/etc/os-release", encoding: .utf8)) ?? ""
-        system = Self.system(osRelease: release)
-        network = Self.network(libraryVersion: unsafe ccurl_version().map { unsafe String(cString: $0) })
+        (sources.systemName, sources.systemVersion) = Self.system(osRelease: release)
+        sources.networkName = "libcurl"
+        sources.networkVersion = unsafe ccurl_version().map { unsafe String(cString: $0) }
+        self.sources = sources
     }
 
-    /// The kernel, with the three numbers that its release begins with, or `1.0.0` if it does not begin so.
-    static func kernel(name: String?, release: String?) -> UserAgent.Product {
-        let version = release.flatMap(Version.init(leadingPartOf:)) ?? .one
-        return UserAgent.Product(name: name ?? "Unknown", version: version.description)
-    }
-
-    /// The operating system of an os-release file (os-release(5)): `Debian/12`.
-    static func system(osRelease: String) -> UserAgent.Product {
+    /// The operating system of an os-release file (os-release(5)): `Debian`, `12`.
+    static func system(osRelease: String) -> (name: String, version: String?) {
         var values: [Substring: String] = [:]
         for line in osRelease.split(whereSeparator: \.isNewline) where !line.hasPrefix("#") {
             let parts = line.split(separator: "=", maxSplits: 1)
@@ -40,15 +34,7 @@ struct Machine: Sendable {
             values[parts[0]] = parts[1].trimmingCharacters(in: CharacterSet(charactersIn: "\"'"))
         }
         // NAME is for people (“Debian GNU/Linux”), ID for programs (`debian`).
-        return UserAgent.Product(
-            name: values["ID"]?.capitalized ?? "Linux",
-            version: values["VERSION_ID"] ?? "Unknown"
-        )
-    }
-
-    /// The library that does the networking, with the version that it tells.
-    static func network(libraryVersion: String?) -> UserAgent.Product {
-        UserAgent.Product(name: "libcurl", version: libraryVersion ?? "Unknown")
+        return (values["ID"]?.capitalized ?? "Linux", values["VERSION_ID"])
     }
 
     private static func kernelNames() -> (system: String, release: String, machine: String)? {

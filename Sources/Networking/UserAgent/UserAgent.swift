@@ -66,16 +66,25 @@ public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
         network: Product? = nil,
         kernel: Product? = nil
     ) {
-        let machine = Machine.current
-        let version = (applicationVersion ?? machine.applicationVersion).flatMap(Version.init(string:)) ?? .one
-        application = Product(
-            name: applicationName ?? machine.applicationName ?? "Unknown_name",
-            version: version.description
+        var sources = Sources.process
+        sources.applicationName = applicationName ?? sources.applicationName
+        sources.applicationVersion = applicationVersion ?? sources.applicationVersion
+        sources.deviceModel = deviceModel ?? sources.deviceModel
+        let own = Self(sources: sources)
+        self.init(
+            application: own.application,
+            deviceModel: own.deviceModel,
+            system: system ?? own.system,
+            network: network ?? own.network,
+            kernel: kernel ?? own.kernel
         )
-        // Apple's models have a comma, as in `iPhone12,8`.
-        self.deviceModel = Product.token(deviceModel ?? machine.model ?? "Unknown", otherCharacters: ",")
-        self.system = system ?? machine.system
-        self.network = network ?? machine.network
-        self.kernel = kernel ?? machine.kernel
+    }
+
+    init(application: Product, deviceModel: String, system: Product, network: Product, kernel: Product) {
+        self.application = application
+        self.deviceModel = deviceModel
+        self.system = system
+        self.network = network
+        self.kernel = kernel
     }
 }

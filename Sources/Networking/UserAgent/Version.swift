@@ -25,7 +25,7 @@ public struct Version: Hashable, Sendable {
     /// Reads a version such as `1.18.0`.
     ///
     /// There must be exactly three numbers of ASCII digits, without signs, spaces or leading zeros; anything else gives
-    /// `nil`.
+    /// `nil`. ``init(lenient:)`` accepts more.
     ///
     /// - Parameter string: The text.
     public init?(string: String) {
@@ -38,6 +38,21 @@ public struct Version: Hashable, Sendable {
             return Int(Substring(part))
         }
         guard numbers.count == 3 else { return nil }
+        self.init(numbers[0], numbers[1], numbers[2])
+    }
+
+    /// Reads a version as leniently as the systems that are migrated from.
+    ///
+    /// The parts between dots that are no numbers of ASCII digits are dropped, empty ones among them, and three must be left: `1..2.3`,
+    /// `1.2.3.`, `01.2.3` and `1.2.beta.3` are versions, `1.2` and `1.2.3.4` are not. A sign makes a part no number.
+    ///
+    /// - Parameter text: The text.
+    public init?(lenient text: String) {
+        let parts = text.split(separator: ".").filter { part in
+            part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        }
+        let numbers = parts.compactMap { Int($0) }
+        guard parts.count == 3, numbers.count == 3 else { return nil }
         self.init(numbers[0], numbers[1], numbers[2])
     }
 

@@ -37,6 +37,20 @@ package enum ECDSASignature {
                 "A coordinate can't have \(coordinateSize) octets: 1 to 66 are possible"
             )
         }
+        return try [UInt8](capacity: 2 * coordinateSize) { output throws(CryptoError) in
+            try appendRaw(fromDER: der, coordinateSize: coordinateSize, to: &output)
+        }
+    }
+
+    /// Appends the raw octets of a DER signature, whose coordinates have a size that is possible.
+    ///
+    /// - Throws: ``CryptoError/Code/malformedSignature`` as ``raw(fromDER:coordinateSize:)`` does.
+    @_lifetime(output: copy output)
+    static func appendRaw(
+        fromDER der: RawSpan,
+        coordinateSize: Int,
+        to output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) {
         var whole = DERReader(der.byteOffsets, code: .malformedSignature)
         let sequence = try whole.contents(DERReader.Tag.sequence, "signature SEQUENCE", in: der)
         try whole.finish("signature")
@@ -50,12 +64,10 @@ package enum ECDSASignature {
                 "The signature's numbers have \(r.count) and \(s.count) octets: at most \(coordinateSize) fit the curve"
             )
         }
-        return [UInt8](capacity: 2 * coordinateSize) { output in
-            for number in [r, s] {
-                output.append(repeating: 0, count: coordinateSize - number.count)
-                output.append(der.extracting(number))
-            }
-        }
+        output.append(repeating: 0, count: coordinateSize - r.count)
+        output.append(der.extracting(r))
+        output.append(repeating: 0, count: coordinateSize - s.count)
+        output.append(der.extracting(s))
     }
 
     /// The largest DER encoding of a signature whose numbers have `coordinateSize` octets: three headers, of which the

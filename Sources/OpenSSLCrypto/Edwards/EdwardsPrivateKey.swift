@@ -68,7 +68,21 @@ package struct EdwardsPrivateKey: Sendable {
     /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try [UInt8](capacity: curve.signatureSize) { output throws(CryptoError) in
-            try signing.sign(message, into: &output)
+            try appendSignature(for: message, to: &output)
         }
+    }
+
+    /// Signs a message and appends the signature.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - output: Has room for ``EdwardsCurve/signatureSize`` octets.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    @_lifetime(output: copy output)
+    package func appendSignature(
+        for message: RawSpan,
+        to output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) {
+        try signing.sign(message, into: &output)
     }
 }

@@ -26,6 +26,9 @@ package struct HMAC: Sendable {
         context = try MACContext(hash, key: key)
     }
 
+    /// The size of a code in octets.
+    package var size: Int { hash.digestSize }
+
     /// Computes the code of a message.
     ///
     /// - Parameter message: The message.
@@ -33,8 +36,22 @@ package struct HMAC: Sendable {
     /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         try [UInt8](capacity: hash.digestSize) { output throws(CryptoError) in
-            try context.authenticate(message, into: &output)
+            try appendAuthenticationCode(for: message, to: &output)
         }
+    }
+
+    /// Appends the code of a message.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - output: Has room for as many octets as the hash has.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    @_lifetime(output: copy output)
+    package func appendAuthenticationCode(
+        for message: RawSpan,
+        to output: inout OutputSpan<UInt8>
+    ) throws(CryptoError) {
+        try context.authenticate(message, into: &output)
     }
 
     /// Checks a code, in a time that does not depend on where it differs.

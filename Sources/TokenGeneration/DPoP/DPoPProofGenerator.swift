@@ -98,4 +98,8 @@ private struct ProofSigner: InPlaceSigningService {
     func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         try key.signature(for: message)
     }
+
+    func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
+        try key.token(header: header ?? EncodedHeader.plain(algorithm, keyID), payload: payload)
+    }
 }

@@ -121,11 +121,11 @@ public struct DPoPVerifier: Sendable {
         try header.checkCriticalMembers()
         try TypeRule.exactly(Self.type).check(header.type)
         let key = try key(in: header)
-        guard token.isSigned(by: key, with: try token.signature()) else {
+        guard try token.signer(among: [key]) != nil else {
             throw TokenError(.signatureInvalid, "the signature is not one by the proof's key over the proof")
         }
         let claims = try token.claims(in: token.payload())
-        let registered = try policy.check(header, claims)
+        let registered = try policy.check(header, claims, signedBy: key)
         let found = try DPoPProof(claims, registered, key: key)
         try check(found, method: method, url: url)
         try check(found, nonces: nonces)

@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 /// Decoding is strict, so that one sequence of bytes has exactly one spelling: only the URL-safe alphabet, no padding,
 /// no white space, unused bits zero ([RFC 4648 §3.5](https://www.rfc-editor.org/rfc/rfc4648#section-3.5)).
 ///
-/// Eight characters are worked out at a time, by arithmetic: no table is read, so that the time does not depend on the bytes
+/// Sixteen characters are worked out at a time, by arithmetic: no table is read, so that the time does not depend on the bytes
 /// either, which may be a secret key's.
 package enum Base64URL {
     /// Encodes bytes.
@@ -43,17 +43,19 @@ package enum Base64URL {
     package static func encode(_ bytes: Span<UInt8>, into target: inout MutableSpan<UInt8>, at start: Int) {
         var place = start
         var index = 0
-        while index &+ 8 <= bytes.count {
-            let word = symbols(for: spread(bytes.bigEndianWord(at: index) >> 16))
-            target.store(bigEndianWord: word, at: place)
-            index &+= 6
-            place &+= 8
+        while index &+ 14 <= bytes.count {
+            let bits = Words(bytes.bigEndianWord(at: index), bytes.bigEndianWord(at: index &+ 6))
+            let words = symbols(for: spread(bits &>> 16))
+            target.store(bigEndianWord: words[0], at: place)
+            target.store(bigEndianWord: words[1], at: place &+ 8)
+            index &+= 12
+            place &+= 16
         }
         while index < bytes.count {
             let count = min(6, bytes.count - index)
             var group: UInt64 = 0
             for offset in 0..<count { group |= UInt64(bytes[index + offset]) << UInt64(40 - 8 * offset) }
-            let word = symbols(for: spread(group))
+            let word = symbols(for: spread(Words(group, 0)))[0]
             for offset in 0..<encodedSize(count) {
                 target[place + offset] = UInt8(truncatingIfNeeded: word >> UInt64(56 - 8 * offset))
             }
@@ -80,38 +82,73 @@ package enum Base64URL {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`; its message has the place, not the text.
     package static func decode(_ text: Span<UInt8>) throws(TokenError) -> [UInt8] {
-        guard text.count % 4 != 1 else {
-            throw TokenError(.malformedToken, "\(text.count) characters can't be base64url: one is missing or too many")
-        }
-        var output = [UInt8](repeating: 0, count: text.count / 4 * 3 + text.count % 4 * 3 / 4)
-        guard try decode(text, into: &output) else { throw foreignCharacter(in: text) }
+        try checkSize(text.count)
+        var output = [UInt8](zeros: decodedSize(text.count))
+        var target = output.mutableSpan
+        guard try decode(text, into: &target) else { throw foreignCharacter(in: text) }
         return output
+    }
+
+    /// Decodes text that is given as ASCII bytes and is no secret, without an array for it.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - body: Uses the octets.
+    /// - Returns: What `body` returns.
+    /// - Throws: ``TokenError`` as ``decode(_:)-(Span<UInt8>)`` does.
+    @inline(__always)
+    static func withDecoded<Result>(
+        _ text: Span<UInt8>,
+        _ body: (RawSpan) -> Result
+    ) throws(TokenError) -> Result {
+        try checkSize(text.count)
+        let size = decodedSize(text.count)
+        return try TemporaryBytes.with(capacity: size) { output throws(TokenError) in
+            output.append(repeating: 0, count: size)
+            var target = output.mutableSpan
+            guard try decode(text, into: &target) else { throw foreignCharacter(in: text) }
+        } _: { octets throws(TokenError) in
+            body(octets)
+        }
+    }
+
+    /// How many octets a number of characters stands for.
+    private static func decodedSize(_ count: Int) -> Int { count / 4 * 3 + count % 4 * 3 / 4 }
+
+    private static func checkSize(_ count: Int) throws(TokenError) {
+        guard count % 4 != 1 else {
+            throw TokenError(.malformedToken, "\(count) characters can't be base64url: one is missing or too many")
+        }
     }
 
     /// - Returns: Whether all characters are of the alphabet.
     /// - Throws: ``TokenError`` if the unused bits are not zero.
-    private static func decode(_ text: Span<UInt8>, into output: inout [UInt8]) throws(TokenError) -> Bool {
-        var target = output.mutableSpan
-        var isForeign: UInt64 = 0
+    @_lifetime(target: copy target)
+    private static func decode(
+        _ text: Span<UInt8>,
+        into target: inout MutableSpan<UInt8>
+    ) throws(TokenError) -> Bool {
+        var isForeign = Words()
         var index = 0
         var place = 0
         // A store writes two bytes more than were decoded, which the next one overwrites.
-        while index &+ 8 <= text.count, place &+ 8 <= target.count {
-            let group = values(of: text.bigEndianWord(at: index), &isForeign)
-            target.store(bigEndianWord: packed(group) << 16, at: place)
-            index &+= 8
-            place &+= 6
+        while index &+ 16 <= text.count, place &+ 14 <= target.count {
+            let characters = Words(text.bigEndianWord(at: index), text.bigEndianWord(at: index &+ 8))
+            let groups = packed(values(of: characters, &isForeign)) &<< 16
+            target.store(bigEndianWord: groups[0], at: place)
+            target.store(bigEndianWord: groups[1], at: place &+ 6)
+            index &+= 16
+            place &+= 12
         }
         var unused: UInt64 = 0
         while index < text.count {
             let count = min(8, text.count - index)
-            // What is missing is as if it were "A", whose bits are zero.
-            var characters: UInt64 = 0x4141_4141_4141_4141
+            var characters = missing
             for offset in 0..<count {
                 let shift = UInt64(56 - 8 * offset)
                 characters ^= (UInt64(text[index + offset]) ^ 0x41) << shift
             }
-            let group = packed(values(of: characters, &isForeign))
+            let group = packed(values(of: Words(characters, missing), &isForeign))[0]
             for offset in 0..<count * 6 / 8 {
                 target[place + offset] = UInt8(truncatingIfNeeded: group >> UInt64(40 - 8 * offset))
             }
@@ -119,7 +156,7 @@ package enum Base64URL {
             index += count
             place += 6
         }
-        guard isForeign == 0 else { return false }
+        guard isForeign == Words() else { return false }
         guard unused == 0 else {
             throw TokenError(.malformedToken, "the last base64url character has bits set that must be zero")
         }
@@ -139,57 +176,72 @@ package enum Base64URL {
     }
 
     private static func isSymbol(_ byte: UInt8) -> Bool {
-        var isForeign: UInt64 = 0
-        _ = values(of: 0x4141_4141_4141_4100 | UInt64(byte), &isForeign)
-        return isForeign == 0
+        var isForeign = Words()
+        _ = values(of: Words(missing &- 0x41 &+ UInt64(byte), missing), &isForeign)
+        return isForeign == Words()
     }
 }
 
-/// Eight numbers of up to eight bits in one word, worked on at once.
+/// Sixteen numbers of up to eight bits in two words, worked on at once.
 extension Base64URL {
-    private static let ones: UInt64 = 0x0101_0101_0101_0101
-    private static let highBits: UInt64 = 0x8080_8080_8080_8080
+    private typealias Words = SIMD2<UInt64>
 
-    /// 48 bits as eight numbers of six.
+    /// What stands for characters that are missing: "A", whose bits are zero.
+    private static let missing: UInt64 = 0x4141_4141_4141_4141
+
+    /// The same octet in each place.
     @inline(__always)
-    private static func spread(_ bits: UInt64) -> UInt64 {
-        var word = bits & 0xFF_FFFF | (bits & 0xFFFF_FF00_0000) << 8
-        word = word & 0x0000_0FFF_0000_0FFF | (word & 0x00FF_F000_00FF_F000) << 4
-        return word & 0x003F_003F_003F_003F | (word & 0x0FC0_0FC0_0FC0_0FC0) << 2
+    private static func each(_ octet: UInt64) -> Words { Words(repeating: octet &* 0x0101_0101_0101_0101) }
+
+    /// 48 bits in each word as eight numbers of six.
+    @inline(__always)
+    private static func spread(_ bits: Words) -> Words {
+        func select(_ words: Words, _ mask: UInt64) -> Words { words & Words(repeating: mask) }
+        var words = select(bits, 0xFF_FFFF) | select(bits, 0xFFFF_FF00_0000) &<< 8
+        words = select(words, 0x0000_0FFF_0000_0FFF) | select(words, 0x00FF_F000_00FF_F000) &<< 4
+        return select(words, 0x003F_003F_003F_003F) | select(words, 0x0FC0_0FC0_0FC0_0FC0) &<< 2
     }
 
-    /// Eight numbers of six bits as 48 bits.
+    /// Eight numbers of six bits in each word as 48 bits.
     @inline(__always)
-    private static func packed(_ numbers: UInt64) -> UInt64 {
-        var word = numbers & 0x003F_003F_003F_003F | (numbers & 0x3F00_3F00_3F00_3F00) >> 2
-        word = word & 0x0000_0FFF_0000_0FFF | (word & 0x0FFF_0000_0FFF_0000) >> 4
-        return word & 0xFF_FFFF | (word & 0x00FF_FFFF_0000_0000) >> 8
+    private static func packed(_ numbers: Words) -> Words {
+        func select(_ words: Words, _ mask: UInt64) -> Words { words & Words(repeating: mask) }
+        var words = select(numbers, 0x003F_003F_003F_003F) | select(numbers, 0x3F00_3F00_3F00_3F00) &>> 2
+        words = select(words, 0x0000_0FFF_0000_0FFF) | select(words, 0x0FFF_0000_0FFF_0000) &>> 4
+        return select(words, 0xFF_FFFF) | select(words, 0x00FF_FFFF_0000_0000) &>> 8
     }
 
-    /// The characters of eight numbers below 64.
+    /// A number below 128 in each place whose high bit is set.
     @inline(__always)
-    private static func symbols(for numbers: UInt64) -> UInt64 {
-        // 1 in each place whose number is at least a limit. No sum goes over its place's eight bits.
-        func atLeast(_ limit: UInt64) -> UInt64 { ((numbers &+ ones &* (128 &- limit)) & highBits) >> 7 }
+    private static func select(_ number: UInt64, where highBits: Words) -> Words {
+        (highBits &- highBits &>> 7) & each(number)
+    }
+
+    /// The characters of numbers below 64.
+    @inline(__always)
+    private static func symbols(for numbers: Words) -> Words {
+        // The high bit in each place whose number is at least a limit. No sum goes over its place's eight bits.
+        func atLeast(_ limit: UInt64) -> Words { (numbers &+ each(128 &- limit)) & each(0x80) }
         // The alphabet's runs start at "A", "a", "0", "-" and "_"; each step is the difference to the run before.
-        return numbers &+ ones &* 65 &+ atLeast(26) &* 6 &- atLeast(52) &* 75 &- atLeast(62) &* 13
-            &+ atLeast(63) &* 49
+        return numbers &+ each(65) &+ select(6, where: atLeast(26)) &- select(75, where: atLeast(52))
+            &- select(13, where: atLeast(62)) &+ select(49, where: atLeast(63))
     }
 
-    /// The numbers that eight characters stand for; `isForeign` gets bits where one stands for none.
+    /// The numbers that characters stand for; `isForeign` gets bits where one stands for none.
     @inline(__always)
-    private static func values(of characters: UInt64, _ isForeign: inout UInt64) -> UInt64 {
-        let ascii = characters & ~highBits
-        // 1 in each place whose character is in a range.
-        func isIn(_ first: UInt64, _ last: UInt64) -> UInt64 {
-            ((ascii &+ ones &* (128 &- first)) & ~(ascii &+ ones &* (127 &- last)) & highBits) >> 7
+    private static func values(of characters: Words, _ isForeign: inout Words) -> Words {
+        let ascii = characters & each(0x7F)
+        // The high bit in each place whose character is in a range.
+        func isIn(_ first: UInt64, _ last: UInt64) -> Words {
+            (ascii &+ each(128 &- first)) & ~(ascii &+ each(127 &- last)) & each(0x80)
         }
         let upper = isIn(65, 90)
         let lower = isIn(97, 122)
         let digit = isIn(48, 57)
         let dash = isIn(45, 45)
         let underscore = isIn(95, 95)
-        isForeign |= (characters & highBits) | ((upper | lower | digit | dash | underscore) ^ ones)
-        return ascii &- upper &* 65 &- lower &* 71 &+ digit &* 4 &+ dash &* 17 &- underscore &* 32
+        isForeign |= (characters & each(0x80)) | ((upper | lower | digit | dash | underscore) ^ each(0x80))
+        return ascii &- select(65, where: upper) &- select(71, where: lower) &+ select(4, where: digit)
+            &+ select(17, where: dash) &- select(32, where: underscore)
     }
 }

@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 extension String {
     /// Whether two strings have the same code points.
     ///
@@ -5,11 +7,9 @@ extension String {
     /// code points, without normalization ([RFC 7519 §7.3](https://www.rfc-editor.org/rfc/rfc7519#section-7.3)), and
     /// an issuer that is merely equivalent is another issuer.
     package func isExactly(_ other: String) -> Bool {
-        guard utf8.count == other.utf8.count else { return false }
-        let left = utf8.span
-        let right = other.utf8.span
-        for index in left.indices where left[index] != right[index] { return false }
-        return true
+        // Strings that differ are mostly found to by comparing sizes, or the words of short ones.
+        guard utf8.count == other.utf8.count, self == other else { return false }
+        return utf8.span.isEqual(to: other.utf8.span)
     }
 
     /// Whether two strings differ at most in the case of ASCII letters.

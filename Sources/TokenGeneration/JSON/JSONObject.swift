@@ -70,11 +70,9 @@ public struct JSONObject: Sendable {
 extension JSONObject {
     /// The place of the member of a name.
     func index(of name: String) -> Int? {
-        var index = 0
-        while index < members.count {
-            if members[index].name.isExactly(name) { return index }
-            index += 1
-        }
+        // A span lends its elements, where an array's subscript copies them.
+        let members = members.span
+        for index in members.indices where members[index].name.isExactly(name) { return index }
         return nil
     }
 }

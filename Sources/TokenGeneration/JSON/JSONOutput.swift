@@ -9,13 +9,18 @@ struct JSONOutput {
     private(set) var count = 0
 
     init(capacity: Int = 256) {
-        storage = [UInt8](repeating: 0, count: capacity)
+        storage = [UInt8](zeros: capacity)
     }
 
     /// Goes on behind bytes that are there.
     init(continuing bytes: [UInt8]) {
+        self.init(bytes, count: bytes.count)
+    }
+
+    /// Takes an array whose first bytes have been written.
+    init(_ bytes: [UInt8], count: Int) {
         storage = bytes
-        count = bytes.count
+        self.count = count
     }
 
     /// What was written, and possibly something behind it: only the first ``count`` bytes are meant.
@@ -25,6 +30,15 @@ struct JSONOutput {
     consuming func finished() -> [UInt8] {
         storage.removeLast(storage.count - count)
         return storage
+    }
+
+    /// Hands over what was written, of which nothing is left.
+    mutating func take() -> [UInt8] {
+        var bytes: [UInt8] = []
+        swap(&bytes, &storage)
+        bytes.removeLast(bytes.count - count)
+        count = 0
+        return bytes
     }
 
     mutating func append(_ byte: UInt8) {

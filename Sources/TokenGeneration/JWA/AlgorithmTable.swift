@@ -91,6 +91,20 @@ struct AlgorithmDescription: Sendable {
     /// ([RFC 9864 §4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
     var isFullySpecified: Bool { curves.count <= 1 }
 
+    /// Hashes octets with the function that the algorithm's signatures are made with.
+    ///
+    /// - Parameters:
+    ///   - bytes: The octets.
+    ///   - curve: The key's curve, if it is an Edwards curve: the name `EdDSA` does not tell.
+    /// - Returns: The hash, or `nil` if the curve is needed and not given.
+    /// - Throws: ``CryptoError`` if OpenSSL does not offer the function.
+    func hash(_ bytes: RawSpan, on curve: EdwardsCurve?) throws(CryptoError) -> [UInt8]? {
+        switch scheme {
+        case .hmac(let hash), .ecdsa(let hash), .rsa(_, let hash): try hash.hash(bytes)
+        case .edwards: try curve?.hash(bytes)
+        }
+    }
+
     /// Whether a key of a type, on a curve, can be for the algorithm.
     func fits(_ keyType: KeyType, curve: String?) -> Bool {
         guard self.keyType == keyType else { return false }

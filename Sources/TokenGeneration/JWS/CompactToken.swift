@@ -109,6 +109,25 @@ struct CompactToken {
         }
     }
 
+    /// The place of the first of some keys whose signature over the first two segments the third one is,
+    /// or `nil` if there is none.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    func signer(among keys: [VerificationKey]) throws(TokenError) -> Int? {
+        do throws(TokenError) {
+            return try Base64URL.withDecoded(bytes.span.extracting(payloadEnd + 1..<bytes.count)) { signature in
+                bytes.withBytes { bytes in
+                    let input = bytes.extracting(first: payloadEnd)
+                    let keys = keys.span
+                    for index in keys.indices where keys[index].isValidSignature(signature, for: input) { return index }
+                    return nil
+                }
+            }
+        } catch {
+            throw Self.notBase64URL("signature", error)
+        }
+    }
+
     /// Says what a text is that has not three segments.
     private static func otherThing(_ bytes: [UInt8]) -> TokenError {
         if bytes.first == UInt8(ascii: "{") {
@@ -123,8 +142,12 @@ struct CompactToken {
         do throws(TokenError) {
             return try Base64URL.decode(bytes.span.extracting(range))
         } catch {
-            throw TokenError(.malformedToken, "the \(part) is not base64url: \(error.message)")
+            throw Self.notBase64URL(part, error)
         }
+    }
+
+    private static func notBase64URL(_ part: String, _ error: TokenError) -> TokenError {
+        TokenError(.malformedToken, "the \(part) is not base64url: \(error.message)")
     }
 
     private func parse(_ json: [UInt8], limits: JSONLimits, _ part: String) throws(TokenError) -> JSONObject {

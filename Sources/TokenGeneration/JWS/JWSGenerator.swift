@@ -10,8 +10,7 @@ public import Foundation
 /// The headers' JSON is deterministic: members sorted, no white space, nothing escaped that need not be. ``JWTGenerator`` is
 /// for tokens with claims.
 public struct JWSGenerator: Sendable {
-    private let payload: [UInt8]
-    private let payloadEncoding: JWSPayloadEncoding
+    private let payload: JWSPayload
     private let signers: [JWSSigner]
 
     /// Makes a generator for one signature.
@@ -38,8 +37,7 @@ public struct JWSGenerator: Sendable {
     ///   - payloadEncoding: How the payload stands in the JWS and under the signatures.
     ///   - signers: Who signs, in the order of the signatures.
     public init(payload: Data, payloadEncoding: JWSPayloadEncoding = .base64url, signers: [JWSSigner]) {
-        self.payload = Array(payload)
-        self.payloadEncoding = payloadEncoding
+        self.payload = JWSPayload(payload, payloadEncoding)
         self.signers = signers
     }
 
@@ -54,22 +52,9 @@ public struct JWSGenerator: Sendable {
     ///   service of yours throws, unchanged.
     public func compact(_ placement: JWSPayloadPlacement = .attached) throws -> String {
         let signer = try onlySigner("a compact JWS")
-        guard signer.unprotectedHeader.isEmpty else {
-            throw TokenError(.unencodableContent, "a compact JWS has no unprotected header")
-        }
-        if placement == .attached, payloadEncoding == .unencoded {
-            guard payload.allSatisfy(CompactToken.isAllowedUnencoded) else {
-                throw TokenError(
-                    .unencodableContent,
-                    "an unencoded payload of a compact JWS must be printable ASCII without a period; detach it"
-                )
-            }
-        }
-        let signature = try signature(by: signer)
-        var text = placement == .attached ? signature.input : signature.protectedText + [UInt8(ascii: ".")]
-        text.append(UInt8(ascii: "."))
-        Base64URL.encode(signature.octets.span, into: &text)
-        return String(decoding: text, as: UTF8.self)
+        try payload.checkCompact(placement, unprotectedHeader: signer.unprotectedHeader)
+        let part = try part(of: signer)
+        return payload.compact(placement, part, try signer.signingService.checkedSignature(for: part.input))
     }
 
     /// The flattened JSON serialization ([RFC 7515 §7.2.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.2)), signed anew
@@ -79,9 +64,11 @@ public struct JWSGenerator: Sendable {
     /// - Returns: The JSON object.
     /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does; `unencodableContent` also if there is not exactly one signer.
     public func flattenedJSON(_ placement: JWSPayloadPlacement = .attached) throws -> JSONObject {
-        var object = try members(signature(by: onlySigner("the flattened serialization")))
-        object["payload"] = try payloadMember(placement)
-        return object
+        let signer = try onlySigner("the flattened serialization")
+        let member = try payload.member(placement)
+        let part = try part(of: signer)
+        let signature = try signer.signingService.checkedSignature(for: part.input)
+        return JWSPayload.flattenedJSON(member, part, signature)
     }
 
     /// The general JSON serialization ([RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1)), signed anew by
@@ -95,22 +82,17 @@ public struct JWSGenerator: Sendable {
     ///   contradicts the signing service; `signingFailed`; and whatever a signing service of yours throws, unchanged.
     public func generalJSON(_ placement: JWSPayloadPlacement = .attached) throws -> JSONObject {
         guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have a signer") }
-        let payload = try payloadMember(placement)
-        var object: JSONObject = [:]
-        object["payload"] = payload
-        object["signatures"] = .array(try signers.map { .object(try members(signature(by: $0))) })
-        return object
+        let member = try payload.member(placement)
+        // Nobody signs before all headers have been found good.
+        let parts = try signers.map(part)
+        let signatures = try zip(signers, parts).map { signer, part in
+            (part, try signer.signingService.checkedSignature(for: part.input))
+        }
+        return JWSPayload.generalJSON(member, signatures)
     }
 }
 
 extension JWSGenerator {
-    private struct Signature {
-        let protectedText: [UInt8]
-        let input: [UInt8]
-        let unprotectedHeader: JSONObject
-        let octets: [UInt8]
-    }
-
     private func onlySigner(_ form: String) throws(TokenError) -> JWSSigner {
         guard let signer = signers.first, signers.count == 1 else {
             throw TokenError(
@@ -121,38 +103,11 @@ extension JWSGenerator {
         return signer
     }
 
-    private func signature(by signer: JWSSigner) throws -> Signature {
-        let header = try signer.protectedHeader(payloadEncoding)
-        var text: [UInt8] = []
-        Base64URL.encode(header.serializedBytes().span, into: &text)
-        let input = SigningInput.make(text, payload, payloadEncoding)
-        return Signature(
-            protectedText: text,
-            input: input,
+    private func part(of signer: JWSSigner) throws(TokenError) -> JWSPayload.UnsignedPart {
+        try payload.part(
+            header: signer.header,
             unprotectedHeader: signer.unprotectedHeader,
-            octets: try signer.signingService.checkedSignature(for: input)
+            signedBy: SignerIdentity(signer.signingService)
         )
-    }
-
-    private func members(_ signature: Signature) -> JSONObject {
-        var object: JSONObject = ["protected": .string(String(decoding: signature.protectedText, as: UTF8.self))]
-        if !signature.unprotectedHeader.isEmpty { object["header"] = .object(signature.unprotectedHeader) }
-        object["signature"] = .string(Base64URL.encode(signature.octets))
-        return object
-    }
-
-    private func payloadMember(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
-        switch (placement, payloadEncoding) {
-        case (.detached, _): return nil
-        case (.attached, .base64url): return .string(Base64URL.encode(payload))
-        case (.attached, .unencoded):
-            guard let text = String(validating: payload, as: UTF8.self), UnencodedText.isWritable(text) else {
-                throw TokenError(
-                    .unencodableContent,
-                    "an unencoded payload in JSON must be UTF-8 text of assigned code points; detach it"
-                )
-            }
-            return .string(text)
-        }
     }
 }

@@ -22,6 +22,8 @@ public struct ClaimsCheck: Sendable {
         public let date: Date
         /// The policy's leeway.
         public let leeway: Duration
+        /// The key that verified the signature.
+        let key: VerificationKey
     }
 
     /// What the error says if the check fails.

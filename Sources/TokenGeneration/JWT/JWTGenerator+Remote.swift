@@ -14,9 +14,7 @@ extension JWTGenerator {
         jwtRepresentation: any JWTContent,
         remoteSigningService: any RemoteSigningService
     ) async throws -> String {
-        let form = UnsignedForm(remoteSigningService)
-        let unsigned = try JWTGenerator(jwtRepresentation: jwtRepresentation, signingService: form).token
-        return try await signed(unsigned, by: remoteSigningService)
+        try await signed(content(of: jwtRepresentation), by: remoteSigningService)
     }
 
     /// Makes a token that a remote service signs, of JSON.
@@ -32,9 +30,10 @@ extension JWTGenerator {
         payload: JSONObject,
         remoteSigningService: any RemoteSigningService
     ) async throws -> String {
-        let form = UnsignedForm(remoteSigningService)
-        let unsigned = try JWTGenerator(header: header, payload: payload, signingService: form).token
-        return try await signed(unsigned, by: remoteSigningService)
+        try await signed(
+            .success(Content(header: typed(header), payload: ClaimsText(payload))),
+            by: remoteSigningService
+        )
     }
 
     /// Makes a token that a remote service signs, of claims of a type of yours.
@@ -50,29 +49,22 @@ extension JWTGenerator {
         claims: some Encodable,
         remoteSigningService: any RemoteSigningService
     ) async throws -> String {
-        let form = UnsignedForm(remoteSigningService)
-        let unsigned = try JWTGenerator(header: header, claims: claims, signingService: form).token
-        return try await signed(unsigned, by: remoteSigningService)
+        try await signed(content(header, claims), by: remoteSigningService)
     }
 
-    /// Completes a token whose signature is empty.
-    private static func signed(_ unsigned: String, by service: any RemoteSigningService) async throws -> String {
-        let input = Array(unsigned.utf8.dropLast())
-        return unsigned + Base64URL.encode(try await service.checkedSignature(for: input))
+    /// Signs what the generator would sign, had it a service for it.
+    private static func signed(
+        _ content: Result<Content, TokenError>,
+        by service: any RemoteSigningService
+    ) async throws -> String {
+        let content = try content.get()
+        let header = try header(content.header ?? plainHeader, signedBy: SignerIdentity(service))
+        let payload = content.payload.bytes
+        var text = EncodedHeader.of(header)
+        Base64URL.encode(payload.span, into: &text)
+        let signature = try await service.checkedSignature(for: text)
+        text.append(UInt8(ascii: "."))
+        Base64URL.encode(signature.span, into: &text)
+        return String(decoding: text, as: UTF8.self)
     }
-}
-
-/// Leaves the signature empty, so that a generator gives out the signing input of a remote service.
-private struct UnsignedForm: InPlaceSigningService {
-    let algorithm: JWSAlgorithm
-    let keyID: String?
-
-    init(_ service: any RemoteSigningService) {
-        algorithm = service.algorithm
-        keyID = service.keyID
-    }
-
-    func sign(data: Data) throws -> Data { Data() }
-
-    func signature(for message: RawSpan) throws(TokenError) -> [UInt8] { [] }
 }

@@ -14,7 +14,8 @@ public struct JWTGenerator: Sendable {
     private let content: Result<Content, TokenError>
     private let signingService: any SigningService
 
-    private struct Content: Sendable {
+    /// What is signed, before the one who signs it is known.
+    struct Content: Sendable {
         /// `nil` for a header without members of the caller's.
         let header: JSONObject?
         let payload: ClaimsText
@@ -29,12 +30,7 @@ public struct JWTGenerator: Sendable {
     ///   - jwtRepresentation: The header and the payload.
     ///   - signingService: What signs.
     public init(jwtRepresentation: any JWTContent, signingService: any SigningService) {
-        content = Result { () throws(TokenError) in
-            Content(
-                header: try JSONObject(converting: jwtRepresentation.header, path: "header"),
-                payload: ClaimsText(try JSONObject(converting: jwtRepresentation.payload, path: "payload"))
-            )
-        }
+        content = Self.content(of: jwtRepresentation)
         self.signingService = signingService
     }
 
@@ -73,9 +69,7 @@ public struct JWTGenerator: Sendable {
     ///   - claims: The claims, which must encode as a JSON object.
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], claims: some Encodable, signingService: any SigningService) {
-        content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try ClaimsText(encoding: claims))
-        }
+        content = Self.content(header, claims)
         self.signingService = signingService
     }
 
@@ -92,36 +86,43 @@ public struct JWTGenerator: Sendable {
     public var token: String {
         get throws {
             let content = try content.get()
-            let service = signingService as? any InPlaceSigningService
-            let header =
-                if let service, content.header == nil { service.plainHeader } else {
-                    EncodedHeader.of(try header(from: content.header ?? ["typ": "JWT"]))
-                }
+            let header: [UInt8]? =
+                if let header = content.header {
+                    EncodedHeader.of(try Self.header(header, signedBy: SignerIdentity(signingService)))
+                } else { nil }
             let payload = content.payload.bytes
-            let inputSize = header.count + Base64URL.encodedSize(payload.count)
-            // Nearly all signatures fit: those of RSA make the buffer grow once.
-            var text = [UInt8](repeating: 0, count: inputSize + 180)
-            var target = text.mutableSpan
-            target.store(header.span, at: 0)
-            Base64URL.encode(payload.span, into: &target, at: header.count)
-            let signature =
-                if let service {
-                    try text.withBytes { text throws(TokenError) in
-                        try service.signature(for: text.extracting(first: inputSize))
-                    }
-                } else { try signingService.checkedSignature(for: Array(text[..<inputSize])) }
-            let size = inputSize + 1 + Base64URL.encodedSize(signature.count)
-            if size > text.count { text.append(contentsOf: repeatElement(0, count: size - text.count)) }
-            target = text.mutableSpan
-            target[inputSize] = UInt8(ascii: ".")
-            Base64URL.encode(signature.span, into: &target, at: inputSize + 1)
-            return String(checkedASCII: text.span.extracting(first: size))
+            if let token = try signingService.tokenInPlace(header: header, payload: payload) { return token }
+            var text = header ?? EncodedHeader.plain(signingService.algorithm, signingService.keyID)
+            Base64URL.encode(payload.span, into: &text)
+            let signature = try signingService.checkedSignature(for: text)
+            text.append(UInt8(ascii: "."))
+            Base64URL.encode(signature.span, into: &text)
+            return String(decoding: text, as: UTF8.self)
         }
     }
 }
 
 extension JWTGenerator {
-    private static func typed(_ header: JSONObject) -> JSONObject? {
+    /// The header of a token to which the caller gives no members.
+    static let plainHeader: JSONObject = ["typ": "JWT"]
+
+    static func content(of jwt: any JWTContent) -> Result<Content, TokenError> {
+        Result { () throws(TokenError) in
+            Content(
+                header: try JSONObject(converting: jwt.header, path: "header"),
+                payload: ClaimsText(try JSONObject(converting: jwt.payload, path: "payload"))
+            )
+        }
+    }
+
+    static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
+        Result { () throws(TokenError) in
+            Content(header: typed(header), payload: try ClaimsText(encoding: claims))
+        }
+    }
+
+    /// The caller's members with a `typ`, or `nil` if the caller gives none.
+    static func typed(_ header: JSONObject) -> JSONObject? {
         guard !header.isEmpty else { return nil }
         guard header["typ"] == nil else { return header }
         var header = header
@@ -129,10 +130,13 @@ extension JWTGenerator {
         return header
     }
 
-    private func header(from given: JSONObject) throws(TokenError) -> JSONObject {
+    /// The header of a JWT, complete.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or `unencodableContent`.
+    static func header(_ given: JSONObject, signedBy signer: SignerIdentity) throws(TokenError) -> JSONObject {
         var header = given
-        try set("alg", to: signingService.algorithm.rawValue, in: &header)
-        if let keyID = signingService.keyID { try set("kid", to: keyID, in: &header) }
+        try signer.writeAlgorithm(into: &header)
+        try signer.writeKeyID(into: &header)
         guard header["crit"] == nil, header["b64"] == nil else {
             throw TokenError(
                 .criticalHeaderUnsupported,
@@ -145,18 +149,5 @@ extension JWTGenerator {
             throw TokenError(.unencodableContent, error.message, cause: error)
         }
         return header
-    }
-
-    private func set(_ name: String, to value: String, in header: inout JSONObject) throws(TokenError) {
-        guard let stated = header[name] else {
-            header[name] = .string(value)
-            return
-        }
-        guard stated == .string(value) else {
-            throw TokenError(
-                .algorithmMismatch,
-                "“\(name)” of the header contradicts the signing service, which has \(TokenError.shown(value)); leave it out"
-            )
-        }
     }
 }

@@ -54,19 +54,7 @@ public struct JWTVerifier: Sendable {
     ///   `notYetValid`, `issuedInFuture`, `tooOld`, `lifetimeTooLong`, `prohibitedClaim`, `issuerMismatch`, `subjectMismatch`,
     ///   `audienceMismatch`, `checkFailed` or one of a check's own.
     public func verify(_ token: String) throws(TokenError) -> VerifiedToken {
-        let token = try CompactToken(token, limits: policy.limits)
-        let known = knownHeaders.entry(for: token)
-        let entry = if let known { known } else { try read(token) }
-        let signature = try token.signature()
-        guard entry.keys.contains(where: { token.isSigned(by: $0, with: signature) }) else {
-            throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
-        }
-        if known == nil { knownHeaders.keep(entry) }
-        let header = entry.header
-        let payload = try token.payload()
-        let claims = try token.claims(in: payload)
-        let registered = try policy.check(header, claims)
-        return VerifiedToken(header: header.members, claims: claims, registered: registered, payload: payload)
+        try check(token, keepsHeader: true)
     }
 
     /// Verifies a token and reads its claims into a type of yours.
@@ -80,13 +68,56 @@ public struct JWTVerifier: Sendable {
         _ token: String,
         as type: Claims.Type
     ) throws(TokenError) -> Claims {
-        try verify(token).decode(as: type)
+        try check(token, keepsHeader: false).claims.decode(as: type)
     }
 
-    /// Reads a header, and finds the keys that it can mean.
-    private func read(_ token: CompactToken) throws(TokenError) -> KnownHeaders.Entry {
+    /// Verifies a token.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - keepsHeader: Whether the result needs the header, which all threads that verify such tokens share.
+    /// - Returns: What the token says.
+    /// - Throws: ``TokenError`` as ``verify(_:)`` does.
+    private func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
+        let token = try CompactToken(text, limits: policy.limits)
+        let known = knownHeaders.withEntry(for: token) { entry in
+            Result { () throws(TokenError) in
+                let place = try signer(of: token, entry)
+                return try check(token, entry.header, entry.keys[place], keepsHeader)
+            }
+        }
+        if let known { return try known.get() }
         let header = try token.header()
         try header.checkCriticalMembers()
-        return KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
+        let entry = KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
+        let place = try signer(of: token, entry)
+        knownHeaders.keep(entry)
+        return try check(token, header, entry.keys[place], keepsHeader)
+    }
+
+    /// The place among an entry's keys of the one that signed.
+    private func signer(of token: CompactToken, _ entry: KnownHeaders.Entry) throws(TokenError) -> Int {
+        guard let signer = try token.signer(among: entry.keys) else {
+            throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
+        }
+        return signer
+    }
+
+    /// Checks what a token says whose signature is good.
+    private func check(
+        _ token: CompactToken,
+        _ header: ProtectedHeader,
+        _ key: @autoclosure () -> VerificationKey,
+        _ keepsHeader: Bool
+    ) throws(TokenError) -> VerifiedToken {
+        let payload = try token.payload()
+        let claims = try token.claims(in: payload)
+        let registered = try policy.check(header, claims, signedBy: key())
+        return VerifiedToken(
+            header: keepsHeader ? header.members : [:],
+            claims: claims,
+            registered: registered,
+            payload: payload
+        )
     }
 }

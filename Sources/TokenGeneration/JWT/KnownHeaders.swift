@@ -1,5 +1,4 @@
 internal import OpenSSLCrypto
-internal import Synchronization
 
 /// The headers of tokens that a verifier has accepted, as they were read.
 ///
@@ -11,35 +10,43 @@ final class KnownHeaders: Sendable {
     final class Entry: Sendable {
         let header: ProtectedHeader
         let keys: [VerificationKey]
-        fileprivate let text: [UInt8]
-        fileprivate let next = AtomicLazyReference<Entry>()
+        private let text: [UInt8]
+        private let next = SetOnce<Entry>()
 
         init(_ header: ProtectedHeader, _ keys: [VerificationKey], text: [UInt8]) {
             self.header = header
             self.keys = keys
             self.text = text
         }
+
+        /// Uses the entry of a token's header, if it is this one or one behind it.
+        fileprivate func find<Result>(_ token: CompactToken, _ body: (Entry) -> Result) -> Result? {
+            if token.hasHeader(text) { return body(self) }
+            return next.withObject { $0.find(token, body) } ?? nil
+        }
+
+        fileprivate func append(_ new: Entry, capacity: Int) {
+            guard capacity > 0, text != new.text, !next.set(new) else { return }
+            next.withObject { $0.append(new, capacity: capacity - 1) }
+        }
     }
 
     /// More headers than a rotation of keys has at a time.
     private static let capacity = 4
-    private let first = AtomicLazyReference<Entry>()
+    private let first = SetOnce<Entry>()
 
-    /// The entry of a token's header, if there is one.
-    func entry(for token: CompactToken) -> Entry? {
-        var candidate = first.load()
-        while let entry = candidate {
-            if token.hasHeader(entry.text) { return entry }
-            candidate = entry.next.load()
-        }
-        return nil
+    /// Uses the entry of a token's header, if there is one.
+    ///
+    /// - Parameters:
+    ///   - token: The token.
+    ///   - body: Uses the entry, which is lent to it.
+    /// - Returns: What `body` returns, or `nil` if there is no entry.
+    func withEntry<Result>(for token: CompactToken, _ body: (Entry) -> Result) -> Result? {
+        first.withObject { $0.find(token, body) } ?? nil
     }
 
     /// Keeps what was read of a token whose signature is good, while there is room.
     func keep(_ new: Entry) {
-        var entry = first.storeIfNil(new)
-        for _ in 1..<Self.capacity where entry !== new && entry.text != new.text {
-            entry = entry.next.storeIfNil(new)
-        }
+        if !first.set(new) { first.withObject { $0.append(new, capacity: Self.capacity - 1) } }
     }
 }

@@ -3,18 +3,18 @@ internal import Foundation
 extension ValidationPolicy {
     /// Checks what a token whose signature is good says.
     ///
+    /// - Parameters:
+    ///   - header: The token's header.
+    ///   - claims: The token's claims.
+    ///   - key: The key that verified the signature.
     /// - Returns: The registered claims.
     /// - Throws: ``TokenError`` with the code of the first check that fails.
-    func check(_ header: ProtectedHeader, _ claims: JSONObject) throws(TokenError) -> RegisteredClaims {
-        try check(type: header.type, header.members, claims)
-    }
-
-    /// Checks what a token whose signature is good says.
-    ///
-    /// - Returns: The registered claims.
-    /// - Throws: ``TokenError`` with the code of the first check that fails.
-    func check(type: String?, _ header: JSONObject, _ claims: JSONObject) throws(TokenError) -> RegisteredClaims {
-        try self.type.check(type)
+    func check(
+        _ header: ProtectedHeader,
+        _ claims: JSONObject,
+        signedBy key: @autoclosure () -> VerificationKey
+    ) throws(TokenError) -> RegisteredClaims {
+        try type.check(header.type)
         let (registered, times) = try RegisteredClaims.read(claims)
         try checkPresence(claims)
         let date = currentDate()
@@ -24,11 +24,12 @@ extension ValidationPolicy {
         try audience.check(registered.audience)
         guard !checks.isEmpty else { return registered }
         let subject = ClaimsCheck.Subject(
-            header: header,
+            header: header.members,
             claims: claims,
             registered: registered,
             date: date,
-            leeway: max(leeway, .zero)
+            leeway: max(leeway, .zero),
+            key: key()
         )
         for check in checks { try check.check(subject) }
         return registered

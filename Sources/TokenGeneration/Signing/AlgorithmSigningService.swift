@@ -52,7 +52,9 @@ public struct AlgorithmSigningService<Algorithm: SigningAlgorithm>: SigningServi
 }
 
 extension AlgorithmSigningService: InPlaceSigningService {
-    package var plainHeader: [UInt8] { service.plainHeader }
+    package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
+        try service.token(header: header, payload: payload)
+    }
 
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         try service.signature(for: message)

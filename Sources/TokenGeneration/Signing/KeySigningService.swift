@@ -27,6 +27,11 @@ public struct KeySigningService: SigningService {
             verificationKey = key.verificationKey.identified(by: keyID)
             plainHeader = EncodedHeader.plain(key.algorithm, keyID)
         }
+
+        func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
+            if let header { return try key.token(header: header, payload: payload) }
+            return try key.token(header: plainHeader, payload: payload)
+        }
     }
 
     /// Makes a service that signs with a key.
@@ -68,7 +73,9 @@ public struct KeySigningService: SigningService {
 }
 
 extension KeySigningService: InPlaceSigningService {
-    package var plainHeader: [UInt8] { storage.plainHeader }
+    package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
+        try storage.token(header: header, payload: payload)
+    }
 
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
         try storage.key.signature(for: message)

@@ -1,5 +1,4 @@
 public import Foundation
-internal import OpenSSLCrypto
 
 /// Something that signs tokens: a key of this process, or a device, agent or test double of yours.
 ///
@@ -31,20 +30,4 @@ public protocol SigningService: Sendable {
 extension SigningService {
     /// No key ID.
     public var keyID: String? { nil }
-}
-
-/// A service that signs bytes where they are, without a copy into `Data`.
-package protocol InPlaceSigningService: SigningService {
-    /// The header of a JWT that has no other members than `alg`, `kid` and `typ`.
-    ///
-    /// It is in base64url and ends with the period that comes after it.
-    var plainHeader: [UInt8] { get }
-
-    /// Signs, as ``SigningService/sign(data:)`` does.
-    func signature(for message: RawSpan) throws(TokenError) -> [UInt8]
-}
-
-extension InPlaceSigningService {
-    /// Made anew for each token, by a service that keeps nothing.
-    package var plainHeader: [UInt8] { EncodedHeader.plain(algorithm, keyID) }
 }

@@ -2,6 +2,17 @@ import Foundation
 import Testing
 import TokenGeneration
 
+/// A hardware module that takes its time.
+private struct HardwareModule: RemoteSigningService {
+    let key: ES256SigningService
+    let algorithm = JWSAlgorithm.es256
+
+    func sign(_ message: Data) async throws -> RemoteSignature {
+        await Task.yield()
+        return .raw(try key.sign(data: message))
+    }
+}
+
 /// The samples of “Signing any payload”, run.
 @Suite("JWS samples")
 struct JWSSnippets {
@@ -38,6 +49,18 @@ struct JWSSnippets {
         for signature in verified.signatures { print(signature.index, signature.key.thumbprint) }
         for refusal in verified.refusals { print(refusal.index, refusal.reason.code) }
         #expect(verified.signatures.count == 2)
+    }
+
+    @Test("Remote and local signers")
+    func remoteSigners() async throws {
+        let (cloudKey, author) = (HardwareModule(key: service), try ES256SigningService.generate(keyID: "2"))
+        let signers = [
+            RemoteJWSSigner(remoteSigningService: cloudKey),
+            RemoteJWSSigner(JWSSigner(signingService: author)),
+        ]
+        let json = try await JWSGenerator.makeGeneralJSON(payload: document, signers: signers)
+        let verifier = JWSVerifier(keys: [key, author.verificationKey])
+        #expect(try verifier.verify(json: json.serialized(), requiring: .everyKey).payload == document)
     }
 
     @Test("A detached payload")

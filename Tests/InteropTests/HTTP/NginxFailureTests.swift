@@ -75,9 +75,9 @@ struct NginxFailureTests {
         let error = await #expect(throws: NetworkError(.tls, "")) {
             try await engine.client().makeRequest(URLRequest(url: url))
         }
-        // Not the certificate, which is of an unknown authority as well: that comes later in the handshake.
-        let message = try #require(error).message
-        #expect(message.contains("protocol") || message.contains("version"), "\(message)")
+        // Not for the certificate, which is of an unknown authority as well. URLSession leaves the version to OpenSSL, which
+        // at its usual level refuses TLS 1.1 only after that.
+        if engine == .curl { #expect(error?.tlsFailure == .protocolVersion) }
         // A client that is told to accept the old protocol gets its answer.
         let handshake = try await ChildProcess.run(
             "/usr/bin/openssl",

@@ -95,15 +95,21 @@ struct BackPressureTests {
 
     @Test("The deadline ends a body that nobody reads; what came can still be read")
     func deadline() async throws {
-        try await withSource { peer, _ in
+        try await withSource { peer, sentCount in
             try await withCurl { transport in
-                let request = HTTPTransportRequest(url: peer.url("/much"))
-                let response = try await transport.open(request, limits: .milliseconds(150))
-                try await Task.sleep(for: .milliseconds(250))
-                var count = 0
-                let error = await failure { for try await part in response.body { count += part.count } }
+                let deadline = ContinuousClock.now + .seconds(1)
+                let limits = HTTPTransportLimits(deadline: deadline)
+                let response = try await transport.open(HTTPTransportRequest(url: peer.url("/much")), limits: limits)
+                let parts = response.body.makeAsyncIterator()
+                var count = try await parts.next()?.count ?? 0
+                #expect(count > 0)
+                try await Task.sleep(until: deadline + .milliseconds(50))
+                let error = await failure {
+                    while let part = try await parts.next() { count += part.count }
+                }
                 #expect(error?.code == .timedOut)
-                #expect(count > 0 && count < 1 << 20)
+                #expect(error?.message.contains("deadline") == true)
+                #expect(count < 2 << 20)
             }
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("UserAgent")
 struct UserAgentTests {
-    @Test("has the documented format")
+    @Test("script 7: has the documented format")
     func format() {
         let agent = UserAgent(
             applicationName: "ID Check",
@@ -25,20 +25,33 @@ struct UserAgentTests {
 
     @Test("names what is missing")
     func missing() {
-        #expect(Machine.network(libraryVersion: nil).description == "libcurl/Unknown")
-        #expect(Machine.kernel(name: nil, release: nil).description == "Unknown/1.0.0")
-        #expect(Machine.system(osRelease: "").description == "Linux/Unknown")
-        #expect(UserAgent(applicationName: "", deviceModel: "").description.hasPrefix("Unknown/1.0.0 Unknown "))
+        #expect(
+            UserAgent(sources: .init()).description
+                == "Unknown_name/1.0.0 Unknown Unknown/Unknown Unknown/Unknown Unknown/1.0.0"
+        )
+        var sources = UserAgent.Sources()
+        (sources.networkName, sources.kernelName, sources.systemName) = ("CFNetwork", "Darwin", "iOS")
+        #expect(
+            UserAgent(sources: sources).description
+                == "Unknown_name/1.0.0 Unknown iOS/Unknown CFNetwork/Unknown Darwin/1.0.0"
+        )
+        #expect(Machine.system(osRelease: "") == ("Linux", nil))
+        #expect(UserAgent(applicationName: "", deviceModel: "").description.hasPrefix("Unknown_name/1.0.0 Unknown "))
     }
 
     @Test("reads the kernel's release and the system's os-release as they come")
     func machine() {
-        #expect(Machine.kernel(name: "Linux", release: "6.18.44-fc-v669").description == "Linux/6.18.44")
-        #expect(Machine.kernel(name: "Linux", release: "6.1").description == "Linux/1.0.0")
+        var sources = UserAgent.Sources()
+        (sources.kernelName, sources.kernelRelease) = ("Linux", "6.18.44-fc-v669")
+        #expect(UserAgent(sources: sources).kernel.description == "Linux/6.18.44")
+        sources.kernelRelease = "6.1"
+        #expect(UserAgent(sources: sources).kernel.description == "Linux/1.0.0")
+        sources.networkVersion = "1408.0.4 beta"
+        #expect(UserAgent(sources: sources).network.description == "Unknown/1408.0.4_beta")
         let release =
             "# comment\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\nID=debian\nVERSION_ID=\"12\"\n\nbroken\n"
-        #expect(Machine.system(osRelease: release).description == "Debian/12")
-        #expect(Machine.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20").description == "Alpine/3.20")
+        #expect(Machine.system(osRelease: release) == ("Debian", "12"))
+        #expect(Machine.system(osRelease: "ID='alpine'\r\nVERSION_ID=3.20") == ("Alpine", "3.20"))
     }
 
     @Test("describes this process")

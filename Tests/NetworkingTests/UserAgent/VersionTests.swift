@@ -25,6 +25,27 @@ struct VersionTests {
         #expect(Version(string: text) == nil)
     }
 
+    @Test(
+        "the lenient form drops parts that are no numbers",
+        arguments: [
+            ("1.2.3", Version(1, 2, 3)), ("1..2.3", Version(1, 2, 3)), ("1.2.3.", Version(1, 2, 3)),
+            ("01.2.3", Version(1, 2, 3)), ("1.2.beta.3", Version(1, 2, 3)), ("-1.2.3.4", Version(2, 3, 4)),
+        ]
+    )
+    func lenient(_ text: String, _ version: Version) {
+        #expect(Version(lenient: text) == version)
+    }
+
+    @Test(
+        "the lenient form refuses what has not three numbers",
+        arguments: [
+            "", "1.2", "1.2.3.4", "1.2.3-beta", "one.two.three", "1.2.3 ", "+1.2.3", "99999999999999999999.1.2",
+        ]
+    )
+    func lenientRefusing(_ text: String) {
+        #expect(Version(lenient: text) == nil)
+    }
+
     @Test("G-12: decodes from a string and encodes to one")
     func coding() throws {
         #expect(try JSONDecoder().decode(Version.self, from: Data(#""1.2.3""#.utf8)) == Version(1, 2, 3))

@@ -5,29 +5,6 @@ import TokenGeneration
 
 @Suite("Remote signing services")
 struct RemoteSigningTests {
-    /// A key management service that signs with a key of this process and counts its calls.
-    private struct FakeService: RemoteSigningService {
-        let key: SigningKey
-        var keyID: String? = "kms/1"
-        var messageForm = RemoteMessageForm.signingInput
-        var verificationKey: VerificationKey?
-        var answer: @Sendable (Data, [UInt8]) -> RemoteSignature = { _, raw in .raw(raw) }
-
-        var algorithm: JWSAlgorithm { key.algorithm }
-
-        func sign(_ message: Data) async throws -> RemoteSignature {
-            await Task.yield()
-            return answer(message, try key.signature(for: Array(message)))
-        }
-    }
-
-    private struct Failure: Error, Equatable {}
-
-    private struct BrokenService: RemoteSigningService {
-        let algorithm = JWSAlgorithm.es256
-        func sign(_ message: Data) async throws -> RemoteSignature { throw Failure() }
-    }
-
     private static let claims: JSONObject = ["exp": 4_000_000_000, "sub": "alice"]
 
     private static func der(_ raw: [UInt8]) -> RemoteSignature {
@@ -46,7 +23,7 @@ struct RemoteSigningTests {
     @Test("A token of each algorithm is signed remotely", arguments: JWSAlgorithm.implemented)
     func everyAlgorithm(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
-        let service = FakeService(key: key, verificationKey: key.verificationKey)
+        let service = FakeRemoteService(key: key, verificationKey: key.verificationKey)
         let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
         let verified = try JWTVerifier(key: key.verificationKey).verify(token)
         #expect(verified.claims == Self.claims)
@@ -60,7 +37,11 @@ struct RemoteSigningTests {
     func der(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
         for verificationKey in [key.verificationKey, nil] {
-            let service = FakeService(key: key, verificationKey: verificationKey, answer: { _, raw in Self.der(raw) })
+            let service = FakeRemoteService(
+                key: key,
+                verificationKey: verificationKey,
+                answer: { _, raw in Self.der(raw) }
+            )
             let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
             #expect(code { try JWTVerifier(key: key.verificationKey).verify(token) } == nil)
         }
@@ -73,7 +54,7 @@ struct RemoteSigningTests {
     func digest(algorithm: JWSAlgorithm, size: Int) async throws {
         let key = try Fixture.key(for: algorithm)
         // The fake signs the digest once more, so its signature is one over the digest, not over the message.
-        var service = FakeService(
+        var service = FakeRemoteService(
             key: key,
             messageForm: .digest,
             answer: { message, raw in
@@ -92,7 +73,7 @@ struct RemoteSigningTests {
 
     @Test("HMAC and EdDSA don't sign digests", arguments: [JWSAlgorithm.hs256, .ed25519, .ed448, .edDSA])
     func noDigest(algorithm: JWSAlgorithm) async throws {
-        let service = FakeService(key: try Fixture.key(for: algorithm), messageForm: .digest)
+        let service = FakeRemoteService(key: try Fixture.key(for: algorithm), messageForm: .digest)
         #expect(await failure(service) == .unsupportedAlgorithm)
     }
 
@@ -106,15 +87,15 @@ struct RemoteSigningTests {
             { message, _ in .raw(message) },
         ]
         for answer in answers {
-            #expect(await failure(FakeService(key: key, answer: answer)) == .signingFailed)
+            #expect(await failure(FakeRemoteService(key: key, answer: answer)) == .signingFailed)
         }
         let other = try SigningKey.generate(.es256)
-        #expect(await failure(FakeService(key: key, verificationKey: other.verificationKey)) == .signingFailed)
+        #expect(await failure(FakeRemoteService(key: key, verificationKey: other.verificationKey)) == .signingFailed)
         let otherKind = try Fixture.key(for: .es384).verificationKey
-        #expect(await failure(FakeService(key: key, verificationKey: otherKind)) == .algorithmMismatch)
-        let ed = FakeService(key: try Fixture.key(for: .ed25519), answer: { _, raw in .der(raw) })
+        #expect(await failure(FakeRemoteService(key: key, verificationKey: otherKind)) == .algorithmMismatch)
+        let ed = FakeRemoteService(key: try Fixture.key(for: .ed25519), answer: { _, raw in .der(raw) })
         #expect(await failure(ed) == .signingFailed)
-        let zeros = FakeService(
+        let zeros = FakeRemoteService(
             key: key,
             verificationKey: key.verificationKey,
             answer: { _, _ in .raw([UInt8](repeating: 0, count: 64)) }
@@ -124,10 +105,10 @@ struct RemoteSigningTests {
 
     @Test("The service's own error, and the generator's rules for headers, reach the caller")
     func errors() async throws {
-        await #expect(throws: Failure()) {
-            try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: BrokenService())
+        await #expect(throws: BrokenRemoteService.Failure()) {
+            try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: BrokenRemoteService())
         }
-        let service = FakeService(key: try Fixture.key(for: .es256))
+        let service = FakeRemoteService(key: try Fixture.key(for: .es256))
         await #expect(throws: TokenError(.algorithmMismatch, "")) {
             try await JWTGenerator.makeToken(
                 header: ["alg": "HS256"],
@@ -147,7 +128,7 @@ struct RemoteSigningTests {
     @Test("Claims can be of a type, or dictionaries")
     func contents() async throws {
         let key = try Fixture.key(for: .es256)
-        let service = FakeService(key: key, keyID: nil)
+        let service = FakeRemoteService(key: key, keyID: nil)
         let claims = RegisteredClaims(subject: "alice", expiration: Date(timeIntervalSince1970: 4_000_000_000))
         let representation = JWTRepresentation(header: ["typ": "JWT"], payload: ["sub": "alice", "exp": 4_000_000_000])
         let tokens = [

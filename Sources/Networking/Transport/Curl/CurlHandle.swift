@@ -17,6 +17,9 @@ import CCurl
     var socket: Int32?
     private let easy: OpaquePointer
     private let words: UnsafeMutablePointer<CChar>
+    /// What the settings are good for; `nil` if they must be made anew.
+    private var profile: CurlProfile?
+    private var needsReset = false
 
     init?() {
         guard let easy = unsafe ccurl_easy_init() else { return nil }
@@ -34,23 +37,45 @@ import CCurl
     func prepare(for transfer: CurlTransfer, _ preparation: CurlPreparation) -> Bool {
         self.transfer = transfer
         unsafe words[0] = 0
+        let profile = CurlProfile(transfer)
         var settings = unsafe CurlSettings(easy: easy)
-        settings.setConnection(of: self, transfer.request, preparation)
-        settings.setRequest(transfer.request, configuration: transfer.configuration)
-        unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
-        settings.setFunctions(of: self)
-        if !settings.canAskBeforeRequests, !transfer.request.method.isIdempotent {
-            // Without the question before each request, only a new connection keeps libcurl from sending it twice.
-            settings.set(CCURL_LONG_FRESH_CONNECT, 1)
+        if profile == nil || profile != self.profile {
+            reset()
+            setUp(&settings, for: transfer, preparation)
         }
-        if transfer.observation != nil { settings.setSocketFunction(of: self) }
-        if transfer.request.hasBody { settings.setBody(transfer.request, of: self) }
+        settings.setMessage(transfer.request)
+        self.profile = settings.areAccepted ? profile : nil
         return settings.areAccepted
     }
 
-    /// Forgets the transfer; connections and resolved names stay with the multi handle.
-    func reset() {
+    private func setUp(_ settings: inout CurlSettings, for transfer: CurlTransfer, _ preparation: CurlPreparation) {
+        let request = transfer.request
+        settings.setConnection(of: self, request, preparation)
+        settings.setRequest(request, configuration: preparation.configuration)
+        unsafe settings.set { unsafe ccurl_easy_set_error_buffer($0, words) }
+        settings.setFunctions(of: self)
+        if !settings.canAskBeforeRequests, !request.method.isIdempotent {
+            // Without the question before each request, only a new connection keeps libcurl from sending it twice.
+            settings.set(CCURL_LONG_FRESH_CONNECT, 1)
+        }
+        if transfer.observation != nil, preparation.configuration.unixSocketPath == nil {
+            settings.setSocketFunction(of: self)
+        }
+        if request.hasBody { settings.setBody(request, of: self) }
+    }
+
+    private func reset() {
+        guard needsReset else { return needsReset = true }
         unsafe ccurl_easy_reset(easy)
+        profile = nil
+    }
+
+    /// Forgets the transfer; connections and resolved names stay with the multi handle.
+    ///
+    /// - Parameter isOrdinary: Whether the transfer went as most do, so that the next one like it needs no other settings.
+    func release(isOrdinary: Bool) {
+        // What is sent next sets its own header lines and body; a large copy of one is not worth keeping.
+        if !isOrdinary || transfer?.request.body.isLarge ?? true { reset() }
         transfer = nil
         socket = nil
     }

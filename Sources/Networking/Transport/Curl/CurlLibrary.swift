@@ -50,6 +50,11 @@ enum CurlLibrary {
         )
     }()
 
+    /// Whether a kept plain connection that speaks HTTP/2 can be used again.
+    ///
+    /// 7.88 begins HTTP/2 anew on it.
+    static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
+
     /// Prepares the library.
     ///
     /// - Returns: What the library is.

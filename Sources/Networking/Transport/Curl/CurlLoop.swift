@@ -130,14 +130,15 @@ final class CurlLoop {
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
-        let times = [
-            connections.alarm,
-            deadlines.soonest { transfers[$0] != nil },
-            alarms.soonest { transfers[$0] != nil },
-            connections.idleSince.map { $0 + configuration.idleTimeout },
-            closing,
-        ]
-        return times.compactMap(\.self).min()
+        var next = connections.alarm
+        func consider(_ time: ContinuousClock.Instant?) {
+            if let time { next = min(next ?? time, time) }
+        }
+        consider(deadlines.soonest { transfers[$0] != nil })
+        consider(alarms.soonest { transfers[$0] != nil })
+        consider(connections.idleSince.map { $0 + configuration.idleTimeout })
+        consider(closing)
+        return next
     }
 
     /// Hands out what libcurl brought.
@@ -194,8 +195,11 @@ final class CurlLoop {
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
         if transfer.isDriven { connections.remove(handle, transfer.traffic, at: round.now) }
-        handle.reset()
-        if unusedHandles.count < configuration.maximumConnections { unusedHandles.append(handle) }
+        // After 417 a handle never sends `Expect` again; there is no way to tell it otherwise.
+        if !transfer.isAnswered, transfer.head.status != 417, unusedHandles.count < configuration.maximumConnections {
+            handle.release(isOrdinary: failure == nil)
+            unusedHandles.append(handle)
+        }
         queue.release(transfer.origin)
     }
 }

@@ -6,7 +6,6 @@ struct CurlPreparation {
 
     init(_ configuration: CurlTransport.Configuration) {
         self.configuration = configuration
-        let entries = configuration.resolverEntries
-        resolverLines = entries.isEmpty ? nil : CurlLines(entries.map(\.line))
+        resolverLines = CurlLines(configuration.resolverEntries.map { CurlLines.Line($0.line) })
     }
 }

@@ -25,13 +25,18 @@ struct CurlRequest: Sendable {
         var isEmpty: Bool {
             if case .held(let data) = self { data.isEmpty } else { false }
         }
+
+        /// Whether a copy of it should not be kept for long.
+        var isLarge: Bool {
+            if case .held(let data) = self { data.count > 4 << 10 } else { true }
+        }
     }
 
     let url: String
     let origin: HTTPOrigin
     let method: HTTPMethod
     /// The fields for the server, and what libcurl must not add.
-    let lines: CurlLines
+    let lines: CurlLines?
     /// The fields that only an HTTP proxy gets; `nil` if there are none.
     let proxyLines: CurlLines?
     let body: Body
@@ -40,18 +45,24 @@ struct CurlRequest: Sendable {
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
     init(_ request: HTTPTransportRequest) throws(NetworkError) {
-        try request.validate()
-        guard let origin = HTTPOrigin(request.url) else {
-            throw NetworkError(.invalidRequest, "the URL has no scheme and host; give an absolute URL")
+        let url = request.url.absoluteString
+        if let origin = HTTPOrigin(plain: url) {
+            try request.validateMessage()
+            self.origin = origin
+        } else {
+            try request.validate()
+            guard let origin = HTTPOrigin(request.url) else {
+                throw NetworkError(.invalidRequest, "the URL has no scheme and host; give an absolute URL")
+            }
+            self.origin = origin
         }
-        self.origin = origin
-        url = request.url.absoluteString
+        self.url = url
         method = request.method
         body = try Self.body(request)
         hasBody = !body.isEmpty || request.method.anticipatesContent
-        var proxyFields: [String] = []
+        var proxyFields: [CurlLines.Line] = []
         lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
-        proxyLines = proxyFields.isEmpty ? nil : CurlLines(proxyFields)
+        proxyLines = CurlLines(proxyFields)
         observer = request.observer
     }
 
@@ -83,28 +94,33 @@ struct CurlRequest: Sendable {
         return length
     }
 
-    /// The fields in libcurl's notation: `Name;` is an empty value, while `Name:` means that libcurl must not add the field
-    /// itself.
-    private static func lines(_ headers: HTTPHeaders, hasBody: Bool, proxyFields: inout [String]) -> [String] {
-        var lines: [String] = []
+    /// The fields, and what libcurl must not add.
+    private static func lines(
+        _ headers: HTTPHeaders,
+        hasBody: Bool,
+        proxyFields: inout [CurlLines.Line]
+    ) -> [CurlLines.Line] {
+        var lines: [CurlLines.Line] = []
         lines.reserveCapacity(headers.count + 2)
         var hasContentType = false
         var hasExpect = false
         for field in headers {
-            if field.name.equalsIgnoringASCIICase("Content-Length") { continue }
-            hasContentType = hasContentType || field.name.equalsIgnoringASCIICase("Content-Type")
-            hasExpect = hasExpect || field.name.equalsIgnoringASCIICase("Expect")
-            let value = field.value.trimmingHTTPWhitespace
-            let line = value.isEmpty ? field.name + ";" : "\(field.name): \(value)"
-            if field.name.equalsIgnoringASCIICase("Proxy-Authorization") {
+            let line = CurlLines.Line(name: field.name, value: field.value.trimmingHTTPWhitespace)
+            // The lengths tell most names apart.
+            switch field.name.utf8.count {
+            case 14 where field.name.equalsIgnoringASCIICase("Content-Length"): continue
+            case 19 where field.name.equalsIgnoringASCIICase("Proxy-Authorization"):
                 proxyFields.append(line)
-            } else {
-                lines.append(line)
+                continue
+            case 12: hasContentType = hasContentType || field.name.equalsIgnoringASCIICase("Content-Type")
+            case 6: hasExpect = hasExpect || field.name.equalsIgnoringASCIICase("Expect")
+            default: break
             }
+            lines.append(line)
         }
         if hasBody {
-            if !hasContentType { lines.append("Content-Type:") }
-            if !hasExpect { lines.append("Expect:") }
+            if !hasContentType { lines.append(CurlLines.Line("Content-Type:")) }
+            if !hasExpect { lines.append(CurlLines.Line("Expect:")) }
         }
         return lines
     }
@@ -121,6 +137,7 @@ extension String {
     fileprivate var trimmingHTTPWhitespace: Substring {
         let text = utf8
         func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        if let first = text.first, let last = text.last, !isWhitespace(first), !isWhitespace(last) { return self[...] }
         guard let first = text.firstIndex(where: { !isWhitespace($0) }),
             let last = text.lastIndex(where: { !isWhitespace($0) })
         else { return "" }

@@ -21,7 +21,7 @@ extension CurlSettings {
         if request.origin.scheme == "https" || configuration.proxy != .none { setTLS(configuration, of: handle) }
         setAddresses(preparation)
         setProxy(configuration, origin: request.origin)
-        setVersion(configuration.protocolVersion)
+        setVersion(configuration.protocolVersion, origin: request.origin)
         // Absent before 7.87; removing a transfer then waits for the resolver.
         trySet(CCURL_LONG_QUICK_EXIT, 1)
     }
@@ -36,10 +36,15 @@ extension CurlSettings {
         if let path = preparation.configuration.unixSocketPath { set(CCURL_STRING_UNIX_SOCKET_PATH, path) }
     }
 
-    private mutating func setVersion(_ version: CurlTransport.ProtocolVersion) {
+    private mutating func setVersion(_ version: CurlTransport.ProtocolVersion, origin: HTTPOrigin) {
         switch version.wrapped {
         case .http1: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
-        case .http2: set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+        case .http2:
+            set(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
+            if origin.scheme == "http", !CurlLibrary.keepsPlainHTTP2 {
+                set(CCURL_LONG_FRESH_CONNECT, 1)
+                set(CCURL_LONG_FORBID_REUSE, 1)
+            }
         // Absent from a libcurl without HTTP/2, which does without then.
         case .negotiated: trySet(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
         }

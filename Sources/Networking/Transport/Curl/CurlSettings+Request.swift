@@ -3,8 +3,8 @@ import Foundation
 
 // What goes over the wire.
 extension CurlSettings {
+    /// Sets what requests of one kind have in common.
     mutating func setRequest(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
-        set(CCURL_STRING_URL, request.url)
         set(CCURL_LONG_PATH_AS_IS, 1)
         if configuration.decodesContent { set(CCURL_STRING_ACCEPT_ENCODING, "") }
         switch request.method {
@@ -12,17 +12,22 @@ extension CurlSettings {
         case .get where !request.hasBody: set(CCURL_LONG_HTTPGET, 1)
         default: set(CCURL_STRING_CUSTOMREQUEST, request.method.rawValue)
         }
-        set(CCURL_LIST_HTTPHEADER, request.lines)
-        if let lines = request.proxyLines { set(CCURL_LIST_PROXYHEADER, lines) }
     }
 
     mutating func setBody(_ request: CurlRequest, of handle: CurlHandle) {
         set(CCURL_LONG_POST, 1)
         switch request.body {
-        case .held(let data) where !request.body.isReadWhileSent: setCopiedBody(data)
-        case .held(let data): setReadBody(of: handle, length: data.count)
+        case .held(let data): if request.body.isReadWhileSent { setReadBody(of: handle, length: data.count) }
         case .streamed(let body): setReadBody(of: handle, length: body.length)
         }
+    }
+
+    /// Sets what each message has of its own.
+    mutating func setMessage(_ request: CurlRequest) {
+        set(CCURL_STRING_URL, request.url)
+        set(CCURL_LIST_HTTPHEADER, request.lines)
+        if let lines = request.proxyLines { set(CCURL_LIST_PROXYHEADER, lines) }
+        if request.hasBody, !request.body.isReadWhileSent, case .held(let data) = request.body { setCopiedBody(data) }
     }
 
     private mutating func setReadBody(of handle: CurlHandle, length: Int?) {

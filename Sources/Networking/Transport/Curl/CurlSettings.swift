@@ -27,8 +27,8 @@ import CCurl
     }
 
     /// Sets an option to lines, which must outlive the transfer.
-    mutating func set(_ option: ccurl_list_option, _ lines: CurlLines) {
-        check(unsafe ccurl_easy_set_list(easy, option, lines.head))
+    mutating func set(_ option: ccurl_list_option, _ lines: CurlLines?) {
+        check(unsafe ccurl_easy_set_list(easy, option, lines?.head))
     }
 
     /// Sets something else of the handle; the closure returns libcurl's result.

@@ -129,6 +129,8 @@ extension CurlTransfer {
     /// repeats a request without its `Expect` field after 417, which is the caller's to decide.
     func beginRequest() -> Bool {
         requestCount += 1
+        // Whatever a connection that is gone waited for, this one doesn't.
+        heldBack = []
         timing.begin(at: round.now, isWhole: !request.body.isReadWhileSent)
         if hasTimeouts { round.touch(self) }
         observation?.connect(handle)

@@ -5,7 +5,7 @@ extension CurlTransport {
     ///
     /// ```swift
     /// var configuration = CurlTransport.Configuration(connectTimeout: .seconds(3))
-    /// configuration.proxy = .http(proxyURL, credentials: ProxyCredentials(username: "service", password: password))
+    /// configuration.proxy = .http(proxyURL, credentials: .init(username: "service", password: password))
     /// let transport = try CurlTransport(configuration: configuration)
     /// ```
     public struct Configuration: Sendable {
@@ -111,6 +111,8 @@ extension CurlTransport {
         public static let http1 = Self(wrapped: .http1)
         /// HTTP/2 without asking ([RFC 9113 §3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)), for servers that are known
         /// to speak it on plain connections; over TLS it is negotiated.
+        ///
+        /// libcurl 7.88 can't use a plain HTTP/2 connection twice: with it, each exchange makes a new one.
         public static let http2PriorKnowledge = Self(wrapped: .http2)
     }
 

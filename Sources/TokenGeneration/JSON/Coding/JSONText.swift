@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// JSON text that is being written, with what must be known of the values that are not complete yet.
 ///
 /// A value ends before the next one of its container starts, so everything goes straight to the bytes. When an object is
@@ -124,26 +126,10 @@ extension JSONText {
         return true
     }
 
-    mutating func write(_ scalar: JSONScalar) {
-        switch scalar {
-        case .null: output.append(literal: "null")
-        case .bool(let bool): output.append(literal: bool ? "true" : "false")
-        case .integer(let integer): output.append(integer: integer)
-        case .number(let number): output.append(literal: number.literal)
-        case .string(let string): output.append(quoted: string)
-        case .strings(let strings):
-            output.append(UInt8(ascii: "["))
-            for index in strings.indices {
-                if index > 0 { output.append(UInt8(ascii: ",")) }
-                output.append(quoted: strings[index])
-            }
-            output.append(UInt8(ascii: "]"))
-        case .json(let value):
-            var writer = JSONWriter()
-            writer.write(value)
-            output.append(writer.finished().span)
-        }
-    }
+    mutating func write(_ scalar: JSONScalar) { output.append(scalar) }
+
+    /// Hands over what was written, of which nothing is left.
+    mutating func takeJSON() -> [UInt8] { output.take() }
 
     func mark(_ ticket: Ticket) -> Mark {
         Mark(size: output.count, places: places.count, values: values.count, count: count(ticket), levels: levels)
@@ -169,34 +155,27 @@ extension JSONText {
     /// Completes the innermost value.
     ///
     /// - Parameter children: The texts that were written elsewhere.
-    mutating func close(with children: [JSONText]) {
+    mutating func close(with children: [JSONText] = []) {
         guard let value = values.popLast() else { return }
         if value.firstPlace < places.count { places[places.count - 1].end = output.count }
         switch value.shape {
         case .nothing: output.append(literal: "{}")
         case .single: break
         case .object:
-            let isInOrder = children.isEmpty && isInOrder(from: value.firstPlace)
-            if isInOrder { output.append(UInt8(ascii: "}")) } else { completeObject(value, children) }
+            if !children.isEmpty {
+                sortPlaces(from: value.firstPlace)
+                completeObject(value, children)
+            } else if sortPlaces(from: value.firstPlace) {
+                output.append(UInt8(ascii: "}"))
+            } else {
+                completeObject(value)
+            }
             levels -= 1
         case .array:
             if children.isEmpty { output.append(UInt8(ascii: "]")) } else { completeArray(value, children) }
             levels -= 1
         }
         if places.count > value.firstPlace { places.removeLast(places.count - value.firstPlace) }
-    }
-
-    private func isInOrder(from first: Int) -> Bool {
-        let buffer = output.buffer
-        let text = buffer.span
-        var index = first + 1
-        while index < places.count {
-            guard Self.order(places[index - 1], places[index], in: text) < 0, places[index].child == nil else {
-                return false
-            }
-            index += 1
-        }
-        return true
     }
 
     /// Less than zero if the first name comes first, zero if both are the same.
@@ -214,36 +193,74 @@ extension JSONText {
         return leftCount - rightCount
     }
 
-    /// Puts the members of an object in order and completes it; of members with the same name the last one stays.
-    private mutating func completeObject(_ value: Value, _ children: [JSONText]) {
-        let old = output.buffer
-        let text = old.span
-        if places.count - value.firstPlace <= 16 {
-            var next = value.firstPlace + 1
-            while next < places.count {
-                let place = places[next]
-                var target = next
-                while target > value.firstPlace, Self.order(place, places[target - 1], in: text) < 0 {
-                    places[target] = places[target - 1]
-                    target -= 1
-                }
-                places[target] = place
-                next += 1
+    /// Puts members in the order of their names; those of the same name stay in the order in which they were written.
+    ///
+    /// - Returns: Whether they were in order, each name once.
+    @discardableResult
+    private mutating func sortPlaces(from first: Int) -> Bool {
+        let buffer = output.buffer
+        let text = buffer.span
+        guard places.count - first <= 16 else {
+            let isInOrder = (first + 1..<places.count).allSatisfy {
+                Self.order(places[$0 - 1], places[$0], in: buffer.span) < 0
             }
-        } else {
-            let sorted = places[value.firstPlace...].sorted {
-                let order = Self.order($0, $1, in: old.span)
+            guard !isInOrder else { return true }
+            let sorted = places[first...].sorted {
+                let order = Self.order($0, $1, in: buffer.span)
                 return order == 0 ? $0.start < $1.start : order < 0
             }
-            places.replaceSubrange(value.firstPlace..., with: sorted)
+            places.replaceSubrange(first..., with: sorted)
+            return false
         }
-        var result: [UInt8] = []
-        result.reserveCapacity(output.count + 1)
-        result.append(contentsOf: old[...value.start])
-        var isFirst = true
+        var wasInOrder = true
+        var next = first + 1
+        while next < places.count {
+            let place = places[next]
+            let order = Self.order(place, places[next - 1], in: text)
+            if order <= 0 { wasInOrder = false }
+            if order < 0 {
+                var target = next
+                repeat {
+                    places[target] = places[target - 1]
+                    target -= 1
+                } while target > first && Self.order(place, places[target - 1], in: text) < 0
+                places[target] = place
+            }
+            next += 1
+        }
+        return wasInOrder
+    }
+
+    /// Completes an object whose places are in order; of members with the same name the last one stays.
+    private mutating func completeObject(_ value: Value) {
+        let buffer = output.buffer
+        let text = buffer.span
+        var result = [UInt8](zeros: max(256, output.count + 1))
+        var target = result.mutableSpan
+        target.store(text.extracting(first: value.start + 1), at: 0)
+        var end = value.start + 1
         for index in value.firstPlace..<places.count {
             let place = places[index]
             if index + 1 < places.count, Self.order(place, places[index + 1], in: text) == 0 { continue }
+            if end > value.start + 1 {
+                target[end] = UInt8(ascii: ",")
+                end += 1
+            }
+            target.store(text.extracting(place.start..<place.end), at: end)
+            end += place.end - place.start
+        }
+        target[end] = UInt8(ascii: "}")
+        output = JSONOutput(result, count: end + 1)
+    }
+
+    /// The same for an object with members that were written elsewhere.
+    private mutating func completeObject(_ value: Value, _ children: [JSONText]) {
+        let old = output.buffer
+        var result = Array(old[...value.start])
+        var isFirst = true
+        for index in value.firstPlace..<places.count {
+            let place = places[index]
+            if index + 1 < places.count, Self.order(place, places[index + 1], in: old.span) == 0 { continue }
             if !isFirst { result.append(UInt8(ascii: ",")) }
             isFirst = false
             result.append(contentsOf: old[place.start..<place.end])

@@ -4,7 +4,7 @@ struct JSONTextElements: UnkeyedEncodingContainer {
     let ticket: JSONText.Ticket
 
     var codingPath: [any CodingKey] { node.codingPath(ticket) }
-    var count: Int { node.text.count(ticket) }
+    var count: Int { node.count(ticket) }
 
     func encodeNil() throws { try put(.null) }
     func encode(_ value: Bool) throws { try put(.bool(value)) }

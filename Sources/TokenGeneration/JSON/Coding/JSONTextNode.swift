@@ -1,91 +1,116 @@
+internal import OpenSSLCrypto
+
 /// What the encoders and containers of one `Encodable` value write to.
 ///
 /// Only containers that a type keeps open beside others (`nestedContainer`, `superEncoder`) get a node of their own; its
 /// text is put in its place when the value around it is complete.
-final class JSONTextNode {
-    private(set) var text: JSONText
-    private var path: [any CodingKey]
-    private var children: [JSONTextNode] = []
-    private var failure: EncodingError?
+struct JSONTextNode {
+    fileprivate let state: ExclusiveBox<State>
+
+    fileprivate struct State {
+        var text: JSONText
+        var path: [any CodingKey]
+        var children: [JSONTextNode] = []
+        var failure: EncodingError?
+    }
 
     private init(path: [any CodingKey], levels: Int) {
-        self.path = path
-        text = JSONText(levels: levels)
+        state = ExclusiveBox(State(text: JSONText(levels: levels), path: path))
     }
 
     /// Encodes a value as JSON with sorted members.
     ///
+    /// - Returns: The text, and whether a name has characters that make its place among the others hard to tell.
     /// - Throws: `EncodingError`, or what the value throws.
-    static func encode(_ value: some Encodable) throws -> JSONText {
+    static func encode(_ value: some Encodable) throws -> (json: [UInt8], hasUnusualNames: Bool) {
         let node = JSONTextNode(path: [], levels: 0)
         if let scalar = try node.scalar(value, nil) {
-            node.text.write(scalar)
+            node.state.withValue { $0.text.write(scalar) }
         } else {
             try node.writeNested(value, nil)
         }
-        return node.text
+        return node.state.withValue { ($0.text.takeJSON(), $0.text.hasUnusualNames) }
     }
 
     func codingPath(_ ticket: JSONText.Ticket) -> [any CodingKey] {
-        Array(path.prefix(Int(ticket.pathCount)))
+        state.withValue { $0.codingPath(ticket) }
+    }
+
+    /// How many elements or members a value has.
+    func count(_ ticket: JSONText.Ticket) -> Int {
+        state.withValue { $0.text.count(ticket) }
     }
 
     /// Makes the value an object or an array; failing to is an error when the value ends.
     func startContainer(_ ticket: JSONText.Ticket, _ shape: JSONText.Shape) {
-        if !text.startContainer(ticket, shape) {
-            fail(ticket, "It is encoded as two kinds of value, or after it had ended.")
-        }
-        if text.levels > JSONLimits.document.depth {
-            fail(ticket, "It is nested deeper than \(JSONLimits.document.depth) levels.")
+        state.withValue { state in
+            if !state.text.startContainer(ticket, shape) {
+                state.fail(ticket, "It is encoded as two kinds of value, or after it had ended.")
+            }
+            if state.text.levels > JSONLimits.document.depth {
+                state.fail(ticket, "It is nested deeper than \(JSONLimits.document.depth) levels.")
+            }
         }
     }
 
     /// Makes the value one that is no container.
     func writeSingle(_ ticket: JSONText.Ticket, _ scalar: JSONScalar) throws {
-        guard text.startSingle(ticket) else { throw misuse(ticket) }
-        text.write(scalar)
+        try state.withValue { state in
+            guard state.text.startSingle(ticket) else { throw state.misuse(ticket) }
+            state.text.write(scalar)
+        }
     }
 
     /// Makes the value what another one is.
     func writeSingle(_ ticket: JSONText.Ticket, _ value: some Encodable) throws {
-        let scalar = try scalar(value, nil)
-        guard text.startSingle(ticket) else { throw misuse(ticket) }
-        if let scalar { text.write(scalar) } else { try writeNested(value, nil) }
+        if let scalar = try scalar(value, nil) { return try writeSingle(ticket, scalar) }
+        try state.withValue { state in
+            guard state.text.startSingle(ticket) else { throw state.misuse(ticket) }
+        }
+        try writeNested(value, nil)
     }
 
     /// Writes a member or an element.
-    @inline(__always)
     func write(_ ticket: JSONText.Ticket, _ name: String?, _ scalar: JSONScalar) throws {
-        guard text.write(ticket, name, scalar) else { throw misuse(ticket) }
+        try state.withValue { state in
+            guard state.text.write(ticket, name, scalar) else { throw state.misuse(ticket) }
+        }
     }
 
     /// Writes a member or an element of any type; one that fails leaves nothing behind.
     func write(_ ticket: JSONText.Ticket, _ name: String?, _ value: some Encodable, _ key: some CodingKey) throws {
         if let scalar = try scalar(value, key) { return try write(ticket, name, scalar) }
-        let mark = text.mark(ticket)
-        guard text.startPart(ticket, name) else { throw misuse(ticket) }
+        let mark = try state.withValue { state in
+            let mark = state.text.mark(ticket)
+            guard state.text.startPart(ticket, name) else { throw state.misuse(ticket) }
+            return mark
+        }
         do {
             try writeNested(value, key)
         } catch {
-            text.goBack(to: mark)
+            state.withValue { $0.text.goBack(to: mark) }
             throw error
         }
     }
 
     /// Puts a container in this one that stays open beside it.
     func startChild(_ ticket: JSONText.Ticket, _ name: String?, _ key: any CodingKey) -> JSONTextEncoder {
-        let child = JSONTextNode(path: codingPath(ticket) + [key], levels: text.levels)
-        if text.startPart(ticket, name, child: children.count) {
-            children.append(child)
-        } else {
-            fail(ticket, "A container was asked for of a value that has ended.")
+        let child = state.withValue { state in
+            let child = JSONTextNode(path: state.codingPath(ticket) + [key], levels: state.text.levels)
+            if state.text.startPart(ticket, name, child: state.children.count) {
+                state.children.append(child)
+            } else {
+                state.fail(ticket, "A container was asked for of a value that has ended.")
+            }
+            return child
         }
-        return JSONTextEncoder(node: child, ticket: child.text.open(pathCount: child.path.count))
+        return JSONTextEncoder(node: child, ticket: child.state.withValue { $0.text.open(pathCount: $0.path.count) })
     }
 
     /// The error for a number that JSON can't hold.
     func notFinite(_ value: some Encodable, _ key: (any CodingKey)?) -> EncodingError {
-        .invalidValue(
+        let path = state.withValue { $0.path }
+        return .invalidValue(
             value,
             .init(codingPath: path + (key.map { [$0] } ?? []), debugDescription: "JSON has no infinity and no NaN.")
         )
@@ -104,42 +129,59 @@ extension JSONTextNode {
 
     /// Lets a value write itself.
     private func writeNested(_ value: some Encodable, _ key: (any CodingKey)?) throws {
-        if let failure { throw failure }
-        // Values that are no containers can be nested without a bound, too.
-        guard text.openValues < 4 * JSONLimits.document.depth else {
-            throw EncodingError.invalidValue(
-                value,
-                .init(codingPath: path, debugDescription: "It is nested too deeply.")
-            )
+        let (ticket, childCount) = try state.withValue { state in
+            if let failure = state.failure { throw failure }
+            // Values that are no containers can be nested without a bound, too.
+            guard state.text.openValues < 4 * JSONLimits.document.depth else {
+                throw EncodingError.invalidValue(
+                    value,
+                    .init(codingPath: state.path, debugDescription: "It is nested too deeply.")
+                )
+            }
+            if let key { state.path.append(key) }
+            return (state.text.open(pathCount: state.path.count), state.children.count)
         }
-        if let key { path.append(key) }
-        defer { if key != nil { path.removeLast() } }
-        let childCount = children.count
-        let ticket = text.open(pathCount: path.count)
-        try value.encode(to: JSONTextEncoder(node: self, ticket: ticket))
-        try close(childrenFrom: childCount)
+        do {
+            try value.encode(to: JSONTextEncoder(node: self, ticket: ticket))
+        } catch {
+            if key != nil { state.withValue { _ = $0.path.popLast() } }
+            throw error
+        }
+        try state.withValue { state in
+            if key != nil { state.path.removeLast() }
+            try state.close(childrenFrom: childCount)
+        }
+    }
+}
+
+extension JSONTextNode.State {
+    func codingPath(_ ticket: JSONText.Ticket) -> [any CodingKey] {
+        Array(path.prefix(Int(ticket.pathCount)))
     }
 
-    private func close(childrenFrom first: Int) throws {
+    mutating func close(childrenFrom first: Int) throws {
         if let failure { throw failure }
-        guard children.count > 0 else { return text.close(with: []) }
+        guard children.count > 0 else { return text.close() }
         // Numbers of children count from the first of the node, so those of values around this one are handed over, too.
         var texts: [JSONText] = []
         for (index, child) in children.enumerated() {
-            if index >= first { try child.close(childrenFrom: 0) }
-            texts.append(child.text)
+            let text = try child.state.withValue { child in
+                if index >= first { try child.close(childrenFrom: 0) }
+                return child.text
+            }
+            texts.append(text)
         }
         text.close(with: texts)
         children.removeLast(children.count - first)
     }
 
-    private func fail(_ ticket: JSONText.Ticket, _ reason: String) {
+    mutating func fail(_ ticket: JSONText.Ticket, _ reason: String) {
         if failure == nil {
             failure = .invalidValue(0, .init(codingPath: codingPath(ticket), debugDescription: reason))
         }
     }
 
-    private func misuse(_ ticket: JSONText.Ticket) -> EncodingError {
+    func misuse(_ ticket: JSONText.Ticket) -> EncodingError {
         let reason = "It was written to twice, while another value was being written, or after it had ended."
         return .invalidValue(0, .init(codingPath: codingPath(ticket), debugDescription: reason))
     }

@@ -9,23 +9,17 @@ extension JSONTreeDecoder {
     ///
     /// - Throws: `DecodingError`, or what the type throws.
     func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
-        if type == String.self { return try same(string(value, key), type) }
-        if type == Int.self { return try same(integer(value, key) as Int, type) }
-        if type == Date.self { return try same(date(value, key), type) }
-        if type == [String].self { return try same(strings(value, key), type) }
-        if type == Data.self { return try same(data(value, key), type) }
-        if type == URL.self { return try same(url(value, key), type) }
-        if type == Decimal.self { return try same(decimal(value, key), type) }
-        if type == JSONValue.self { return try same(value, type) }
-        if type == JSONObject.self { return try same(object(value, key), type) }
+        if type == String.self { return knownType(try string(value, key), type) }
+        if type == Int.self { return knownType(try integer(value, key) as Int, type) }
+        if type == Date.self { return knownType(try date(value, key), type) }
+        if type == [String].self { return knownType(try strings(value, key), type) }
+        if type == Data.self { return knownType(try data(value, key), type) }
+        if type == URL.self { return knownType(try url(value, key), type) }
+        if type == Decimal.self { return knownType(try decimal(value, key), type) }
+        if type == JSONValue.self { return knownType(value, type) }
+        if type == JSONObject.self { return knownType(try object(value, key), type) }
         guard let key else { return try type.init(from: self) }
         return try type.init(from: JSONTreeDecoder(value, parent: self, key: key))
-    }
-
-    @inline(__always)
-    private func same<Found, Value>(_ value: Found, _ type: Value.Type) throws -> Value {
-        guard let value = sameType(value, type) else { throw corrupted("It is not a \(type).", nil) }
-        return value
     }
 
     func bool(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Bool {

@@ -25,20 +25,20 @@ struct ClaimsText: Sendable {
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     init(encoding value: some Encodable) throws(TokenError) {
-        let text: JSONText
+        let json: [UInt8]
+        let hasUnusualNames: Bool
         do {
-            text = try JSONTextNode.encode(value)
+            (json, hasUnusualNames) = try JSONTextNode.encode(value)
         } catch EncodingError.invalidValue(_, let context) {
             let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
             throw TokenError(.unencodableContent, "\(path) can't be held in JSON")
         } catch {
             throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
         }
-        let json = text.output.finished()
         guard json.first == UInt8(ascii: "{") else {
             throw TokenError(.unencodableContent, "the claims don't encode as a claims set, which is a JSON object")
         }
-        guard text.hasUnusualNames else {
+        guard hasUnusualNames else {
             bytes = json
             return
         }

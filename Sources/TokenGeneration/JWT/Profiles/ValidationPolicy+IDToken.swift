@@ -11,6 +11,11 @@ extension ValidationPolicy {
     /// - `at_hash`, if an access token is given and the claim is there, must be the hash of that token; add it to
     ///   ``requiredClaims`` where the access token came from the authorization endpoint.
     /// - `c_hash` must be there and be the hash of the code, if a code is given.
+    ///
+    ///   Both are the left half of the hash by the function that the token's signature is made with
+    ///   ([§3.1.3.6](https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken)). The specification does not name one for
+    ///   EdDSA; as [providers have agreed](https://bitbucket.org/openid/connect/issues/1125), it is the function of the key's
+    ///   curve: SHA-512 for Ed25519, SHAKE256 with 114 octets for Ed448.
     /// - `auth_time` must be there and not too long ago, if a maximum age was asked for.
     /// - `typ` must be absent or `JWT`, so that an access token does not pass for an ID token.
     ///
@@ -101,27 +106,20 @@ extension ValidationPolicy {
                 guard isRequired else { return true }
                 throw TokenError(.missingClaim, "the claim “\(name)” is missing")
             }
-            guard let algorithm = subject.header["alg"]?.string, let hash = hashFunction(of: algorithm) else {
+            let curve: EdwardsCurve? = if case .edwards(let key) = subject.key.publicKey { key.curve } else { nil }
+            let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in
+                try subject.key.algorithm.details?.hash(bytes, on: curve)
+            }
+            guard let digest else {
                 throw TokenError(
                     .hashMismatch,
                     "which hash the claim “\(name)” is made with can't be told for this algorithm"
                 )
             }
-            let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
             guard found.isExactly(Base64URL.encode(Array(digest.prefix(digest.count / 2)))) else {
                 throw TokenError(.hashMismatch, "the claim “\(name)” is not the hash of what came with the token")
             }
             return true
         }
-    }
-
-    /// The hash function of a signature algorithm, by its name; for Ed25519 the SHA-512 that it is made with.
-    ///
-    /// Ed448 is made with SHAKE256, for which no length has been agreed on.
-    private static func hashFunction(of algorithm: String) -> HashFunction? {
-        if algorithm.hasSuffix("256") || algorithm.hasSuffix("256K") { return .sha256 }
-        if algorithm.hasSuffix("384") { return .sha384 }
-        if algorithm.hasSuffix("512") || algorithm == "EdDSA" || algorithm == "Ed25519" { return .sha512 }
-        return nil
     }
 }

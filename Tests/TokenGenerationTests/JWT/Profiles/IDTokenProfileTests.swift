@@ -73,17 +73,39 @@ struct IDTokenProfileTests {
         #expect(try Self.refusal(["c_hash": cHash], authorizationCode: text) == nil)
         #expect(try Self.refusal(["c_hash": atHash], authorizationCode: text) == .hashMismatch)
         #expect(try Self.refusal([:], authorizationCode: text) == .missingClaim)
-        // Made with openssl dgst -sha384 and -sha512.
-        for (algorithm, hash) in [(JWSAlgorithm.es384, "SHA384"), (.es512, "SHA512")] {
+        // Made with Python's hashlib.
+        for (algorithm, hash) in [
+            (JWSAlgorithm.es384, "SHA384"), (.es512, "SHA512"), (.hs384, "SHA384"), (.ps512, "SHA512"),
+            // The function of the key's curve: RFC 8032 §5.1 and §5.2.
+            (.ed25519, "SHA512"), (.edDSA, "SHA512"), (.ed448, "SHAKE256"),
+        ] {
             let value = try #require(Self.halves[hash])
             #expect(try Self.refusal(["at_hash": .string(value)], accessToken: "token", algorithm: algorithm) == nil)
             #expect(try Self.refusal(["at_hash": atHash], accessToken: "token", algorithm: algorithm) == .hashMismatch)
         }
     }
 
+    @Test("Of EdDSA the key's curve tells which hash at_hash is")
+    func edDSAHash() throws {
+        let ed448 = try Fixture.key(for: .ed448).privateJWK()
+        var members = ed448.members
+        members["alg"] = "EdDSA"
+        let key = try SigningKey(jwk: JWK(members))
+        var policy = ValidationPolicy.idToken(issuer: "https://op", clientID: "c", nonce: "n", accessToken: "token")
+        policy.currentDate = { Date(timeIntervalSince1970: Double(Fixture.now)) }
+        let verifier = JWTVerifier(key: key.verificationKey, policy: policy)
+        for (name, expected) in [("SHAKE256", nil), ("SHA512", TokenError.Code.hashMismatch)] {
+            var claims = Self.good
+            claims["at_hash"] = .string(try #require(Self.halves[name]))
+            let token = try Fixture.token(header: #"{"alg":"EdDSA"}"#, payload: claims.serialized(), key: key)
+            #expect(code { try verifier.verify(token) } == expected)
+        }
+    }
+
     private static let halves = [
         "SHA384": "Cm6hANx1qgPTYYSWu3KFaieklEAsPkh3",
         "SHA512": "ImXaughy_DrvFp0Hk2XlkPDLyO1GwqeYTIpkKAPP2Ww",
+        "SHAKE256": "ZpsVsPHyCxw-L854tH1BSHo_uyeotZeU9GcDngReCYbbGANfhQ0WKs70DNeb3r5aEWB26f_H-CGq",
     ]
 
     @Test(

@@ -1,0 +1,130 @@
+import Foundation
+
+/// Replaces the values of secret members in JSON text, and leaves every other octet as it is.
+///
+/// It reads any sequence of values, such as newline-delimited JSON. What it can't follow to the end is refused, because a secret
+/// could be in it.
+struct JSONRedactor {
+    private let octets: [UInt8]
+    private let isSecret: (String) -> Bool
+    private var position = 0
+    private var result: [UInt8] = []
+    /// The containers that are open: whether each is an object.
+    private var containers: [Bool] = []
+
+    init(_ octets: [UInt8], isSecret: @escaping (String) -> Bool) {
+        self.octets = octets
+        self.isSecret = isSecret
+    }
+
+    /// The text without secrets; `nil` if it is not JSON.
+    func redacted() -> [UInt8]? {
+        var copy = self
+        return copy.run() ? copy.result : nil
+    }
+
+    private mutating func run() -> Bool {
+        result.reserveCapacity(octets.count)
+        var expectsName = false
+        while let byte = next {
+            switch byte {
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                containers.append(byte == UInt8(ascii: "{"))
+                expectsName = byte == UInt8(ascii: "{")
+                copy(1)
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                guard containers.popLast() == (byte == UInt8(ascii: "}")) else { return false }
+                expectsName = false
+                copy(1)
+            case UInt8(ascii: ","):
+                expectsName = containers.last == true
+                copy(1)
+            case UInt8(ascii: "\""):
+                guard let string = stringLength else { return false }
+                let name = expectsName ? text(octets[position..<position + string]) : nil
+                copy(string)
+                guard expectsName else { continue }
+                expectsName = false
+                guard copyColon() else { return false }
+                if name.map(isSecret) ?? true {
+                    guard replaceValue() else { return false }
+                }
+            default:
+                copy(1)
+            }
+        }
+        return containers.isEmpty
+    }
+
+    private var next: UInt8? { position < octets.count ? octets[position] : nil }
+
+    private mutating func copy(_ count: Int) {
+        result += octets[position..<position + count]
+        position += count
+    }
+
+    /// The length of the string that begins here, with its quotes; `nil` if it does not end.
+    private var stringLength: Int? {
+        var index = position + 1
+        while index < octets.count {
+            switch octets[index] {
+            case UInt8(ascii: "\""): return index + 1 - position
+            case UInt8(ascii: "\\"): index += 2
+            default: index += 1
+            }
+        }
+        return nil
+    }
+
+    /// A name as it is meant, whatever escapes it is written with; `nil` if it can't be read, and is then taken for a secret's.
+    private func text(_ string: ArraySlice<UInt8>) -> String? {
+        guard string.contains(UInt8(ascii: "\\")) else {
+            return String(decoding: string.dropFirst().dropLast(), as: UTF8.self)
+        }
+        return try? JSONDecoder().decode(String.self, from: Data(string))
+    }
+
+    private mutating func copyColon() -> Bool {
+        copySpace()
+        guard next == UInt8(ascii: ":") else { return false }
+        copy(1)
+        copySpace()
+        return true
+    }
+
+    private mutating func copySpace() {
+        while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { copy(1) }
+    }
+
+    /// Skips a value of any kind; `null` is no secret.
+    private mutating func replaceValue() -> Bool {
+        let start = position
+        var depth = 0
+        repeat {
+            guard let byte = next else { return false }
+            switch byte {
+            case UInt8(ascii: "\""):
+                guard let length = stringLength else { return false }
+                position += length
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                depth += 1
+                position += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                guard depth > 0 else { return false }
+                depth -= 1
+                position += 1
+            case UInt8(ascii: ","), UInt8(ascii: ":"), 0x20, 0x09, 0x0A, 0x0D:
+                guard depth > 0 else { return false }
+                position += 1
+            default:
+                while let byte = next, !",:]}[{\" \t\r\n".utf8.contains(byte) { position += 1 }
+            }
+        } while depth > 0
+        if octets[start..<position].elementsEqual("null".utf8) {
+            result += octets[start..<position]
+        } else {
+            result += "\"\(Redaction.placeholder)\"".utf8
+        }
+        return true
+    }
+}

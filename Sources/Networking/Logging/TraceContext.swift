@@ -1,0 +1,64 @@
+/// Where a request belongs in a distributed trace ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
+public struct TraceContext: Sendable, Hashable {
+    /// The trace, 32 lower-case hex digits, not all zero.
+    public let traceID: String
+    /// The caller's span, 16 lower-case hex digits, not all zero.
+    public let parentID: String
+    /// Whether the trace is recorded.
+    public let isSampled: Bool
+    /// What vendors add, passed on as it is; `nil` for nothing.
+    public let state: String?
+
+    /// Makes a context.
+    ///
+    /// The result is `nil` if an identifier is malformed or zero, or the state no field value.
+    ///
+    /// - Parameters:
+    ///   - traceID: The trace.
+    ///   - parentID: The caller's span.
+    ///   - isSampled: Whether the trace is recorded.
+    ///   - state: What vendors add.
+    public init?(traceID: String, parentID: String, isSampled: Bool, state: String? = nil) {
+        guard Self.isIdentifier(traceID, length: 32), Self.isIdentifier(parentID, length: 16),
+            state.map({ HTTPSyntax.isFieldValue($0) }) ?? true
+        else { return nil }
+        self.traceID = traceID
+        self.parentID = parentID
+        self.isSampled = isSampled
+        self.state = state
+    }
+
+    /// Reads a `traceparent` header field, as a server got it; `nil` if it is malformed.
+    ///
+    /// Later versions are read as far as version 00 goes, as §4.3 of the specification asks.
+    ///
+    /// - Parameters:
+    ///   - traceparent: The field's value.
+    ///   - tracestate: The value of the field `tracestate`.
+    public init?(traceparent: String, tracestate: String? = nil) {
+        let parts = traceparent.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count >= 4, parts[0].utf8.count == 2, Self.isHex(parts[0]), parts[0] != "ff",
+            parts[0] != "00" || parts.count == 4, parts[3].utf8.count == 2, Self.isHex(parts[3]),
+            let flags = UInt8(parts[3], radix: 16)
+        else { return nil }
+        self.init(
+            traceID: String(parts[1]),
+            parentID: String(parts[2]),
+            isSampled: flags & 1 == 1,
+            state: tracestate
+        )
+    }
+
+    /// The value of the field `traceparent`.
+    public var traceparent: String { "00-\(traceID)-\(parentID)-\(isSampled ? "01" : "00")" }
+
+    private static func isIdentifier(_ text: String, length: Int) -> Bool {
+        text.utf8.count == length && isHex(text) && text.utf8.contains { $0 != UInt8(ascii: "0") }
+    }
+
+    private static func isHex(_ text: some StringProtocol) -> Bool {
+        text.utf8.allSatisfy {
+            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+public import FoundationNetworking
+
+extension URLRequest {
+    /// The request as a command for a POSIX shell, to try it by hand.
+    ///
+    /// Every word is quoted, so that no value can be taken for a command. A body that is no text is piped in as base64; one that is not
+    /// in memory is left out and named in a comment.
+    ///
+    /// - Parameter redaction: What is taken out; ``Redaction/insecureNone`` for a command that works with its credentials.
+    /// - Returns: The command, in one line unless the body has several.
+    public func curlCommand(redaction: Redaction = .standard) -> String {
+        var words = ["curl", "--globoff", "--path-as-is"]
+        let method = httpMethod ?? "GET"
+        switch method {
+        case "GET": break
+        case "HEAD": words.append("--head")
+        default: words += ["--request", method]
+        }
+        for field in redaction.redacted(headerFields) {
+            // An empty field needs a semicolon, or curl would leave it out.
+            words += ["--header", field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"]
+        }
+        var (source, comment) = ("", "")
+        switch (try? heldBody)?.source {
+        case nil, .some(.none): break
+        case .data(let data):
+            if let text = redaction.redacted(data, contentType: value(forHTTPHeaderField: "Content-Type")),
+                !text.utf8.contains(0)
+            {
+                words += ["--data-raw", text]
+            } else if redaction.isOff {
+                source = "printf %s \(data.base64EncodedString().shellQuoted) | base64 -d | "
+                words += ["--data-binary", "@-"]
+            } else {
+                comment = " # and a body of \(data.count) octets"
+            }
+        case .file(_, let length): comment = " # and a body of \(length) octets"
+        case .stream: comment = " # and a body"
+        }
+        words.append(url.map(redaction.redacted) ?? "")
+        return source + words.map(\.shellQuoted).joined(separator: " ") + comment
+    }
+
+    /// The header fields, sorted, because a `URLRequest` has no order.
+    var headerFields: HTTPHeaders {
+        HTTPHeaders(
+            (allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }.map {
+                HTTPHeaders.Field(name: $0.key, value: $0.value)
+            }
+        )
+    }
+}
+
+extension String {
+    /// The text as one word of a POSIX shell (IEEE 1003.1, 2.2.2).
+    fileprivate var shellQuoted: String {
+        let isPlain = !isEmpty && utf8.allSatisfy { PercentEncoding.isUnreserved($0) || "/:@,+=".utf8.contains($0) }
+        return isPlain ? self : "'" + replacingOccurrences(of: "'", with: "'\\''") + "'"
+    }
+}

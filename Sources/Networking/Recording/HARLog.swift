@@ -1,0 +1,78 @@
+import Foundation
+
+/// A recording in the format HTTP Archive 1.2, which the network tools of browsers read and write
+/// ([specification](http://www.softwareishard.com/blog/har-12-spec/)).
+///
+/// Members whose names begin with an underscore are ours, as the specification asks.
+struct HARLog: Codable {
+    var version = "1.2"
+    var creator = Creator()
+    var entries: [HAREntry] = []
+
+    struct Creator: Codable {
+        var name = "swift-authenticated-client"
+        var version = "0"
+    }
+
+    private struct Document: Codable {
+        var log: HARLog
+    }
+
+    init() {}
+
+    /// Reads a recording.
+    ///
+    /// One that ends in the middle of an entry, as after a crash of the machine that wrote it, is read as far as it goes if each
+    /// entry has a line of its own, as ours have.
+    ///
+    /// - Throws: ``NetworkError`` with the code `decoding`.
+    init(_ data: Data) throws(NetworkError) {
+        do {
+            self = try JSONDecoder().decode(Document.self, from: data).log
+        } catch {
+            guard let log = Self.repaired(data) else {
+                throw NetworkError(.decoding, "the file is no recording in HAR 1.2", cause: DecodingFailure(error))
+            }
+            self = log
+        }
+    }
+
+    private static func repaired(_ data: Data) -> HARLog? {
+        var lines = data.split(separator: UInt8(ascii: "\n"))
+        guard !lines.isEmpty,
+            var log = try? JSONDecoder().decode(Document.self, from: lines.removeFirst() + Data(tail.utf8)).log
+        else { return nil }
+        for var line in lines {
+            if line.last == UInt8(ascii: ",") { line.removeLast() }
+            guard let entry = try? JSONDecoder().decode(HAREntry.self, from: line) else { break }
+            log.entries.append(entry)
+        }
+        return log
+    }
+
+    // MARK: Writing piece by piece
+
+    /// What stands before the entries, in a line of its own.
+    static func head() throws -> Data {
+        var text = try encoder.encode(Document(log: HARLog()))
+        let end = Data(#"[],"version":"1.2"}}"#.utf8)
+        guard text.suffix(end.count) == end else {
+            throw NetworkError(.unknown, "the head of a recording could not be written")
+        }
+        text.removeLast(end.count)
+        return text + Data("[\n".utf8)
+    }
+
+    /// What stands after the entries.
+    static let tail = #"],"version":"1.2"}}"# + "\n"
+
+    static func line(_ entry: HAREntry) throws -> Data {
+        try encoder.encode(entry)
+    }
+
+    private static var encoder: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import Synchronization
+
+/// A body that is recorded while it is read.
+final class RecordedBody: HTTPResponseBodySource {
+    private struct State {
+        var data = Data()
+        /// Whether more came than is recorded.
+        var isCut = false
+        var isOver = false
+        var received = 0
+    }
+
+    private let stream: HTTPTransportStream
+    private let exchange: RecordedExchange
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(_ stream: HTTPTransportStream, exchange: RecordedExchange, limit: Int) {
+        self.stream = stream
+        self.exchange = exchange
+        self.limit = limit
+    }
+
+    deinit {
+        end(error: nil)
+    }
+
+    var trailers: HTTPHeaders { stream.body.trailers }
+
+    func next() async throws -> Data? {
+        do {
+            let iterator = stream.body.makeAsyncIterator()
+            guard let part = try await iterator.next() else {
+                end(error: nil)
+                return nil
+            }
+            state.withLock { state in
+                state.received += part.count
+                if state.received <= limit {
+                    state.data.append(part)
+                } else {
+                    state.isCut = true
+                    state.data = Data()
+                }
+            }
+            return part
+        } catch {
+            end(error: error)
+            throw error
+        }
+    }
+
+    func cancel() {
+        stream.body.cancel()
+        end(error: NetworkError(.cancelled, "the rest of the body was given up"))
+    }
+
+    private func end(error: (any Error)?) {
+        let ended = state.withLock { state -> State? in
+            guard !state.isOver else { return nil }
+            state.isOver = true
+            return state
+        }
+        guard let ended else { return }
+        if let error { return exchange.end(.failure(error)) }
+        // More than the limit is left out as a whole: half a body would play back as a whole one.
+        let body = ended.isCut ? Data(count: limit + 1) : ended.data
+        exchange.end(
+            .success(
+                HTTPTransportResponse(
+                    status: stream.status,
+                    version: stream.version,
+                    headers: stream.headers,
+                    body: body,
+                    trailers: stream.body.trailers
+                )
+            )
+        )
+    }
+}

@@ -1,0 +1,78 @@
+import Foundation
+import Synchronization
+
+/// The file of one recording session, a whole HAR document at every moment at which the process could crash.
+///
+/// An entry and the end of the document are written in one piece over the previous end.
+final class RecordingFile: Sendable {
+    private struct State {
+        let handle: FileHandle
+        var end: UInt64
+        var isFirst = true
+    }
+
+    let url: URL
+    private let state: Mutex<State>
+
+    /// Begins a file in a folder, and removes the oldest sessions beyond a limit.
+    init(in folder: URL, at date: Date, limit: Int) throws {
+        let files = FileManager.default
+        try files.createDirectory(
+            at: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        url = folder.appending(path: Self.name(date))
+        let head = try HARLog.head()
+        // Bodies are in it: it is nobody else's business.
+        guard
+            files.createFile(
+                atPath: url.path,
+                contents: head + Data(HARLog.tail.utf8),
+                attributes: [.posixPermissions: 0o600]
+            )
+        else { throw CocoaError(.fileWriteUnknown) }
+        state = Mutex(State(handle: try FileHandle(forWritingTo: url), end: UInt64(head.count)))
+        try Self.removeOldest(in: folder, limit: limit)
+    }
+
+    func append(_ entry: HAREntry) throws {
+        let line = try HARLog.line(entry)
+        try state.withLock { state in
+            let text = Data((state.isFirst ? "" : ",\n").utf8) + line
+            do {
+                try state.handle.seek(toOffset: state.end)
+                try state.handle.write(contentsOf: text + Data("\n\(HARLog.tail)".utf8))
+            } catch {
+                // A full disk must not cost what is there already.
+                try? state.handle.truncate(atOffset: state.end)
+                try? state.handle.write(contentsOf: Data(HARLog.tail.utf8))
+                throw error
+            }
+            state.end += UInt64(text.count)
+            state.isFirst = false
+        }
+    }
+
+    // MARK: Names
+
+    /// Sorts by time; without colons, which some file systems don't have.
+    private static func name(_ date: Date) -> String {
+        let time = date.harText.replacingOccurrences(
+            of: ":",
+            with: "-"
+        )
+        let suffix = String(UInt32.random(in: .min ... .max), radix: 16)
+        return "session-\(time)-\(String(repeating: "0", count: 8 - suffix.count))\(suffix).har"
+    }
+
+    private static func removeOldest(in folder: URL, limit: Int) throws {
+        // Only what this type has named: the folder may have other files.
+        let pattern = /session-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+Z-[0-9a-f]{8}\.har/
+        let sessions = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            .filter { $0.wholeMatch(of: pattern) != nil }.sorted()
+        for name in sessions.dropLast(max(1, limit)) {
+            try FileManager.default.removeItem(at: folder.appending(path: name))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+internal import Foundation
+
+/// The payload of a JWS that is being made, and how it stands there and under the signatures.
+struct JWSPayload: Sendable {
+    private let octets: [UInt8]
+    private let encoding: JWSPayloadEncoding
+
+    init(_ payload: Data, _ encoding: JWSPayloadEncoding) {
+        octets = Array(payload)
+        self.encoding = encoding
+    }
+
+    /// A signature that is still to be made: all but its octets.
+    struct UnsignedPart: Sendable {
+        /// The protected header in base64url.
+        let protectedText: [UInt8]
+        let unprotectedHeader: JSONObject
+        /// The signing input.
+        let input: [UInt8]
+    }
+
+    /// What one of the signers has to sign.
+    ///
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or `unencodableContent`.
+    func part(
+        header: JSONObject,
+        unprotectedHeader: JSONObject,
+        signedBy signer: SignerIdentity
+    ) throws(TokenError) -> UnsignedPart {
+        let headers = try JWSSignatureHeaders(header, unprotected: unprotectedHeader, of: signer, encoding)
+        var text: [UInt8] = []
+        Base64URL.encode(headers.protectedHeader.serializedBytes().span, into: &text)
+        return UnsignedPart(
+            protectedText: text,
+            unprotectedHeader: headers.unprotectedHeader,
+            input: SigningInput.make(text, octets, encoding)
+        )
+    }
+}
+
+extension JWSPayload {
+    /// Refuses what the compact serialization can't hold.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    func checkCompact(_ placement: JWSPayloadPlacement, unprotectedHeader: JSONObject) throws(TokenError) {
+        guard unprotectedHeader.isEmpty else {
+            throw TokenError(.unencodableContent, "a compact JWS has no unprotected header")
+        }
+        guard placement == .attached, encoding == .unencoded else { return }
+        guard octets.allSatisfy(CompactToken.isAllowedUnencoded) else {
+            throw TokenError(
+                .unencodableContent,
+                "an unencoded payload of a compact JWS must be printable ASCII without a period; detach it"
+            )
+        }
+    }
+
+    /// The compact serialization.
+    func compact(_ placement: JWSPayloadPlacement, _ part: UnsignedPart, _ signature: [UInt8]) -> String {
+        var text = placement == .attached ? part.input : part.protectedText + [UInt8(ascii: ".")]
+        text.append(UInt8(ascii: "."))
+        Base64URL.encode(signature.span, into: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The member `payload` of the JSON serializations, or `nil` if there is none.
+    ///
+    /// - Throws: ``TokenError`` with the code `unencodableContent`.
+    func member(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
+        switch (placement, encoding) {
+        case (.detached, _): return nil
+        case (.attached, .base64url): return .string(Base64URL.encode(octets))
+        case (.attached, .unencoded):
+            guard let text = String(validating: octets, as: UTF8.self), UnencodedText.isWritable(text) else {
+                throw TokenError(
+                    .unencodableContent,
+                    "an unencoded payload in JSON must be UTF-8 text of assigned code points; detach it"
+                )
+            }
+            return .string(text)
+        }
+    }
+
+    /// The flattened JSON serialization.
+    static func flattenedJSON(_ payload: JSONValue?, _ part: UnsignedPart, _ signature: [UInt8]) -> JSONObject {
+        var object: JSONObject = ["protected": .string(String(decoding: part.protectedText, as: UTF8.self))]
+        if !part.unprotectedHeader.isEmpty { object["header"] = .object(part.unprotectedHeader) }
+        object["signature"] = .string(Base64URL.encode(signature))
+        object["payload"] = payload
+        return object
+    }
+
+    /// The general JSON serialization.
+    static func generalJSON(_ payload: JSONValue?, _ signatures: [(UnsignedPart, [UInt8])]) -> JSONObject {
+        var object: JSONObject = [:]
+        object["payload"] = payload
+        object["signatures"] = .array(signatures.map { .object(flattenedJSON(nil, $0, $1)) })
+        return object
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+
+/// The samples of the page about streams, limits and proxies, run.
+@Suite("Transport samples")
+struct TransportSnippets {
+    @Test("A body read while it comes")
+    func reading() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.get, "/", .text("some text"))
+            let url = server.url(for: "/")
+            let place = FileManager.default.temporaryDirectory.appending(path: "sample-\(UUID().uuidString)")
+            try Data().write(to: place)
+            defer { try? FileManager.default.removeItem(at: place) }
+            let file = try FileHandle(forWritingTo: place)
+
+            let transport = try CurlTransport()
+            let limits = HTTPTransportLimits(maximumBodySize: 1 << 40, idleTimeout: .seconds(30))
+            let response = try await transport.open(HTTPTransportRequest(url: url), limits: limits)
+            for try await part in response.body { try file.write(contentsOf: part) }
+
+            #expect(try Data(contentsOf: place) == Data("some text".utf8))
+        }
+    }
+
+    private struct Report {
+        func parts() -> AsyncStream<Data> {
+            AsyncStream { continuation in
+                for text in ["one", "two"] { continuation.yield(Data(text.utf8)) }
+                continuation.finish()
+            }
+        }
+    }
+
+    @Test("A body sent while it is made")
+    func sending() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.put, "/", .text("thanks"))
+            let url = server.url(for: "/")
+            let transport = try CurlTransport()
+            let report = Report()
+
+            let request = HTTPTransportRequest(method: .put, url: url, body: .stream { report.parts() })
+            let response = try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60)))
+
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("A proxy with credentials")
+    func proxy() throws {
+        let proxyURL = try #require(URL(string: "http://proxy.example:3128"))
+        let password = "secret"
+
+        var configuration = CurlTransport.Configuration()
+        configuration.proxy = .http(
+            proxyURL,
+            credentials: CurlTransport.ProxyCredentials(username: "service", password: password),
+            noProxy: ["internal.example", "10.0.0.0/8"]
+        )
+        let transport = try CurlTransport(configuration: configuration)
+
+        #expect(!"\(configuration.proxy)".contains(password))
+        #expect(transport.engineDescription.hasPrefix("libcurl/"))
+    }
+}

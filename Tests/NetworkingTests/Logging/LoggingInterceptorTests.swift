@@ -1,0 +1,301 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("LoggingInterceptor")
+struct LoggingInterceptorTests {
+    private let time = ManualTime(advancesWhenSleeping: true)
+
+    private func request(_ method: String = "POST") -> URLRequest {
+        var request = URLRequest(url: URL(string: "http://a.example/things?token=s3cret&page=1")!)
+        request.httpMethod = method
+        request.setValue("Bearer s3cret", forHTTPHeaderField: "Authorization")
+        if method == "POST" {
+            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+            request.httpBody = Data(#"{"password":"s3cret","name":"a"}"#.utf8)
+        }
+        return request
+    }
+
+    /// Sends a request and returns the events, without the operation's number.
+    private func events(
+        _ level: LoggingInterceptor.Level,
+        _ steps: MockTransport.Step...,
+        method: String = "POST",
+        interceptors: [any RequestInterceptor] = [],
+        redaction: Redaction = .standard,
+        curl: Bool = false,
+        maximumBodyLength: Int = 4_096
+    ) async -> [String] {
+        let log = EventLog()
+        let logging = LoggingInterceptor(
+            level: level,
+            redaction: redaction,
+            maximumBodyLength: maximumBodyLength,
+            writesCurlCommands: curl,
+            sink: { log.append($0) }
+        )
+        let client = NetworkClient(
+            transport: MockTransport(steps: steps, handler: nil),
+            interceptors: interceptors + [logging],
+            options: .init(
+                timeout: nil,
+                userAgent: UserAgent(applicationName: "a"),
+                timeSource: time.timeSource
+            )
+        )
+        var request = request(method)
+        request.setValue("agent", forHTTPHeaderField: "User-Agent")
+        request.timeoutInterval = .infinity
+        _ = try? await client.makeRequest(request)
+        return log.all.map { $0.replacing(/#\d+/, with: "#N") }
+    }
+
+    @Test("a line for each request and for how it ended, with the attempt's number, sizes and duration")
+    func lines() async {
+        let slow = MockTransport.Step.handler { [time] _ in
+            time.advance(by: .milliseconds(41))
+            return HTTPTransportResponse(status: 503, body: Data("later".utf8))
+        }
+        let events = await events(.line, slow, .text("ok"), interceptors: [Retry.Policy.maxRetries(1, when: .always)])
+        #expect(
+            events == [
+                "#N.1 POST http://a.example/things?token=REDACTED&page=1, 32 octets",
+                "#N.1 503 HTTP/1.1 after 41 ms, 5 octets: the server answered 503 to “things”",
+                "#N.2 POST http://a.example/things?token=REDACTED&page=1, 32 octets",
+                "#N.2 200 HTTP/1.1 after 0.0 ms, 2 octets",
+            ]
+        )
+    }
+
+    @Test("the header fields, without credentials")
+    func headers() async {
+        let events = await events(.headers, .text("ok", headers: ["Set-Cookie": "s3cret", "X-A": "b"]), method: "GET")
+        #expect(
+            events == [
+                """
+                #N.1 GET http://a.example/things?token=REDACTED&page=1, 0 octets
+                  Authorization: Bearer REDACTED
+                  User-Agent: agent
+                """,
+                """
+                #N.1 200 HTTP/1.1 after 0.0 ms, 2 octets
+                  Content-Type: text/plain; charset=utf-8
+                  Set-Cookie: REDACTED
+                  X-A: b
+                """,
+            ]
+        )
+    }
+
+    @Test("the bodies, without secrets, and cut")
+    func bodies() async {
+        let response = MockTransport.Step.json(
+            "{\"access_token\":\"s3cret\",\n\"x\":\"\(String(repeating: "y", count: 99))\"}"
+        )
+        let events = await events(.body, response, maximumBodyLength: 50)
+        #expect(events.count == 2)
+        #expect(events[0].hasSuffix("  {\"password\":\"REDACTED\",\"name\":\"a\"}"))
+        #expect(events[1].contains("  {\"access_token\":\"REDACTED\",\n  \"x\":\"yyyy"))
+        #expect(events[1].hasSuffix("y\n  (and more: 132 octets in all)"))
+        #expect(!events.joined().contains("s3cret"))
+    }
+
+    @Test("a body that can't be shown is named")
+    func opaqueBody() async {
+        let events = await events(.body, .status(200, headers: ["Content-Type": "image/png"], body: Data([1, 2])))
+        #expect(events[1].hasSuffix("  (2 octets of image/png)"))
+    }
+
+    @Test("a failure and a request that could not be made end with why, but without what others' errors say")
+    func failures() async {
+        struct Odd: Error { let secret = "s3cret" }
+        let failed = await events(.line, .failure(NetworkError(.connectionLost, "cut")))
+        #expect(failed.last == "#N.1 failed after 0.0 ms: connectionLost: cut")
+        let refusing = RecordingInterceptor("a", makingRequest: { _ in throw Odd() })
+        let notMade = await events(.line, interceptors: [refusing])
+        #expect(
+            notMade == [
+                "#N.1 not made after 0.0 ms: requestNotMade: the request could not be made, and nothing was sent"
+            ]
+        )
+        let distrusting = RecordingInterceptor("a", replacingResponse: { _ in throw Odd() })
+        let distrusted = await events(.line, .text("ok"), interceptors: [distrusting])
+        #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 octets: Odd")
+    }
+
+    @Test("what comes from outside can't begin a line or steer a terminal")
+    func injection() async {
+        let events = await events(
+            .body,
+            .text("a\r\n#9.1 200 forged\u{1B}[2J\u{2028}b", headers: ["X-A": "\u{1B}[31mred"]),
+            method: "GET"
+        )
+        #expect(events[1].contains("  X-A: \u{FFFD}[31mred"))
+        #expect(events[1].hasSuffix("\n  a\n  #N.1 200 forged\u{FFFD}[2J\n  b"))
+    }
+
+    @Test("the command for a shell comes with the request, redacted unless asked")
+    func curl() async {
+        let events = await events(.line, .text("ok"), curl: true)
+        #expect(
+            events[0].contains("\ncurl --globoff --path-as-is --request POST --header 'Authorization: Bearer REDACTED'")
+        )
+        #expect(!events[0].contains("s3cret"))
+        let all = await self.events(.line, .text("ok"), redaction: .insecureNone, curl: true)
+        #expect(all[0].contains("Bearer s3cret"))
+    }
+
+    @Test("a body given in the options is seen")
+    func optionsBody() async throws {
+        let log = EventLog()
+        let client = NetworkClient(
+            transport: MockTransport(.text("ok")),
+            interceptors: [LoggingInterceptor(sink: { log.append($0) })]
+        )
+        var request = request()
+        request.httpBody = nil
+        _ = try await client.response(for: request, options: RequestOptions(body: .data(Data(count: 77))))
+        #expect(log.all.first?.hasSuffix(", 77 octets") == true)
+    }
+}
+
+@Suite("curl commands")
+struct CurlCommandTests {
+    /// What a POSIX shell takes the words for.
+    private func words(_ command: String) throws -> [String] {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = [
+            "-c", "curl() { for word in \"$@\"; do printf '%s\\036' \"$word\"; done; cat; }\n\(command)",
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let data = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return String(decoding: data, as: UTF8.self).split(separator: "\u{1E}", omittingEmptySubsequences: false).map(
+            String.init
+        )
+    }
+
+    @Test("every word survives a shell")
+    func quoting() throws {
+        var request = URLRequest(url: try #require(URL(string: "http://[::1]:8080/a'b?x=$(id)&y=1;z")))
+        request.httpMethod = "PUT"
+        request.setValue("it's `id` $HOME \\ \"q\" *", forHTTPHeaderField: "X-A")
+        request.setValue("", forHTTPHeaderField: "X-Empty")
+        request.httpBody = Data("@not a file\n'quoted' $(id)\n".utf8)
+        let words = try words(request.curlCommand(redaction: .insecureNone))
+        #expect(
+            words == [
+                "--globoff", "--path-as-is", "--request", "PUT", "--header", "X-A: it's `id` $HOME \\ \"q\" *",
+                "--header",
+                "X-Empty;", "--data-raw", "@not a file\n'quoted' $(id)\n", "http://[::1]:8080/a'b?x=$(id)&y=1;z", "",
+            ]
+        )
+    }
+
+    @Test("octets are piped in, and only if everything is to be shown")
+    func octets() throws {
+        var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+        request.httpMethod = "POST"
+        request.httpBody = Data([0, 0xFF, 0x41])
+        #expect(try words(request.curlCommand(redaction: .insecureNone)).suffix(3).first == "@-")
+        #expect(request.curlCommand(redaction: .insecureNone).hasPrefix("printf %s AP9B | base64 -d | curl "))
+        #expect(request.curlCommand().hasSuffix(" http://a.example/ # and a body of 3 octets"))
+    }
+
+    @Test("GET and HEAD")
+    func methods() throws {
+        var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+        #expect(request.curlCommand() == "curl --globoff --path-as-is http://a.example/")
+        request.httpMethod = "HEAD"
+        #expect(request.curlCommand() == "curl --globoff --path-as-is --head http://a.example/")
+    }
+}
+
+@Suite("TraceContext")
+struct TraceContextTests {
+    private let example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+    @Test("reads and writes the specification's example")
+    func specification() throws {
+        let trace = try #require(TraceContext(traceparent: example, tracestate: "rojo=00f067aa0ba902b7"))
+        #expect(trace.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" && trace.parentID == "00f067aa0ba902b7")
+        #expect(trace.isSampled && trace.state == "rojo=00f067aa0ba902b7")
+        #expect(trace.traceparent == example)
+        #expect(TraceContext(traceparent: example.replacing(/01$/, with: "02"))?.isSampled == false)
+        #expect(
+            TraceContext(traceparent: "cc" + example.dropFirst(2) + "-what-the-future-will-be-like")?.isSampled == true
+        )
+    }
+
+    @Test(
+        "refuses what is malformed",
+        arguments: [
+            "", "00", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-1",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+            "0-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473g-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-+1",
+        ]
+    )
+    func malformed(_ text: String) {
+        #expect(TraceContext(traceparent: text) == nil)
+    }
+
+    @Test("attempts of an operation have one trace and spans of their own, operations have other traces")
+    func attempts() async throws {
+        let counter = Script()
+        let transport = MockTransport(.status(503), .text("ok"), .text("ok"))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [TraceContextInterceptor(random: { counter.next() }), Retry.Policy.maxRetries(1)]
+        )
+        let request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+        _ = try await client.makeRequest(request)
+        _ = try await client.makeRequest(request)
+        var traces: [TraceContext] = []
+        for request in transport.requests {
+            traces.append(try #require(TraceContext(traceparent: request.headers["traceparent"] ?? "")))
+        }
+        #expect(traces[0].traceID == traces[1].traceID && traces[0].traceID != traces[2].traceID)
+        #expect(Set(traces.map(\.parentID)).count == 3)
+        #expect(traces.allSatisfy { $0.isSampled })
+        #expect(transport.requests.allSatisfy { $0.headers["tracestate"] == nil })
+    }
+
+    /// Odd numbers, one after the other.
+    private final class Script: Sendable {
+        private let log = EventLog()
+        func next() -> UInt64 {
+            log.append("")
+            return UInt64(log.all.count * 2 + 1)
+        }
+    }
+
+    @Test("the caller's trace goes on, and a request's own traceparent stays")
+    func parent() async throws {
+        let transport = MockTransport(.text("ok"), .text("ok"))
+        let current = TraceContext(traceparent: example.replacing(/01$/, with: "00"), tracestate: "a=b")
+        let client = NetworkClient(transport: transport, interceptors: [TraceContextInterceptor { current }])
+        var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
+        _ = try await client.makeRequest(request)
+        request.setValue(example, forHTTPHeaderField: "traceparent")
+        _ = try await client.makeRequest(request)
+        let first = try #require(TraceContext(traceparent: transport.requests[0].headers["traceparent"] ?? ""))
+        #expect(first.traceID == current?.traceID && first.parentID != current?.parentID && !first.isSampled)
+        #expect(transport.requests[0].headers["tracestate"] == "a=b")
+        #expect(transport.requests[1].headers["traceparent"] == example)
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+/// What a process holds, for tests that run in one of their own.
+struct ProcessState: CustomStringConvertible {
+    let descriptors: Int
+    let threads: Int
+    let residentKiB: Int
+    /// The most that was ever resident.
+    let peakKiB: Int
+
+    static var now: Self {
+        func entries(_ folder: String) -> Int {
+            (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/" + folder).count) ?? 0
+        }
+        let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        func kibibytes(_ name: String) -> Int {
+            status.split(separator: "\n").first { $0.hasPrefix(name) }
+                .flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        }
+        return Self(
+            descriptors: entries("fd"),
+            threads: entries("task"),
+            residentKiB: kibibytes("VmRSS:"),
+            peakKiB: kibibytes("VmHWM:")
+        )
+    }
+
+    /// The state once no more descriptors and threads are there than before, or after ten seconds.
+    ///
+    /// Swift's own threads come and go, and a peer's threads end a little after their connections.
+    static func settled(like before: Self) async throws -> Self {
+        let patience = ContinuousClock.now + .seconds(10)
+        while .now < patience, now.descriptors > before.descriptors || now.threads > before.threads {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        return now
+    }
+
+    /// Adds a line to the file that `STRESS_REPORT` names: nobody sees what the process of an exit test prints.
+    static func report(_ line: String) {
+        guard let path = ProcessInfo.processInfo.environment["STRESS_REPORT"],
+            let file = FileHandle(forWritingAtPath: path)
+        else { return }
+        _ = try? file.seekToEnd()
+        try? file.write(contentsOf: Data((line + "\n").utf8))
+        try? file.close()
+    }
+
+    var description: String {
+        "\(descriptors) descriptors, \(threads) threads, \(residentKiB) KiB resident, at most \(peakKiB) KiB"
+    }
+}
+
+/// A source of numbers that is the same in each run.
+struct SplitMix: Sendable {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+struct Unmet: Error { let line: Int }
+
+/// Fails the process of an exit test.
+func require(_ isMet: Bool, line: Int = #line) throws {
+    guard isMet else { throw Unmet(line: line) }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Glibc
+import Synchronization
+import Testing
+
+@testable import Networking
+
+/// What only shows in a process of its own: leaks, memory, and `fork()`.
+@Suite("CurlTransport and its process", .timeLimit(.minutes(20)))
+struct ProcessTests {
+    @Test("Transports leave neither threads nor descriptors, however they end")
+    func leaks() async {
+        await #expect(processExitsWith: .success) {
+            let peer = try TCPPeer { connection in
+                while true {
+                    let isLong = try connection.readHead().hasPrefix("GET /long")
+                    try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(isLong ? 10 : 5)\r\n\r\nhello")
+                }
+            }
+            func round(_ number: Int) async throws {
+                let transport = try CurlTransport(configuration: .init(proxy: .none))
+                _ = try await transport.get(peer.url)
+                let long = HTTPTransportRequest(url: peer.url("/long"))
+                let response = try await transport.open(long, limits: .generous())
+                let body = HTTPBody.stream { AsyncStream<Data> { _ in } }
+                let upload = HTTPTransportRequest(method: .put, url: peer.url("/long"), body: body)
+                let uploading = Task { try? await transport.send(upload, limits: .generous()) }
+                switch number % 4 {
+                case 0: await transport.close()
+                case 1: response.body.cancel()
+                case 2: await transport.shutdown(within: .milliseconds(1))
+                default: break
+                }
+                uploading.cancel()
+                _ = await uploading.value
+            }
+            for number in 0..<4 { try await round(number) }
+            let before = try await ProcessState.settled(like: .now)
+            for number in 0..<40 { try await round(number) }
+            let after = try await ProcessState.settled(like: before)
+            ProcessState.report("before: \(before), after: \(after)")
+            try require(after.descriptors <= before.descriptors)
+            // Swift's own threads grow in number at first.
+            try require(after.threads <= before.threads + 4)
+            peer.stop()
+        }
+    }
+
+    /// `STREAM_MEBIBYTES=2048 swift test --filter ProcessTests` sends 2 GiB each way; see ``ProcessState/report(_:)``.
+    @Test("A response that is read slowly costs a bounded part of memory")
+    func slowReader() async {
+        await #expect(processExitsWith: .success) { try await ProcessTests.download(limitKiB: 24 << 10) }
+    }
+
+    @Test("An upload costs a bounded part of memory")
+    func upload() async {
+        await #expect(processExitsWith: .success) { try await ProcessTests.upload(limitKiB: 24 << 10) }
+    }
+
+    private static var size: Int {
+        (ProcessInfo.processInfo.environment["STREAM_MEBIBYTES"].flatMap { Int($0) } ?? 64) << 20
+    }
+    private static let partSize = 1 << 20
+
+    private static func download(limitKiB: Int) async throws {
+        let peer = try TCPPeer { connection in
+            try connection.readHead()
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n")
+            let part = [UInt8](repeating: 1, count: partSize)
+            for _ in 0..<(size / partSize) { try connection.send(part) }
+            try connection.waitForClose()
+        }
+        try await withCurl { transport in
+            let before = ProcessState.now
+            let limits = HTTPTransportLimits(maximumBodySize: .max)
+            let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
+            var count = 0
+            for try await part in response.body {
+                // As slow as a disk that does one part each millisecond.
+                if count % (8 << 20) < part.count { try await Task.sleep(for: .milliseconds(1)) }
+                count += part.count
+            }
+            let after = ProcessState.now
+            ProcessState.report("download of \(size >> 20) MiB: before: \(before), after: \(after)")
+            try require(count == size)
+            try require(after.peakKiB - before.residentKiB < limitKiB)
+        }
+        peer.stop()
+    }
+
+    private static func upload(limitKiB: Int) async throws {
+        let received = Atomic<Int>(0)
+        let peer = try TCPPeer { connection in
+            try connection.readHead()
+            while received.load(ordering: .relaxed) < size {
+                received.add(try connection.read(partSize).count, ordering: .relaxed)
+            }
+            try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        }
+        let file = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        // A file with a hole takes no room on the disk.
+        let descriptor = unsafe open(file.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
+        try require(descriptor >= 0 && ftruncate(descriptor, off_t(size)) == 0)
+        close(descriptor)
+        try await withCurl { transport in
+            let before = ProcessState.now
+            let request = HTTPTransportRequest(method: .put, url: peer.url, body: try .file(file))
+            let response = try await transport.send(request, limits: HTTPTransportLimits())
+            let after = ProcessState.now
+            ProcessState.report("upload of \(size >> 20) MiB: before: \(before), after: \(after)")
+            try require(response.status == 200 && received.load(ordering: .relaxed) == size)
+            try require(after.peakKiB - before.residentKiB < limitKiB)
+        }
+        peer.stop()
+    }
+
+    @Test("A child process that was forked is told to make a transport of its own")
+    func forked() async {
+        await #expect(processExitsWith: .success) { try await ProcessTests.useInChild() }
+    }
+
+    private static func useInChild() async throws {
+        let engine = try CurlEngine(configuration: CurlTransport.Configuration(proxy: .none))
+        try engine.validateProcess()
+        // Swift does not let `fork` be called by name; the child does nothing but ask and leave.
+        typealias Fork = @convention(c) () -> pid_t
+        guard let symbol = unsafe dlsym(nil, "fork") else { throw Unmet(line: #line) }
+        let child = unsafe unsafeBitCast(symbol, to: Fork.self)()
+        if child == 0 { _exit(answer(of: engine)) }
+        var status: Int32 = 0
+        try require(unsafe waitpid(child, &status, 0) == child)
+        try require(status == 42 << 8)
+        try engine.validateProcess()
+        await engine.close(after: .zero)
+    }
+
+    private static func answer(of engine: CurlEngine) -> Int32 {
+        do throws(NetworkError) {
+            try engine.validateProcess()
+            return 1
+        } catch {
+            return error.code == .transportUnavailable ? 42 : 2
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import OpenSSLCrypto
+import Synchronization
+import Testing
+import TokenGeneration
+
+@Suite("JWSs that remote services sign")
+struct RemoteJWSTests {
+    private static let payload = Data("any text".utf8)
+
+    /// Counts how often it is asked.
+    private final class CountingService: RemoteSigningService {
+        private let service: FakeRemoteService
+        private let calls = Mutex(0)
+
+        init(_ service: FakeRemoteService) { self.service = service }
+
+        var count: Int { calls.withLock { $0 } }
+        var algorithm: JWSAlgorithm { service.algorithm }
+        var keyID: String? { service.keyID }
+
+        func sign(_ message: Data) async throws -> RemoteSignature {
+            calls.withLock { $0 += 1 }
+            return try await service.sign(message)
+        }
+    }
+
+    private func code(_ body: () async throws -> some Any) async -> TokenError.Code? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return (error as? TokenError)?.code
+        }
+    }
+
+    @Test("Each algorithm signs compact, flattened and general JWSs", arguments: JWSAlgorithm.implemented)
+    func everyAlgorithm(algorithm: JWSAlgorithm) async throws {
+        let key = try Fixture.key(for: algorithm)
+        let service = FakeRemoteService(key: key, verificationKey: key.verificationKey)
+        let verifier = JWSVerifier(key: key.verificationKey)
+        let header: JSONObject = ["alg": .string(algorithm.rawValue), "cty": "text/plain", "kid": "kms/1"]
+
+        let compact = try await JWSGenerator.makeCompact(
+            payload: Self.payload,
+            header: ["cty": "text/plain"],
+            remoteSigningService: service
+        )
+        let flattened = try await JWSGenerator.makeFlattenedJSON(
+            payload: Self.payload,
+            header: ["cty": "text/plain"],
+            remoteSigningService: service
+        )
+        let general = try await JWSGenerator.makeGeneralJSON(
+            payload: Self.payload,
+            signers: [RemoteJWSSigner(remoteSigningService: service, header: ["cty": "text/plain"])]
+        )
+        for verified in [
+            try verifier.verify(compact: compact),
+            try verifier.verify(json: flattened.serialized(), requiring: .all),
+            try verifier.verify(json: general.serialized(), requiring: .all),
+        ] {
+            #expect(verified.payload == Self.payload)
+            #expect(verified.header == header)
+        }
+    }
+
+    @Test(
+        "What a remote service signs is what a local one would have",
+        arguments: [JWSPayloadEncoding.base64url, .unencoded]
+    )
+    func sameText(encoding: JWSPayloadEncoding) async throws {
+        let key = try Fixture.key(for: .ed25519)
+        let local = KeySigningService(key: key, keyID: "kms/1")
+        let remote = FakeRemoteService(key: key)
+        let generator = JWSGenerator(payload: Self.payload, payloadEncoding: encoding, signingService: local)
+        for placement in [JWSPayloadPlacement.attached, .detached] {
+            let compact = try await JWSGenerator.makeCompact(
+                payload: Self.payload,
+                payloadEncoding: encoding,
+                placement: placement,
+                remoteSigningService: remote
+            )
+            #expect(try compact == generator.compact(placement))
+            let flattened = try await JWSGenerator.makeFlattenedJSON(
+                payload: Self.payload,
+                payloadEncoding: encoding,
+                placement: placement,
+                remoteSigningService: remote
+            )
+            #expect(try flattened == generator.flattenedJSON(placement))
+            let general = try await JWSGenerator.makeGeneralJSON(
+                payload: Self.payload,
+                payloadEncoding: encoding,
+                placement: placement,
+                signers: [RemoteJWSSigner(remoteSigningService: remote)]
+            )
+            #expect(try general == generator.generalJSON(placement))
+        }
+    }
+
+    @Test("Remote and local signers sign one JWS, each with headers of its own, in their order")
+    func several() async throws {
+        let keys = try [JWSAlgorithm.es256, .rs256, .ed25519].map(Fixture.key)
+        let remote = FakeRemoteService(
+            key: keys[0],
+            verificationKey: keys[0].verificationKey,
+            answer: { _, raw in .der((try? raw.withBytes { try ECDSASignature.der(fromRaw: $0) }) ?? []) }
+        )
+        let signers = [
+            RemoteJWSSigner(remoteSigningService: remote, header: ["cty": "a"], unprotectedHeader: ["kid": "kms/1"]),
+            RemoteJWSSigner(JWSSigner(signingService: KeySigningService(key: keys[1]), unprotectedHeader: ["note": 1])),
+            RemoteJWSSigner(remoteSigningService: FakeRemoteService(key: keys[2], keyID: nil)),
+        ]
+        for payloadEncoding in [JWSPayloadEncoding.base64url, .unencoded] {
+            for placement in [JWSPayloadPlacement.attached, .detached] {
+                let json = try await JWSGenerator.makeGeneralJSON(
+                    payload: Self.payload,
+                    payloadEncoding: payloadEncoding,
+                    placement: placement,
+                    signers: signers
+                ).serialized()
+                let verifier = JWSVerifier(keys: keys.map(\.verificationKey))
+                let verified =
+                    if placement == .attached {
+                        try verifier.verify(json: json, requiring: .everyKey)
+                    } else {
+                        try verifier.verify(json: json, detachedPayload: Self.payload, requiring: .everyKey)
+                    }
+                #expect(verified.payloadEncoding == payloadEncoding)
+                #expect(verified.signatures.map(\.index) == [0, 1, 2])
+                #expect(verified.signatures.map(\.key.thumbprint) == keys.map(\.verificationKey.thumbprint))
+                #expect(verified.signatures.map { $0.protectedHeader["cty"] } == ["a", nil, nil])
+                #expect(verified.signatures.map { $0.protectedHeader["kid"] } == [nil, nil, nil])
+                #expect(
+                    verified.signatures.map(\.unprotectedHeader) == [["kid": "kms/1"], ["note": 1], [:]]
+                )
+            }
+        }
+    }
+
+    @Test("Nobody is asked to sign if a header or the payload can't be written")
+    func checkedBefore() async throws {
+        let counting = CountingService(FakeRemoteService(key: try Fixture.key(for: .es256)))
+        func general(_ other: RemoteJWSSigner) async -> TokenError.Code? {
+            let first = RemoteJWSSigner(remoteSigningService: counting)
+            return await code {
+                try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: [first, other])
+            }
+        }
+        func signer(_ header: JSONObject, _ unprotected: JSONObject = [:]) -> RemoteJWSSigner {
+            RemoteJWSSigner(remoteSigningService: counting, header: header, unprotectedHeader: unprotected)
+        }
+        #expect(await general(signer(["alg": "HS256"])) == .algorithmMismatch)
+        #expect(await general(signer(["kid": "other"])) == .algorithmMismatch)
+        #expect(await general(signer([:], ["kid": "other"])) == .algorithmMismatch)
+        #expect(await general(signer(["b64": false])) == .unencodableContent)
+        #expect(await general(signer(["crit": []])) == .unencodableContent)
+        #expect(await general(signer(["x": 1], ["x": 1])) == .unencodableContent)
+        #expect(await general(signer([:], ["crit": ["x"]])) == .unprotectedParameter)
+        #expect(
+            await code { try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: []) }
+                == .unencodableContent
+        )
+        let period = Data("a.b".utf8)
+        #expect(
+            await code {
+                try await JWSGenerator.makeCompact(
+                    payload: period,
+                    payloadEncoding: .unencoded,
+                    remoteSigningService: counting
+                )
+            } == .unencodableContent
+        )
+        #expect(
+            await code {
+                try await JWSGenerator.makeFlattenedJSON(
+                    payload: Data([0xFF]),
+                    payloadEncoding: .unencoded,
+                    remoteSigningService: counting
+                )
+            } == .unencodableContent
+        )
+        #expect(counting.count == 0)
+        _ = try await JWSGenerator.makeCompact(payload: period, remoteSigningService: counting)
+        #expect(counting.count == 1)
+    }
+
+    @Test(
+        "A signature of the wrong form, length or key is an error, and so is a digest that the algorithm does not sign"
+    )
+    func refused() async throws {
+        let key = try Fixture.key(for: .es256)
+        let other = try SigningKey.generate(.es256)
+        let services = [
+            FakeRemoteService(key: key, answer: { _, _ in .raw([]) }),
+            FakeRemoteService(key: key, answer: { _, raw in .raw(raw.dropLast()) }),
+            FakeRemoteService(key: key, answer: { _, raw in .der(raw) }),
+            FakeRemoteService(key: key, verificationKey: other.verificationKey),
+        ]
+        for service in services {
+            let refusal = await code {
+                try await JWSGenerator.makeCompact(payload: Self.payload, remoteSigningService: service)
+            }
+            #expect(refusal == .signingFailed)
+            let local = RemoteJWSSigner(JWSSigner(signingService: KeySigningService(key: key)))
+            let remote = RemoteJWSSigner(remoteSigningService: service)
+            let general = await code {
+                try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: [local, remote])
+            }
+            #expect(general == .signingFailed)
+        }
+        let digest = FakeRemoteService(key: try Fixture.key(for: .ed448), messageForm: .digest)
+        let unsupported = await code {
+            try await JWSGenerator.makeFlattenedJSON(payload: Self.payload, remoteSigningService: digest)
+        }
+        #expect(unsupported == .unsupportedAlgorithm)
+    }
+
+    @Test("The service's own error reaches the caller")
+    func brokenService() async throws {
+        let service = BrokenRemoteService()
+        await #expect(throws: BrokenRemoteService.Failure()) {
+            try await JWSGenerator.makeCompact(payload: Self.payload, remoteSigningService: service)
+        }
+        await #expect(throws: BrokenRemoteService.Failure()) {
+            try await JWSGenerator.makeFlattenedJSON(payload: Self.payload, remoteSigningService: service)
+        }
+        let signers = [
+            RemoteJWSSigner(remoteSigningService: FakeRemoteService(key: try Fixture.key(for: .es256))),
+            RemoteJWSSigner(remoteSigningService: service),
+        ]
+        await #expect(throws: BrokenRemoteService.Failure()) {
+            try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: signers)
+        }
+    }
+}
