@@ -1,0 +1,63 @@
+/// What a ``JWTVerifier`` does, with all that it knows.
+///
+/// An object: whoever verifies shares one reference, and not the counts of everything that a policy refers to.
+final class TokenCheck: Sendable {
+    private let keys: VerificationKeySource
+    private let policy: ValidationPolicy
+    private let knownHeaders = KnownHeaders()
+
+    init(_ keys: VerificationKeySource, _ policy: ValidationPolicy) {
+        self.keys = keys
+        self.policy = policy
+    }
+
+    /// Verifies a token.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - keepsHeader: Whether the result needs the header, which all threads that verify such tokens share.
+    /// - Returns: What the token says.
+    /// - Throws: ``TokenError`` as ``JWTVerifier/verify(_:)`` does.
+    func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
+        let token = try CompactToken(text, limits: policy.limits)
+        let known = knownHeaders.withEntry(for: token) { entry in
+            Result { () throws(TokenError) in
+                let place = try signer(of: token, entry)
+                return try check(token, entry.header, entry.keys[place], keepsHeader)
+            }
+        }
+        if let known { return try known.get() }
+        let header = try token.header()
+        try header.checkCriticalMembers()
+        let entry = KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
+        let place = try signer(of: token, entry)
+        knownHeaders.keep(entry)
+        return try check(token, header, entry.keys[place], keepsHeader)
+    }
+
+    /// The place among an entry's keys of the one that signed.
+    private func signer(of token: CompactToken, _ entry: KnownHeaders.Entry) throws(TokenError) -> Int {
+        guard let signer = try token.signer(among: entry.keys) else {
+            throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
+        }
+        return signer
+    }
+
+    /// Checks what a token says whose signature is good.
+    private func check(
+        _ token: CompactToken,
+        _ header: ProtectedHeader,
+        _ key: @autoclosure () -> VerificationKey,
+        _ keepsHeader: Bool
+    ) throws(TokenError) -> VerifiedToken {
+        let payload = try token.payload()
+        let claims = try token.claims(in: payload)
+        let registered = try policy.check(header, claims, signedBy: key())
+        return VerifiedToken(
+            header: keepsHeader ? header.members : [:],
+            claims: claims,
+            registered: registered,
+            payload: payload
+        )
+    }
+}
