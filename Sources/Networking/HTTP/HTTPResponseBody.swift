@@ -77,7 +77,7 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         /// - Returns: The part, or `nil` at the end.
         /// - Throws: ``NetworkError`` with what ended the exchange: `cancelled` if the task was cancelled or the body given up,
         ///   `connectionLost`, `invalidResponse`, `bodyTooLarge` or `timedOut`; `invalidRequest` if another task is reading.
-        public func next() async throws -> Data? {
+        public mutating func next() async throws -> Data? {
             guard body.isReading.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged else {
                 throw NetworkError(.invalidRequest, "two tasks read a response's body at once; let one do it")
             }

@@ -30,7 +30,7 @@ final class RecordedBody: HTTPResponseBodySource {
 
     func next() async throws -> Data? {
         do {
-            let iterator = stream.body.makeAsyncIterator()
+            var iterator = stream.body.makeAsyncIterator()
             guard let part = try await iterator.next() else {
                 end(error: nil)
                 return nil

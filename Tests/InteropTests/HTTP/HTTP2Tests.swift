@@ -58,7 +58,7 @@ struct HTTP2Tests {
         let large = try Nginx.large()
         try await with(connection) { side in
             let slow = try await side.open("/large")
-            let parts = slow.body.makeAsyncIterator()
+            var parts = slow.body.makeAsyncIterator()
             var received = try await parts.next() ?? Data()
             for _ in 0..<50 {
                 let response = try await side.get("/ok")

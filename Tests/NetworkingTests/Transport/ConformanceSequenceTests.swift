@@ -138,7 +138,7 @@ struct ConformanceSequenceTests {
             try await transport.run { transport in
                 let limits = HTTPTransportLimits.generous()
                 let stream = try await transport.open(HTTPTransportRequest(url: peer.url("/1")), limits: limits)
-                let iterator = stream.body.makeAsyncIterator()
+                var iterator = stream.body.makeAsyncIterator()
                 #expect(try await iterator.next() == Data("hello".utf8))
                 stream.body.cancel()
                 await #expect(throws: NetworkError(.cancelled, "")) { try await iterator.next() }

@@ -228,15 +228,15 @@ struct StreamedRequestTests {
                 let body = HTTPBody.once(
                     AsyncStream<Data> { continuation in
                         Task {
-                            for _ in 0..<3 {
-                                try? await Task.sleep(for: .milliseconds(100))
+                            for _ in 0..<2 {
+                                try? await Task.sleep(for: .milliseconds(1200))
                                 continuation.yield(Data("part".utf8))
                             }
                             continuation.finish()
                         }
                     }
                 )
-                let limits = HTTPTransportLimits(deadline: .now + .seconds(20), idleTimeout: .milliseconds(60))
+                let limits = HTTPTransportLimits(deadline: .now + .seconds(20), idleTimeout: .seconds(1))
                 let response = try await transport.send(put(peer.url, body), limits: limits)
                 #expect(response.status == 200)
             }
@@ -308,7 +308,7 @@ struct StreamedRequestTests {
                 let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(parts.stream))
                 parts.continuation.yield(Data("one".utf8))
                 let response = try await transport.open(request, limits: .generous())
-                let answers = response.body.makeAsyncIterator()
+                var answers = response.body.makeAsyncIterator()
                 #expect(try await answers.next() == Data("one".utf8))
                 for text in ["two", "three"] {
                     parts.continuation.yield(Data(text.utf8))

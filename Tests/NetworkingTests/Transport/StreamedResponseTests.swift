@@ -25,7 +25,7 @@ struct StreamedResponseTests {
                 #expect(response.status == 200)
                 #expect(response.version == "HTTP/1.1")
                 #expect(response.headers.map(\.name) == ["X-A", "Content-Length", "X-A"])
-                let parts = response.body.makeAsyncIterator()
+                var parts = response.body.makeAsyncIterator()
                 goOn.open()
                 #expect(try await parts.next() == Data("hello".utf8))
                 goOn.open()
@@ -128,7 +128,7 @@ struct StreamedResponseTests {
         } _: { peer in
             try await withCurl { transport in
                 let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
-                let parts = response.body.makeAsyncIterator()
+                var parts = response.body.makeAsyncIterator()
                 #expect(try await parts.next() == Data("hello".utf8))
                 for _ in 0..<2 {
                     #expect(await failure { _ = try await parts.next() }?.code == .connectionLost)

@@ -37,7 +37,7 @@ struct URLSessionStreamTests {
             let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
             #expect(stream.status == 200)
             #expect(stream.headers["X-A"] == "b")
-            let iterator = stream.body.makeAsyncIterator()
+            var iterator = stream.body.makeAsyncIterator()
             #expect(text(try await iterator.next()) == "hello")
             goOn()
             #expect(text(try await iterator.next()) == "world")
