@@ -53,17 +53,25 @@ struct AttemptLoop {
         let deadline = timeout.map { started + $0 }
         let operation = OperationNumber.next()
         var state = Retry.State(started: started)
+        var lastCost: Int?
         while true {
-            let context = RequestContext(retryState: state, deadline: deadline, operation: operation, traits: traits)
+            let context = RequestContext(
+                retryState: state,
+                deadline: deadline,
+                operation: operation,
+                traits: traits,
+                isStreamed: isStreamed
+            )
             let metrics = interceptors.contains { $0.needsMetrics } ? MetricsBox() : nil
             let attemptStarted = options.timeSource.now()
             let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
             case .success(let success):
+                options.retryBudget?.deposit(lastCost, success.request.url)
                 return success.received
             case .failure(let failure):
-                try await prepareNextAttempt(after: failure, state: &state, context: context)
+                lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
             }
         }
     }
@@ -96,8 +104,9 @@ struct AttemptLoop {
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
         let request: URLRequest
+        var credentials: Set<String> = []
         do {
-            request = try await makeRequest(makeBase, context: context)
+            request = try await makeRequest(makeBase, credentials: &credentials, context: context)
         } catch {
             return .failure(Failure(error: error, isFinal: true))
         }
@@ -106,7 +115,15 @@ struct AttemptLoop {
         }
         var received: Received?
         do {
-            var current = try await send(request, isStreamed: isStreamed, deadline: context.deadline, metrics: metrics)
+            var redirects = requestOptions.redirects ?? options.redirects
+            redirects.sensitiveHeaders.formUnion(credentials)
+            var current = try await send(
+                request,
+                isStreamed: isStreamed,
+                redirects: redirects,
+                deadline: context.deadline,
+                metrics: metrics
+            )
             received = current
             for interceptor in interceptors {
                 current.replace(
@@ -134,16 +151,23 @@ struct AttemptLoop {
         }
     }
 
+    /// Makes the request, and names the header fields that authenticators put on it.
     private func makeRequest(
         _ makeBase: () async throws -> URLRequest,
+        credentials: inout Set<String>,
         context: RequestContext
     ) async throws -> URLRequest {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
         for interceptor in interceptors {
+            let earlier = result
             do {
-                result = .success(try await interceptor.interceptRequest(result, context: context))
+                let request = try await interceptor.interceptRequest(result, context: context)
+                if interceptor is any URLRequestAuthenticator {
+                    credentials.formUnion(request.fieldNames(changedSince: try? earlier.get()))
+                }
+                result = .success(request)
             } catch {
                 result = .failure(error)
             }
@@ -161,6 +185,7 @@ struct AttemptLoop {
     private func send(
         _ request: URLRequest,
         isStreamed: Bool,
+        redirects: RedirectPolicy,
         deadline: ContinuousClock.Instant?,
         metrics: MetricsBox?
     ) async throws -> Received {
@@ -178,7 +203,7 @@ struct AttemptLoop {
         )
         var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
         metrics?.observe(&request)
-        let follower = RedirectFollower(transport: transport, policy: requestOptions.redirects ?? options.redirects)
+        let follower = RedirectFollower(transport: transport, policy: redirects)
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
         var received = Received(try await follower.open(request, limits: limits))
         try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
@@ -210,12 +235,14 @@ struct AttemptLoop {
     }
 
     /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
+    ///
+    /// - Returns: What the next attempt costs of the budget for retries; `nil` if nothing.
     private func prepareNextAttempt(
         after failure: Failure,
         state: inout Retry.State,
         context: RequestContext
-    ) async throws {
-        guard let request = failure.request, !failure.isFinal else { throw ending(failure.error, reason: nil, state) }
+    ) async throws -> Int? {
+        guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
         let response = failure.received?.response.urlResponse
         var decision = RetryDecision()
         for interceptor in interceptors {
@@ -232,52 +259,54 @@ struct AttemptLoop {
         }
         let isForAuthentication = decision.isForAuthentication
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
-            throw ending(failure.error, reason: .retries(Self.maximumAuthenticationRetries), state)
+            throw failure.error.ending(reason: .retries(Self.maximumAuthenticationRetries), state)
         }
         if decision.isForAnotherAttempt, !isReplayable(request) {
-            throw ending(failure.error, reason: .bodyNotReplayable, state)
+            throw failure.error.ending(reason: .bodyNotReplayable, state)
         }
+        let cost: Int?
         switch decision.action {
         case .none:
-            throw ending(failure.error, reason: nil, state)
+            throw failure.error.ending(reason: nil, state)
         case .noRetry(let reason):
-            throw ending(failure.error, reason: reason, state)
+            throw failure.error.ending(reason: reason, state)
         case .retryAfter(let delay) where delay > .zero:
             if let deadline = context.deadline, options.timeSource.now() + delay >= deadline {
-                throw ending(failure.error, reason: .delay(timeout ?? .zero), state)
+                throw failure.error.ending(reason: .delay(timeout ?? .zero), state)
             }
+            cost = try spend(on: failure.error, request, isForAuthentication: isForAuthentication, state)
             state.totalDelay += delay
+            state.delays.append(delay)
             do { try await options.timeSource.sleep(delay) } catch {
-                throw ending(NetworkError.cancelled(endpoint: request.endpoint), reason: nil, state)
+                throw NetworkError.cancelled(endpoint: request.endpoint).ending(reason: nil, state)
             }
         case .retry, .retryAfter:
-            break
+            cost = try spend(on: failure.error, request, isForAuthentication: isForAuthentication, state)
         }
         if isForAuthentication {
             state.authenticationErrors.append(failure.error)
         } else {
             state.errors.append(failure.error)
         }
+        return cost
+    }
+
+    /// Takes what a retry costs from the budget; one that an authenticator asks for costs nothing.
+    private func spend(
+        on error: any Error,
+        _ request: URLRequest,
+        isForAuthentication: Bool,
+        _ state: Retry.State
+    ) throws -> Int? {
+        guard !isForAuthentication, let budget = options.retryBudget else { return nil }
+        guard let cost = budget.withdraw(for: error, request.url) else {
+            throw error.ending(reason: .budget, state)
+        }
+        return cost
     }
 
     private func isReplayable(_ request: URLRequest) -> Bool {
         if let body = requestOptions.body { return body.isReplayable }
         return (try? request.heldBody)?.isReplayable ?? true
-    }
-
-    /// The last error, with the history of the operation if there is one.
-    private func ending(_ error: any Error, reason: Retry.Error?, _ state: Retry.State) -> any Error {
-        guard reason != nil || !state.errors.isEmpty || !state.authenticationErrors.isEmpty else { return error }
-        let outcome = Retry.Outcome(reason: reason, state: state)
-        switch error {
-        case var error as ServerError:
-            error.retry = outcome
-            return error
-        case var error as NetworkError:
-            error.retry = outcome
-            return error
-        default:
-            return error
-        }
     }
 }

@@ -15,6 +15,8 @@ extension NetworkClient {
         public var userAgent: String
         /// Which of two interceptors' actions wins; ``Retry/Action/mostPrioritary(_:_:)`` by default.
         public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
+        /// What all operations together may spend on retries; a ``Retry/Budget`` of the client's own by default, `nil` for no limit.
+        public var retryBudget: Retry.Budget?
         /// What the body of a response that is not accepted means; ``ErrorDecoding/problemDetails`` by default.
         public var errorDecoding: ErrorDecoding
         /// Where time comes from.
@@ -30,6 +32,7 @@ extension NetworkClient {
         ///   - timeSource: Where time comes from.
         ///   - redirects: Which redirects are followed.
         ///   - errorDecoding: What the body of a response that is not accepted means.
+        ///   - retryBudget: What all operations together may spend on retries.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -39,7 +42,8 @@ extension NetworkClient {
             },
             timeSource: TimeSource = .system,
             redirects: RedirectPolicy = .follow,
-            errorDecoding: ErrorDecoding = .problemDetails
+            errorDecoding: ErrorDecoding = .problemDetails,
+            retryBudget: Retry.Budget? = Retry.Budget()
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
@@ -48,6 +52,7 @@ extension NetworkClient {
             self.timeSource = timeSource
             self.redirects = redirects
             self.errorDecoding = errorDecoding
+            self.retryBudget = retryBudget
         }
     }
 }

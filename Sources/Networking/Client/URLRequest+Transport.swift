@@ -21,6 +21,12 @@ extension URLRequest {
         }
     }
 
+    /// The names of the header fields that another version of the request does not have, or has with another value.
+    func fieldNames(changedSince earlier: URLRequest?) -> [String] {
+        let before = earlier?.allHTTPHeaderFields ?? [:]
+        return (allHTTPHeaderFields ?? [:]).filter { before[$0.key] != $0.value }.map(\.key)
+    }
+
     /// How long one attempt may take; `nil` if the request does not say.
     var attemptTimeout: Duration? {
         // A day is more than any attempt needs, and `Duration` traps on what it can't hold.

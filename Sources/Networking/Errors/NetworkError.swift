@@ -46,7 +46,7 @@ extension NetworkError {
             case unableToDecodeServiceTokenResponse, transportUnavailable, closed, unknown
             case proxyAuthenticationRequired
             case tooManyRedirects, redirectRefused
-            case decoding, noData, notRecorded
+            case decoding, noData, notRecorded, rateLimited, circuitOpen
         }
 
         private let wrapped: Wrapped
@@ -85,6 +85,8 @@ extension NetworkError {
             case .decoding: -1017
             case .noData: -1014
             case .notRecorded: -1
+            case .rateLimited: -1001
+            case .circuitOpen: -1004
             }
         }
 
@@ -127,6 +129,10 @@ extension NetworkError {
         public static var noData: Self { Self(.noData) }
         /// A ``ReplayTransport`` has no answer to the request, or not all of its answers were asked for.
         public static var notRecorded: Self { Self(.notRecorded) }
+        /// A ``RateLimiter`` would let the request wait past its deadline; nothing was sent.
+        public static var rateLimited: Self { Self(.rateLimited) }
+        /// A ``CircuitBreaker`` keeps requests from a server that fails; nothing was sent.
+        public static var circuitOpen: Self { Self(.circuitOpen) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
         /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.

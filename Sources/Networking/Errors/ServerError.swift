@@ -101,6 +101,8 @@ extension Retry.Error: CustomStringConvertible {
         case .retries(let limit): "not retried again: \(limit) retries are used up"
         case .delay(let limit): "not retried again: the delays would exceed \(limit)"
         case .bodyNotReplayable: "not retried: the request's body can be sent only once"
+        case .serverDelay(let delay): "not retried: the server asks to wait for \(delay)"
+        case .budget: "not retried again: the budget for retries to this server is used up"
         case .custom(let error): "not retried: \(error)"
         }
     }

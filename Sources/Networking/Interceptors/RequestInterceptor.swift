@@ -123,6 +123,9 @@ public struct RequestContext: Sendable {
     /// What is particular about the operation's requests.
     public let traits: RequestTraits
 
+    /// Whether the response's body is received while it is read, so that interceptors do not see it.
+    public let isStreamed: Bool
+
     /// The number of the current attempt, from 1; attempts made for an authenticator count.
     public var attempt: Int { retryState.errors.count + retryState.authenticationErrors.count + 1 }
 
@@ -133,16 +136,19 @@ public struct RequestContext: Sendable {
     ///   - deadline: When the whole operation must have ended.
     ///   - operation: The operation's number.
     ///   - traits: What is particular about the operation's requests.
+    ///   - isStreamed: Whether the response's body is received while it is read.
     public init(
         retryState: Retry.State = .empty,
         deadline: ContinuousClock.Instant? = nil,
         operation: UInt64 = 0,
-        traits: RequestTraits = RequestTraits()
+        traits: RequestTraits = RequestTraits(),
+        isStreamed: Bool = false
     ) {
         self.retryState = retryState
         self.deadline = deadline
         self.operation = operation
         self.traits = traits
+        self.isStreamed = isStreamed
     }
 }
 

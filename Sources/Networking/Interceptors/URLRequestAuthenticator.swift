@@ -5,6 +5,9 @@ public import FoundationNetworking
 /// The client keeps the retries that an authenticator asks for apart from all others: a used-up or zero
 /// ``Retry/Policy`` can't suppress them, another policy's delay does not delay them, and they don't use up a policy's
 /// attempts. An authenticator's `noRetry` ends the operation.
+///
+/// The header fields that an authenticator adds or changes are not sent along with a redirect to another scheme, host or port, and it
+/// is not asked about the answer to a request that lost them.
 public protocol URLRequestAuthenticator: RequestInterceptor {
     /// Puts the credential on a request, getting or refreshing it first if need be.
     ///

@@ -4,8 +4,8 @@
 /// - 301 and 302 turn `POST` into `GET` and keep other methods; 303 turns all but `HEAD` into `GET`; 307 and 308 keep the method and
 ///   the body ([RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4)); 300 with a `Location` is followed for
 ///   `GET` and `HEAD`. Where the body is dropped, so are the `Content-*` fields.
-/// - `Authorization`, `Cookie`, `Proxy-Authorization`, `DPoP` and ``sensitiveHeaders`` are removed when scheme, host or port
-///   change, and do not come back with a redirect to where they were meant for. Fields for the host itself (`Host`) are always
+/// - `Authorization`, `Cookie`, `Proxy-Authorization`, `DPoP`, ``sensitiveHeaders`` and whatever a ``URLRequestAuthenticator`` put on
+///   the request are removed when scheme, host or port change, and do not come back with a redirect to where they were meant for. Fields for the host itself (`Host`) are always
 ///   removed, and a `Referer` is not added.
 /// - The `Location` is resolved against the URL that answered
 ///   ([RFC 3986 §5](https://www.rfc-editor.org/rfc/rfc3986#section-5)), whose fragment it inherits

@@ -52,16 +52,26 @@ extension Retry {
 
         private let rule: Rule
 
-        /// Repeats at once, a number of times.
+        /// Repeats at once, or when the server asks for it, a number of times.
         ///
         /// - Parameters:
         ///   - retries: How many attempts are made after the first. With 0 the first failure is the last.
         ///   - condition: Which failures it is about; ``Condition/safeToRepeat`` by default.
-        /// - Returns: A policy that answers `retry` until the retries are used up, then `noRetry`.
-        public static func maxRetries(_ retries: Int, when condition: Condition = .safeToRepeat) -> Self {
+        ///   - maximumServerDelay: The longest `Retry-After` that is waited for; a longer one ends the retries. 60 seconds by default.
+        ///   - date: The wall-clock time, which a `Retry-After` can refer to.
+        /// - Returns: A policy that answers `retry`, or `retryAfter` if the server asks for it, until the retries are used up, then
+        ///   `noRetry`.
+        public static func maxRetries(
+            _ retries: Int,
+            when condition: Condition = .safeToRepeat,
+            maximumServerDelay: Duration = .seconds(60),
+            date: @escaping @Sendable () -> Date = { Date() }
+        ) -> Self {
             Self { error, state, metadata in
                 guard condition.applies(to: error, metadata) else { return .none }
-                return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retry
+                guard state.retryCount < retries else { return .noRetry(.retries(retries)) }
+                guard let asked = metadata.serverDelay(now: date()), asked > .zero else { return .retry }
+                return asked > maximumServerDelay ? .noRetry(.serverDelay(asked)) : .retryAfter(asked)
             }
         }
 
@@ -70,10 +80,22 @@ extension Retry {
         /// - Parameters:
         ///   - backoff: How long to wait, and when to stop.
         ///   - condition: Which failures it is about; ``Condition/safeToRepeat`` by default.
+        ///   - maximumServerDelay: The longest `Retry-After` that is waited for; a longer one ends the retries. 60 seconds by default.
+        ///     A shorter one is the least that is waited, also if the backoff is shorter.
+        ///   - date: The wall-clock time, which a `Retry-After` can refer to.
         /// - Returns: A policy that answers `retryAfter` until the backoff's truncation, then `noRetry`.
-        public static func backoff(_ backoff: Backoff, when condition: Condition = .safeToRepeat) -> Self {
+        public static func backoff(
+            _ backoff: Backoff,
+            when condition: Condition = .safeToRepeat,
+            maximumServerDelay: Duration = .seconds(60),
+            date: @escaping @Sendable () -> Date = { Date() }
+        ) -> Self {
             Self { error, state, metadata in
-                condition.applies(to: error, metadata) ? backoff.action(state) : .none
+                guard condition.applies(to: error, metadata) else { return .none }
+                let asked = metadata.serverDelay(now: date()) ?? .zero
+                let action = backoff.action(state, atLeast: asked)
+                if case .retryAfter = action, asked > maximumServerDelay { return .noRetry(.serverDelay(asked)) }
+                return action
             }
         }
 
@@ -134,61 +156,6 @@ extension Retry {
             let isIdempotent = context.traits.isIdempotent
             let metadata = Metadata(request: request, data: data, response: response, isIdempotent: isIdempotent)
             return rule(error, context.retryState, metadata)
-        }
-    }
-}
-
-extension Retry {
-    /// How long to wait before an attempt, and when to stop.
-    public struct Backoff: Sendable {
-        let action: @Sendable (State) -> Action
-
-        /// Waits equally long before each retry.
-        ///
-        /// - Parameters:
-        ///   - delay: How long to wait.
-        ///   - truncation: When to stop.
-        /// - Returns: The backoff.
-        public static func constant(_ delay: Duration, until truncation: Truncation) -> Self {
-            Self { truncation.action(delay: { delay }, state: $0) }
-        }
-
-        /// Waits longer before each retry.
-        ///
-        /// - Parameters:
-        ///   - baseDelay: How long to wait before the first retry, if the scale doubles.
-        ///   - scale: The delay before the n-th retry, n counting from 1; by default the base delay times 2ⁿ⁻¹.
-        ///   - truncation: When to stop.
-        /// - Returns: The backoff.
-        public static func exponential(
-            _ baseDelay: Duration,
-            scale: @escaping @Sendable (_ baseDelay: Duration, _ retry: Int) -> Duration = {
-                $0 * (1 << min($1 - 1, 30))
-            },
-            until truncation: Truncation
-        ) -> Self {
-            Self { state in
-                truncation.action(delay: { scale(baseDelay, state.retryCount + 1) }, state: state)
-            }
-        }
-    }
-
-    /// When to stop trying.
-    @nonexhaustive
-    public enum Truncation: Sendable {
-        /// After a number of retries.
-        case maxRetries(Int)
-        /// When the delays add up to a duration, which is never exceeded: the last delay is cut to what is left.
-        case maxDelay(Duration)
-
-        func action(delay: () -> Duration, state: State) -> Action {
-            switch self {
-            case .maxRetries(let retries):
-                return state.retryCount >= retries ? .noRetry(.retries(retries)) : .retryAfter(delay())
-            case .maxDelay(let total):
-                let left = total - state.totalDelay
-                return left <= .zero ? .noRetry(.delay(total)) : .retryAfter(min(delay(), left))
-            }
         }
     }
 }

@@ -26,6 +26,10 @@ extension Retry {
         case delay(Duration)
         /// The request's body can be sent only once.
         case bodyNotReplayable
+        /// The server asks to wait for longer than the policy accepts; the duration is what it asks for.
+        case serverDelay(Duration)
+        /// The budget that the client's operations share is used up, see ``Retry/Budget``.
+        case budget
         /// An interceptor's or authenticator's own reason.
         case custom(any Swift.Error)
     }
@@ -39,6 +43,8 @@ extension Retry {
         /// They are counted apart, so that a used-up policy can't suppress the retry that a fresh token needs, and a 401
         /// does not use up a policy.
         public internal(set) var authenticationErrors: [any Swift.Error] = []
+        /// The delays waited for so far, oldest first; retries at once have none.
+        public internal(set) var delays: [Duration] = []
         /// The sum of the delays waited for so far.
         public internal(set) var totalDelay: Duration = .zero
         /// When the operation began.
@@ -57,17 +63,20 @@ extension Retry {
         /// - Parameters:
         ///   - errors: The failures that counted as ordinary attempts.
         ///   - authenticationErrors: The failures after which an authenticator asked for another attempt.
-        ///   - totalDelay: The sum of the delays.
+        ///   - delays: The delays waited for so far.
+        ///   - totalDelay: The sum of the delays; by default that of `delays`.
         ///   - started: When the operation began.
         public init(
             errors: [any Swift.Error] = [],
             authenticationErrors: [any Swift.Error] = [],
-            totalDelay: Duration = .zero,
+            delays: [Duration] = [],
+            totalDelay: Duration? = nil,
             started: ContinuousClock.Instant? = nil
         ) {
             self.errors = errors
             self.authenticationErrors = authenticationErrors
-            self.totalDelay = totalDelay
+            self.delays = delays
+            self.totalDelay = totalDelay ?? delays.reduce(.zero, +)
             self.started = started
         }
     }

@@ -36,15 +36,15 @@ struct RedirectPolicyTests {
 
     private struct Refusal: Error {}
 
-    private static func found(_ location: String, _ status: Int = 302) -> MockTransport.Step {
+    static func found(_ location: String, _ status: Int = 302) -> MockTransport.Step {
         .text("moved", status: status, headers: ["Location": location])
     }
 
-    private func client(_ transport: MockTransport, _ policy: RedirectPolicy = .follow) -> NetworkClient {
+    func client(_ transport: MockTransport, _ policy: RedirectPolicy = .follow) -> NetworkClient {
         NetworkClient(transport: transport, options: .init(redirects: policy))
     }
 
-    private func request(_ method: String = "GET", _ url: String = "https://a.example/x?secret=1") -> URLRequest {
+    func request(_ method: String = "GET", _ url: String = "https://a.example/x?secret=1") -> URLRequest {
         var request = URLRequest(url: URL(string: url)!)
         request.httpMethod = method
         request.setValue("Bearer t", forHTTPHeaderField: "Authorization")
@@ -278,51 +278,5 @@ struct RedirectPolicyTests {
             try await client(transport, policy).makeRequest(request())
         }
         #expect(error?.code == .tooManyRedirects)
-    }
-
-    // MARK: In the loop of attempts
-
-    @Test("A redirect is part of one attempt: a retry begins where the request began")
-    func retries() async throws {
-        let transport = MockTransport(Self.found("/y"), .status(503), Self.found("/y"), .text("there"))
-        let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
-        let response = try await client.response(for: request())
-        #expect(response.redirects.count == 1)
-        #expect(transport.requests.map(\.url.path) == ["/x", "/y", "/x", "/y"])
-        #expect(transport.requests[2].headers["Authorization"] == "Bearer t")
-    }
-
-    @Test("One deadline holds for all redirects")
-    func deadline() async throws {
-        let transport = MockTransport(Self.found("/y"), Self.found("/z"), .text("there"))
-        let client = NetworkClient(transport: transport, options: .init(timeout: .seconds(5)))
-        _ = try await client.makeRequest(request())
-        #expect(Set(transport.requests.map(\.limits.deadline)).count == 1)
-        #expect(transport.requests[0].limits.deadline != nil)
-    }
-
-    @Test(
-        "An authenticator is asked about a 401 only if its credential went to whoever sent it",
-        arguments: [
-            (["/y"], true), (["/y", "/z"], true), (["https://b.example/"], false),
-            (["https://b.example/", "https://a.example/x?secret=1"], false),
-        ]
-    )
-    func refusedElsewhere(_ locations: [String], _ isAsked: Bool) async throws {
-        let transport = MockTransport(steps: locations.map { Self.found($0) } + [.status(401)], handler: nil)
-        let asked = Mutex(0)
-        let authenticator = CountingAuthenticator { _, _ in
-            asked.withLock { $0 += 1 }
-            return .none
-        }
-        let log = EventLog()
-        let client = NetworkClient(
-            transport: transport,
-            interceptors: [authenticator, RecordingInterceptor("other", log: log)]
-        )
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request()) }
-        #expect(error?.errorCode == 401)
-        #expect(asked.withLock { $0 } == (isAsked ? 1 : 0))
-        #expect(log.all.contains("other failure 0"))
     }
 }

@@ -38,6 +38,7 @@ struct RetryPolicyTests {
         let policy = Retry.Policy.backoff(
             .exponential(
                 .milliseconds(100),
+                jitter: .none,
                 scale: { base, retry in
                     asked.withLock { $0.append(retry) }
                     return base * retry
@@ -52,7 +53,9 @@ struct RetryPolicyTests {
 
     @Test("the default scale doubles and does not overflow")
     func defaultScale() {
-        let policy = Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(1_000)))
+        let policy = Retry.Policy.backoff(
+            .exponential(.milliseconds(100), jitter: .none, until: .maxRetries(1_000))
+        )
         let delays = [100, 200, 400, 800].map { Retry.Action.retryAfter(.milliseconds($0)) }
         #expect((0..<4).map { action(policy, state(failures: $0)) } == delays.map { "\($0)" })
         #expect(action(policy, state(failures: 900)).contains("retryAfter"))
@@ -61,7 +64,7 @@ struct RetryPolicyTests {
     @Test("A-T4, A-T5: the total delay is never exceeded")
     func maxDelay() {
         let policy = Retry.Policy.backoff(
-            .exponential(.milliseconds(100), scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
+            .exponential(.milliseconds(100), jitter: .none, scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
         )
         var (state, delays) = (Retry.State(), [Duration]())
         while case .retryAfter(let delay) = policy.shouldRetry(after: error, state: state, metadata: metadata) {

@@ -1,0 +1,138 @@
+import Foundation
+public import FoundationNetworking
+internal import OpenSSLCrypto
+import Synchronization
+
+/// Asks servers only for what has changed: sends `If-None-Match` and `If-Modified-Since`, and answers a 304 with the response that was
+/// kept ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
+///
+/// ```swift
+/// let client = NetworkClient(interceptors: [authenticator, ConditionalRequestInterceptor()])
+/// ```
+///
+/// Put it after authenticators: responses are kept apart for each credential. It is about `GET`; responses with `no-store` are not kept,
+/// and requests that have conditions of their own, or whose bodies are received while they are read, are left alone. Every request
+/// goes to the server, so what the caller gets is never stale.
+public final class ConditionalRequestInterceptor: RequestInterceptor {
+    private let cache: any HTTPResponseCache
+    /// What was found for the attempts that are on their way, so that a 304 has its response even if the cache lost it.
+    private let found = Mutex<[AttemptName: CachedResponse]>([:])
+
+    private struct AttemptName: Hashable {
+        let operation: UInt64
+        let attempt: Int
+
+        init(_ context: RequestContext) {
+            (operation, attempt) = (context.operation, context.attempt)
+        }
+    }
+
+    /// Makes an interceptor.
+    ///
+    /// - Parameter cache: Where responses are kept; 10 MiB of memory by default.
+    public init(cache: any HTTPResponseCache = MemoryResponseCache()) {
+        self.cache = cache
+    }
+
+    /// Adds conditions, if there is a response that they can be about.
+    ///
+    /// - Parameters:
+    ///   - request: The request or the error so far.
+    ///   - context: What is known about the operation.
+    /// - Returns: The request, with conditions.
+    /// - Throws: The error so far.
+    public func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: RequestContext
+    ) async throws -> URLRequest {
+        var request = try request.get()
+        guard !context.isStreamed, let key = Self.key(of: request), !Self.hasConditions(request),
+            let cached = await cache.response(for: key),
+            cached.varying.allSatisfy({ request.value(forHTTPHeaderField: $0) ?? "" == $1 })
+        else { return request }
+        let headers = cached.response.headers
+        if let tag = headers["ETag"] { request.setValue(tag, forHTTPHeaderField: "If-None-Match") }
+        if let date = headers["Last-Modified"] { request.setValue(date, forHTTPHeaderField: "If-Modified-Since") }
+        found.withLock { $0[AttemptName(context)] = cached }
+        return request
+    }
+
+    /// Keeps a response, or answers a 304 with the one that was kept.
+    ///
+    /// - Parameters:
+    ///   - response: The response so far.
+    ///   - request: The request as it was sent.
+    ///   - context: What is known about the operation.
+    /// - Returns: The response that the server means.
+    public func interceptResponse(
+        _ response: HTTPResponse,
+        for request: URLRequest,
+        context: RequestContext
+    ) async -> HTTPResponse {
+        guard !context.isStreamed, let key = Self.key(of: request) else { return response }
+        let cached = found.withLock { $0[AttemptName(context)] }
+        if response.status == 304, let cached {
+            var fresh = cached
+            fresh.response.update(with: response)
+            if Self.mayBeKept(fresh.response) { await cache.store(fresh, for: key) }
+            return fresh.response
+        }
+        if cached != nil || !Self.hasConditions(request), response.status == 200, response.redirects.isEmpty,
+            Self.mayBeKept(response), let varying = Self.varying(response, request)
+        {
+            await cache.store(CachedResponse(response: response, varying: varying), for: key)
+        }
+        return response
+    }
+
+    /// Forgets what was found for the attempt.
+    ///
+    /// - Parameter attempt: The attempt.
+    public func attemptEnded(_ attempt: RequestAttempt) {
+        found.withLock { $0[AttemptName(attempt.context)] = nil }
+    }
+
+    // MARK: Rules
+
+    /// The URL, and a digest of the credentials, so that nobody gets another's response; `nil` for what is not kept.
+    private static func key(of request: URLRequest) -> String? {
+        guard request.httpMethod ?? "GET" == "GET", let url = request.url?.absoluteString else { return nil }
+        let control = request.value(forHTTPHeaderField: "Cache-Control")?.lowercased() ?? ""
+        guard !control.contains("no-store") else { return nil }
+        let credentials = ["Authorization", "Cookie"].map { request.value(forHTTPHeaderField: $0) ?? "" }
+        let octets = [UInt8](credentials.joined(separator: "\n").utf8)
+        let digest = try? octets.withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
+        guard let digest else { return nil }
+        return "\(Data(digest).base64EncodedString()) \(url)"
+    }
+
+    private static func hasConditions(_ request: URLRequest) -> Bool {
+        ["If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range"].contains {
+            request.value(forHTTPHeaderField: $0) != nil
+        }
+    }
+
+    private static func mayBeKept(_ response: HTTPResponse) -> Bool {
+        let control = response.headers.values(for: "Cache-Control").joined(separator: ",").lowercased()
+        return !control.contains("no-store")
+            && (response.headers["ETag"] != nil || response.headers["Last-Modified"] != nil)
+    }
+
+    /// The request's fields that the response names in `Vary`; `nil` if it depends on what nobody knows.
+    private static func varying(_ response: HTTPResponse, _ request: URLRequest) -> [String: String]? {
+        let names = response.headers.values(for: "Vary").flatMap { $0.split(separator: ",") }
+            .map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
+        guard !names.contains("*") else { return nil }
+        return Dictionary(names.map { ($0, request.value(forHTTPHeaderField: $0) ?? "") }) { $1 }
+    }
+}
+
+extension HTTPResponse {
+    /// Takes the fields of a 304 ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)), but none that describes a body.
+    fileprivate mutating func update(with notModified: HTTPResponse) {
+        let describing = ["content-length", "content-encoding", "content-type", "content-range", "transfer-encoding"]
+        let fields = notModified.headers.filter { !describing.contains($0.name.lowercased()) }
+        for field in fields { headers[field.name] = nil }
+        for field in fields { headers.append(name: field.name, value: field.value) }
+    }
+}

@@ -1,0 +1,271 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("Retry.Backoff")
+struct RetryBackoffTests {
+    private let error = NetworkError(.connectionLost, "lost")
+    private let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
+
+    /// The delays of a policy until it ends, and why it ended.
+    private func delays(_ backoff: Retry.Backoff, limit: Int = 50) -> (delays: [Duration], end: String) {
+        let policy = Retry.Policy.backoff(backoff)
+        var state = Retry.State()
+        for _ in 0..<limit {
+            let action = policy.shouldRetry(after: error, state: state, metadata: metadata)
+            guard case .retryAfter(let delay) = action else { return (state.delays, "\(action)") }
+            state = Retry.State(errors: state.errors + [error], delays: state.delays + [delay])
+        }
+        return (state.delays, "no end")
+    }
+
+    @Test("an exponential delay doubles up to its maximum, and is random as a whole unless told otherwise")
+    func exponential() {
+        let plain = delays(.exponential(.seconds(1), maximum: .seconds(5), jitter: .none, until: .maxRetries(5)))
+        #expect(plain.delays == [1, 2, 4, 5, 5].map { .seconds($0) })
+        let full = delays(.exponential(.seconds(1), maximum: .seconds(5), until: .maxRetries(5), random: { 0.25 }))
+        #expect(full.delays == [250, 500, 1_000, 1_250, 1_250].map { .milliseconds($0) })
+        let equal = delays(.exponential(.seconds(1), jitter: .equal, until: .maxRetries(3), random: { 0.5 }))
+        #expect(equal.delays == [750, 1_500, 3_000].map { .milliseconds($0) })
+        let constant = delays(.constant(.seconds(2), jitter: .full, until: .maxRetries(1), random: { 0.5 }))
+        #expect(constant.delays == [.seconds(1)])
+    }
+
+    @Test("jitter stays in its bounds, and fills them", arguments: [Retry.Jitter.full, .equal])
+    func bounds(_ jitter: Retry.Jitter) {
+        var lowest = Duration.seconds(9)
+        var highest = Duration.zero
+        for _ in 0..<400 {
+            let delay = delays(.exponential(.seconds(1), jitter: jitter, until: .maxRetries(1))).delays[0]
+            lowest = min(lowest, delay)
+            highest = max(highest, delay)
+        }
+        let floor: Duration = if case .full = jitter { .zero } else { .milliseconds(500) }
+        #expect(lowest >= floor && highest < .seconds(1))
+        // Of 400 draws none in the lowest or highest tenth: less than one in 10¹⁸.
+        #expect(lowest < floor + (.seconds(1) - floor) / 10)
+        #expect(highest > .seconds(1) - (.seconds(1) - floor) / 10)
+    }
+
+    @Test("a decorrelated delay lies between the base and three times the one before, below its maximum")
+    func decorrelated() {
+        let highest = delays(.decorrelated(.seconds(1), maximum: .seconds(20), until: .maxRetries(5), random: { 1 }))
+        #expect(highest.delays == [3, 9, 20, 20, 20].map { .seconds($0) })
+        let lowest = delays(.decorrelated(.seconds(1), until: .maxRetries(3), random: { 0 }))
+        #expect(lowest.delays == [1, 1, 1].map { .seconds($0) })
+        for _ in 0..<50 {
+            var previous = Duration.seconds(1)
+            for delay in delays(.decorrelated(.seconds(1), maximum: .seconds(20), until: .maxRetries(10))).delays {
+                #expect(delay >= .seconds(1) && delay <= .seconds(20) && delay <= previous * 3)
+                previous = delay
+            }
+        }
+    }
+
+    @Test("whatever the jitter, the total delay is never exceeded", arguments: [0.1, 0.5, 0.99])
+    func total(_ random: Double) {
+        let backoffs: [Retry.Backoff] = [
+            .exponential(.milliseconds(100), until: .maxDelay(.seconds(1)), random: { random }),
+            .decorrelated(.milliseconds(100), until: .maxDelay(.seconds(1)), random: { random }),
+            .constant(.milliseconds(300), until: .maxDelay(.seconds(1))),
+        ]
+        for backoff in backoffs {
+            let (delays, end) = delays(backoff, limit: 500)
+            #expect(delays.reduce(.zero, +) == .seconds(1))
+            #expect(end == "\(Retry.Action.noRetry(.delay(.seconds(1))))")
+        }
+    }
+
+    // MARK: Retry-After
+
+    private func action(
+        _ policy: Retry.Policy,
+        after value: String?,
+        status: Int = 503,
+        date: String? = nil,
+        state: Retry.State = .empty
+    ) throws -> String {
+        let url = try #require(URL(string: "http://a.example/"))
+        var fields: [String: String] = [:]
+        fields["Retry-After"] = value
+        fields["Date"] = date
+        let response = HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
+        let metadata = Retry.Policy.Metadata(request: URLRequest(url: url), response: response)
+        return
+            "\(policy.shouldRetry(after: ServerError(endpoint: nil, errorCode: status), state: state, metadata: metadata))"
+    }
+
+    /// The clock stands at 1994-11-06T08:49:37Z.
+    private func policy(_ backoff: Retry.Backoff) -> Retry.Policy {
+        .backoff(backoff, date: { Date(timeIntervalSince1970: 784_111_777) })
+    }
+
+    @Test(
+        "Retry-After is the least that is waited, in seconds and in all of HTTP's dates",
+        arguments: [
+            ("5", 5), ("0", 1), ("1", 1), (" 7 ", 7), ("Sun, 06 Nov 1994 08:49:47 GMT", 10),
+            ("Sunday, 06-Nov-94 08:49:47 GMT", 10), ("Sun Nov  6 08:49:47 1994", 10),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", 1),
+            ("-5", 1), ("5.5", 1), ("soon", 1), ("", 1), ("5, 6", 1),
+        ]
+    )
+    func retryAfter(_ value: String, _ seconds: Int) throws {
+        let policy = policy(.constant(.seconds(1), until: .maxRetries(3)))
+        #expect(try action(policy, after: value) == "\(Retry.Action.retryAfter(.seconds(seconds)))")
+    }
+
+    @Test("a date counts from the response's own date")
+    func skew() throws {
+        let policy = policy(.constant(.seconds(1), until: .maxRetries(3)))
+        let action = try action(policy, after: "Sat, 01 Jan 2000 00:00:30 GMT", date: "Sat, 01 Jan 2000 00:00:00 GMT")
+        #expect(action == "\(Retry.Action.retryAfter(.seconds(30)))")
+    }
+
+    @Test(
+        "what is longer than is accepted ends the retries",
+        arguments: ["61", "99999999999999999999", "Mon, 07 Nov 1994 00:00:00 GMT"]
+    )
+    func tooLong(_ value: String) throws {
+        let policy = policy(.constant(.seconds(1), until: .maxRetries(3)))
+        #expect(try action(policy, after: value).hasPrefix("noRetry(not retried: the server asks to wait for "))
+        let patient = Retry.Policy.backoff(
+            .constant(.seconds(1), until: .maxRetries(3)),
+            maximumServerDelay: .seconds(90)
+        )
+        #expect(try action(patient, after: "61") == "\(Retry.Action.retryAfter(.seconds(61)))")
+    }
+
+    @Test("a used-up policy stays used up, and no total is exceeded for a server's sake")
+    func limits() throws {
+        let policy = policy(.constant(.seconds(1), until: .maxRetries(0)))
+        #expect(try action(policy, after: "5") == "\(Retry.Action.noRetry(.retries(0)))")
+        let total = self.policy(.constant(.seconds(1), until: .maxDelay(.seconds(4))))
+        #expect(try action(total, after: "4") == "\(Retry.Action.retryAfter(.seconds(4)))")
+        #expect(try action(total, after: "5") == "\(Retry.Action.noRetry(.delay(.seconds(4))))")
+    }
+
+    @Test("a policy without a backoff waits if the server asks for it")
+    func withoutBackoff() throws {
+        #expect(try action(.maxRetries(1), after: "5") == "\(Retry.Action.retryAfter(.seconds(5)))")
+        #expect(try action(.maxRetries(1), after: "0") == "retry")
+        #expect(try action(.maxRetries(1), after: nil) == "retry")
+        #expect(try action(.maxRetries(1), after: "61").hasPrefix("noRetry"))
+    }
+}
+
+@Suite("Retry.Budget")
+struct RetryBudgetTests {
+    private let url = URL(string: "http://a.example/")!
+    private let time = ManualTime(advancesWhenSleeping: true)
+
+    private func client(_ transport: MockTransport, _ budget: Retry.Budget?, retries: Int = 100) -> NetworkClient {
+        NetworkClient(
+            transport: transport,
+            interceptors: [Retry.Policy.maxRetries(retries)],
+            options: .init(timeout: nil, timeSource: time.timeSource, retryBudget: budget)
+        )
+    }
+
+    private var request: URLRequest { URLRequest(url: url, timeoutInterval: .infinity) }
+
+    @Test("retries cost tokens, more for failures than for throttling, until they are used up")
+    func exhausted() async throws {
+        let budget = Retry.Budget(capacity: 30, transientCost: 14, throttlingCost: 5)
+        let transport = MockTransport(.status(500), .status(503), .status(429), .status(500))
+        let error = await #expect(throws: ServerError.self) { try await client(transport, budget).makeRequest(request) }
+        #expect(transport.requests.count == 4)
+        #expect(budget.balance(for: url) == 30 - 14 - 5 - 5)
+        guard case .budget? = error?.retry?.reason else {
+            Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
+            return
+        }
+        #expect(
+            error?.description.hasSuffix("not retried again: the budget for retries to this server is used up") == true
+        )
+        #expect(error?.errorCode == 500 && error?.retry?.state.errors.count == 3)
+    }
+
+    @Test("a retry that succeeds gets its tokens back, and a first success earns one")
+    func refilling() async throws {
+        let budget = Retry.Budget(capacity: 30)
+        let transport = MockTransport(.status(500), .status(500), .text("ok"), .text("ok"), .text("ok"))
+        let client = client(transport, budget)
+        _ = try await client.makeRequest(request)
+        #expect(budget.balance(for: url) == 16)
+        _ = try await client.makeRequest(request)
+        _ = try await client.makeRequest(request)
+        #expect(budget.balance(for: url) == 18)
+    }
+
+    @Test("a balance never exceeds the capacity")
+    func capacity() async throws {
+        let budget = Retry.Budget(capacity: 20)
+        let transport = MockTransport(.status(500), .text("ok"), .text("ok"))
+        let client = client(transport, budget)
+        _ = try await client.makeRequest(request)
+        _ = try await client.makeRequest(request)
+        #expect(budget.balance(for: url) == 20)
+    }
+
+    @Test("each origin has its own")
+    func origins() async throws {
+        let budget = Retry.Budget(capacity: 14)
+        let other = try #require(URL(string: "http://b.example/"))
+        let transport = MockTransport(.status(500), .status(500), .status(500), .text("ok"))
+        let client = client(transport, budget)
+        await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(budget.balance(for: url) == 0 && budget.balance(for: other) == 14)
+        #expect(try await client.makeRequest(URLRequest(url: other, timeoutInterval: .infinity)) == Data("ok".utf8))
+    }
+
+    @Test("an authenticator's retry costs nothing")
+    func authentication() async throws {
+        let budget = Retry.Budget(capacity: 0)
+        let transport = MockTransport(.status(401), .text("ok"))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [CountingAuthenticator { status, _ in status == 401 ? .retry : .none }],
+            options: .init(timeSource: time.timeSource, retryBudget: budget)
+        )
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+    }
+
+    @Test("35 retries in a row by default, and none is limited without a budget")
+    func defaults() async throws {
+        let transport = MockTransport { _ in HTTPTransportResponse(status: 500) }
+        await #expect(throws: ServerError.self) { try await client(transport, Retry.Budget()).makeRequest(request) }
+        #expect(transport.requests.count == 36)
+        await #expect(throws: ServerError.self) { try await client(transport, nil, retries: 60).makeRequest(request) }
+        #expect(transport.requests.count == 36 + 61)
+    }
+
+    @Test("the state tells the delays that were waited")
+    func delays() async throws {
+        let transport = MockTransport(.status(500), .status(503, headers: ["Retry-After": "3"]), .status(500))
+        let policy = Retry.Policy.backoff(.exponential(.seconds(1), jitter: .none, until: .maxRetries(2)))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [policy],
+            options: .init(timeout: nil, timeSource: time.timeSource)
+        )
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
+        #expect(error?.retry?.state.delays == [.seconds(1), .seconds(3)])
+        #expect(error?.retry?.state.totalDelay == .seconds(4))
+        #expect(time.sleeps == [.seconds(1), .seconds(3)])
+    }
+
+    @Test("script 4: STRV's three retries after two seconds are one line")
+    func constant() async throws {
+        let transport = MockTransport(.status(500), .status(500), .text("ok"))
+        let policy = Retry.Policy.backoff(.constant(.seconds(2), until: .maxRetries(3)))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [policy],
+            options: .init(timeout: nil, timeSource: time.timeSource)
+        )
+        #expect(try await client.makeRequest(request) == Data("ok".utf8))
+        #expect(time.sleeps == [.seconds(2), .seconds(2)])
+    }
+}
