@@ -17,7 +17,8 @@ public struct NetworkError: ErrorWithCode, Sendable {
     public internal(set) var endpoint: String?
     /// Why there is no TLS connection, if that is the failure and the reason is known.
     ///
-    /// The code is `tls` then. Policies don't retry it: only somebody who changes a certificate or a configuration can help.
+    /// The code is `tls` then. Policies don't retry it unless they retry everything: only somebody who changes a certificate or a
+    /// configuration can help. `URLSessionTransport` can't tell reasons.
     public internal(set) var tlsFailure: TLSFailure?
     /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
     public internal(set) var response: HTTPResponse?

@@ -16,6 +16,8 @@ extension ClientIdentity {
     ///
     /// The files are looked at before each connection that needs the identity, so a renewed certificate works without a restart.
     /// Replace files by renaming new ones. While they are unreadable or don't fit together, the last good identity stays in use.
+    /// Reading happens in the middle of a handshake, on the thread that serves all connections; decrypting a key takes a good part of a
+    /// second of it.
     ///
     /// - Parameters:
     ///   - certificateChainFile: The path of the certificates, as for ``init(certificateChain:privateKey:password:)``.

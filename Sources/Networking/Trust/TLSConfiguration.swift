@@ -5,6 +5,9 @@ internal import OpenSSLCrypto
 /// It belongs to one transport and holds for all of its connections; two configurations need two transports, which share no
 /// connections and no TLS sessions. Everything is decided inside the handshake, before a byte of a request is sent.
 ///
+/// It holds for an HTTPS proxy as well, under the proxy's own name; only the client identity is for servers alone. Give such a proxy by
+/// its name: between an address of a proxy and an address of a server a handshake can't tell, and then the proxy is refused.
+///
 /// ```swift
 /// let onlyTheseRoots = TLSConfiguration(trustRoots: try .file("/etc/pki/our-roots.pem"))
 /// let client = try NetworkClient(tls: onlyTheseRoots)

@@ -217,7 +217,7 @@ struct PinningTests {
         }
     }
 
-    // TLS 1.3 here: for TLS 1.2 libcurl takes no tickets, and NginxTLSTests has a server that remembers sessions.
+    // TLS 1.3 here: for TLS 1.2 libcurl takes no tickets, and NginxTrustTests has a server that remembers sessions.
     @Test("A session is never resumed past the pins")
     func resumption() async throws {
         let fixture = try TLSFixture()

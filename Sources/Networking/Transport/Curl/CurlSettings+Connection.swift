@@ -17,8 +17,9 @@ extension CurlSettings {
         } else {
             set(CCURL_LONG_MAXAGE_CONN, (configuration.idleTimeout.milliseconds + 999) / 1000)
         }
-        // A proxy may be spoken to over TLS even if the server is not.
-        if request.origin.scheme == "https" || configuration.proxy != .none { setTLS(configuration, of: handle) }
+        if request.origin.scheme == "https" || configuration.proxy.mayNeedTLS(to: request.origin) {
+            setTLS(configuration, of: handle)
+        }
         setAddresses(preparation)
         setProxy(configuration, origin: request.origin)
         setVersion(configuration.protocolVersion, origin: request.origin)

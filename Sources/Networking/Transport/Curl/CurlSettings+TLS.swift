@@ -66,6 +66,16 @@ extension CurlTransfer {
 }
 
 extension CurlTransport.ProxySelection {
+    /// Whether there may be a proxy on the way that is spoken to over TLS.
+    func mayNeedTLS(to origin: HTTPOrigin) -> Bool {
+        switch wrapped {
+        case .none: false
+        case .server(let server): server.isSecure
+        // Its variables may name one.
+        case .environment: !origin.isLoopback
+        }
+    }
+
     /// The host of a proxy that is spoken to over TLS, as far as it is known here; without brackets.
     fileprivate var secureHost: String? {
         guard case .server(let server) = wrapped, server.isSecure else { return nil }

@@ -1,0 +1,44 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("ClosureInterceptor")
+struct ClosureInterceptorTests {
+    private let request = URLRequest(url: URL(string: "http://a.example/")!)
+
+    @Test("STRV's adapters and processors are one closure each, in order")
+    func chain() async throws {
+        let log = EventLog()
+        let transport = MockTransport(.text("ok", status: 404))
+        let client = NetworkClient(
+            transport: transport,
+            interceptors: [
+                ClosureInterceptor.changingRequest { $0.setValue("1", forHTTPHeaderField: "X-A") },
+                ClosureInterceptor.changingRequest { $0.addValue("2", forHTTPHeaderField: "X-A") },
+                ClosureInterceptor.changingResponse { $0.status = 200 },
+                ClosureInterceptor.changingResponse { $0.body += Data("!".utf8) },
+                ClosureInterceptor.observing { log.append("\($0.response?.status ?? 0)") },
+            ]
+        )
+        #expect(try await client.makeRequest(request) == Data("ok!".utf8))
+        #expect(transport.requests.first?.headers["X-A"] == "1,2")
+        #expect(log.all == ["200"])
+    }
+
+    @Test("what a closure throws fails the operation or the attempt")
+    func throwing() async throws {
+        struct Refusal: Error {}
+        let transport = MockTransport(.text("ok"))
+        let refusing = ClosureInterceptor.changingRequest { _ in throw Refusal() }
+        let error = await #expect(throws: NetworkError.self) {
+            try await NetworkClient(transport: transport, interceptors: [refusing]).makeRequest(request)
+        }
+        #expect(error?.code == .requestNotMade && error?.cause is Refusal && transport.requests.isEmpty)
+        let distrusting = ClosureInterceptor.changingResponse { _ in throw Refusal() }
+        await #expect(throws: Refusal.self) {
+            try await NetworkClient(transport: transport, interceptors: [distrusting]).makeRequest(request)
+        }
+    }
+}
