@@ -212,12 +212,14 @@ struct BackPressureTests {
             #expect(try await parts.next() == Data("hello".utf8))
             let closing = Task { isGraceful ? await transport.shutdown(within: .seconds(20)) : await transport.close() }
             while await failure({ _ = try await transport.get(peer.url, .milliseconds(50)) })?.code != .closed {}
-            goOn.open()
             if isGraceful {
+                goOn.open()
                 #expect(try await parts.next() == Data("world".utf8))
                 #expect(try await parts.next() == nil)
             } else {
+                await closing.value
                 #expect(await failure { _ = try await parts.next() }?.code == .closed)
+                goOn.open()
             }
             await closing.value
         }

@@ -6,7 +6,7 @@ import Testing
 /// Many exchanges at once, a third of them cancelled at random moments.
 ///
 /// `STRESS_REQUESTS=200000 swift test --filter StressTests` makes it a long one; `STRESS_URL` names a server to use instead
-/// of the test's own. The whole runs in a process of its own, so that descriptors, threads and memory can be counted.
+/// of the test's own, and `STRESS_AUTHORITY` a file with the authority of its certificate. The whole runs in a process of its own, so that descriptors, threads and memory can be counted.
 @Suite("Stress", .timeLimit(.minutes(30)))
 struct StressTests {
     @Test("Each exchange has one outcome, and nothing is left behind")
@@ -45,7 +45,11 @@ struct StressTests {
     /// Runs requests in 16 tasks on a transport of their own.
     @discardableResult
     static func run(_ url: URL, count: Int, seed: UInt64) async throws -> Tally {
-        try await withCurl { transport in
+        var configuration = CurlTransport.Configuration(proxy: .none)
+        if let authority = ProcessInfo.processInfo.environment["STRESS_AUTHORITY"] {
+            configuration.tls = TLSConfiguration(trustRoots: try .file(authority))
+        }
+        return try await withCurl(configuration) { transport in
             await withTaskGroup(of: Tally.self) { group in
                 for worker in 0..<16 {
                     group.addTask {

@@ -26,9 +26,10 @@ final class CurlEngine: Sendable {
 
     /// Checks that the thread exists.
     ///
+    /// - Parameter current: The process that asks.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked after the thread was started.
-    func validateProcess() throws(NetworkError) {
-        guard process == getpid() else {
+    func validateProcess(_ current: pid_t = getpid()) throws(NetworkError) {
+        guard process == current else {
             throw NetworkError(
                 .transportUnavailable,
                 "the transport was made before this process was forked; make a new one in the child"
