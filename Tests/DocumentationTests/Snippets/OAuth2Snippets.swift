@@ -7,7 +7,7 @@ import Testing
 import TokenGeneration
 
 /// The samples of the OAuth2 catalog, run on the mocks.
-@Suite("OAuth2 samples", .timeLimit(.minutes(1)))
+@Suite("OAuth2 samples", .timeLimit(.minutes(10)))
 struct OAuth2Snippets {
     @Test("An authenticator in a client, and its token by other means")
     func overview() async throws {

@@ -52,7 +52,7 @@ struct TransportSnippets {
     @Test("A proxy with credentials")
     func proxy() throws {
         let proxyURL = try #require(URL(string: "http://proxy.example:3128"))
-        let password = "secret"
+        let password = "correct horse"
 
         var configuration = CurlTransport.Configuration()
         configuration.proxy = .http(

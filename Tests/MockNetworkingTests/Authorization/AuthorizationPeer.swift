@@ -78,14 +78,14 @@ struct AuthorizationPeer {
             headers: headers,
             body: .data(Data(body.utf8))
         )
-        let response = try await transport.send(request, limits: .init(deadline: .now + .seconds(20)))
+        let response = try await transport.send(request, limits: .init(deadline: .now + .seconds(120)))
         let object = response.body.isEmpty ? [:] : try JSONObject(parsing: response.body)
         return Answer(status: response.status, headers: response.headers, body: object)
     }
 
     func get(_ url: URL, headers: HTTPHeaders = [:]) async throws -> HTTPTransportResponse {
         let request = HTTPTransportRequest(url: url, headers: headers)
-        return try await transport.send(request, limits: .init(deadline: .now + .seconds(20)))
+        return try await transport.send(request, limits: .init(deadline: .now + .seconds(120)))
     }
 
     /// A request of the client with the secret.

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(1)))
+@Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(10)))
 struct ClientRegisterTests {
     @Test("An assertion to the issuer or the token endpoint is accepted, one after the other")
     func assertions() async throws {

@@ -5,7 +5,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(1)))
+@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(10)))
 struct MockAuthorizationServerTests {
     // MARK: Requests
 

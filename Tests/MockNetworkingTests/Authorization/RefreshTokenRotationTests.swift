@@ -4,7 +4,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(1)))
+@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)))
 struct RefreshTokenRotationTests {
     @Test("Each use of a refresh token replaces it, and the scope stays")
     func rotation() async throws {

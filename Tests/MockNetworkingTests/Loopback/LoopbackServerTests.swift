@@ -3,7 +3,7 @@ import MockNetworking
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LoopbackServerTests {
+@Suite(.timeLimit(.minutes(10))) struct LoopbackServerTests {
     @Test("a request is answered and recorded")
     func answersAndRecords() async throws {
         let time = ManualTime()

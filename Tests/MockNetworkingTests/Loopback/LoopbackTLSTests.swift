@@ -5,7 +5,7 @@ import Networking
 import Testing
 
 /// What the loopback server does in TLS, seen by a client that owes nothing to it.
-@Suite(.timeLimit(.minutes(1))) struct LoopbackTLSTests {
+@Suite(.timeLimit(.minutes(10))) struct LoopbackTLSTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MockNetworking
 
-@Suite(.timeLimit(.minutes(1))) struct RequestParserTests {
+@Suite(.timeLimit(.minutes(10))) struct RequestParserTests {
     struct Good: Sendable, CustomTestStringConvertible {
         let name: String
         let text: String

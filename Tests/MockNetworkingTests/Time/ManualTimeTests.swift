@@ -3,7 +3,7 @@ import MockNetworking
 import Networking
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ManualTimeTests {
+@Suite(.timeLimit(.minutes(10))) struct ManualTimeTests {
     @Test("time stands still until it is moved, both clocks together")
     func standsStill() {
         let time = ManualTime(date: Date(timeIntervalSince1970: 100))

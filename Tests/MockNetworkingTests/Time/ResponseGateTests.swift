@@ -1,7 +1,7 @@
 import MockNetworking
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ResponseGateTests {
+@Suite(.timeLimit(.minutes(10))) struct ResponseGateTests {
     @Test("a gate lets through those who wait and those who come, until it is closed")
     func openAndClose() async throws {
         let gate = ResponseGate()

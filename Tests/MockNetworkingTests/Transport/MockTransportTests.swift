@@ -4,7 +4,7 @@ import Networking
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MockTransportTests {
+@Suite(.timeLimit(.minutes(10))) struct MockTransportTests {
     private let request = HTTPTransportRequest(
         method: .post,
         url: URL(string: "https://api.example/users/1?secret=x")!,

@@ -4,7 +4,7 @@ import MockNetworking
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct MockURLProtocolTests {
+@Suite(.timeLimit(.minutes(10))) struct MockURLProtocolTests {
     private let url = URL(string: "https://api.example/path?secret=x")!
 
     private func makeSession() -> URLSession {

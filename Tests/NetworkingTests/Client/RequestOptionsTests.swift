@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// What one request does otherwise than its client, and responses that are streamed through the loop of attempts.
-@Suite("RequestOptions and streamed responses", .timeLimit(.minutes(1)))
+@Suite("RequestOptions and streamed responses", .timeLimit(.minutes(10)))
 struct RequestOptionsTests {
     private let request = URLRequest(url: URL(string: "http://a.example/things")!)
 

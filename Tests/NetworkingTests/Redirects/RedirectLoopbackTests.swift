@@ -5,7 +5,7 @@ import Networking
 import Testing
 
 /// Redirects between real servers, with each transport, judged by the octets that arrive.
-@Suite("Redirects on loopback", .timeLimit(.minutes(1)))
+@Suite("Redirects on loopback", .timeLimit(.minutes(10)))
 struct RedirectLoopbackTests {
     private static let secrets = ["t0ken", "cook1e", "pr0xy", "pr00f", "k3y"]
 

@@ -5,7 +5,7 @@ import Networking
 import Testing
 
 /// Redirects between servers of which some speak TLS, judged by what arrives.
-@Suite("Redirects and TLS", .timeLimit(.minutes(1)))
+@Suite("Redirects and TLS", .timeLimit(.minutes(10)))
 struct RedirectTLSTests {
     private func withServers(
         _ test: (_ client: NetworkClient, _ secure: LoopbackServer, _ other: LoopbackServer) async throws -> Void,

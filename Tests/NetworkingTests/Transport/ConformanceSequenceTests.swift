@@ -4,7 +4,7 @@ import Networking
 import Testing
 
 /// What one exchange must not do to the next one on the same transport.
-@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(1)))
+@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(10)))
 struct ConformanceSequenceTests {
     typealias Way = ConformanceTests.Way
 

@@ -4,7 +4,7 @@ import Networking
 import Testing
 
 /// Requests with large bodies, whose server does what it likes.
-@Suite("Transport conformance: uploads", .timeLimit(.minutes(1)))
+@Suite("Transport conformance: uploads", .timeLimit(.minutes(10)))
 struct ConformanceUploadTests {
     typealias Way = ConformanceTests.Way
 

@@ -108,7 +108,7 @@ struct ConnectionTests {
             let configuration = CurlTransport.Configuration(idleTimeout: .milliseconds(50), proxy: .none)
             try await withCurl(configuration) { transport in
                 _ = try await transport.get(peer.url)
-                let patience = ContinuousClock.now + .seconds(10)
+                let patience = ContinuousClock.now + .seconds(120)
                 while closed.withLock({ $0 }) == 0, .now < patience { try await Task.sleep(for: .milliseconds(5)) }
                 #expect(closed.withLock { $0 } == 1)
                 #expect(try await transport.get(peer.url).status == 200)

@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import Testing
 
-@Suite("CurlTransport.Configuration", .timeLimit(.minutes(1)))
+@Suite("CurlTransport.Configuration", .timeLimit(.minutes(10)))
 struct CurlConfigurationTests {
     private typealias Configuration = CurlTransport.Configuration
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// What an observer is told, in order.
-@Suite("Exchange events", .timeLimit(.minutes(1)))
+@Suite("Exchange events", .timeLimit(.minutes(10)))
 struct ExchangeEventsTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -30,7 +30,7 @@ struct ProcessState: CustomStringConvertible {
     ///
     /// Swift's own threads come and go, and a peer's threads end a little after their connections.
     static func settled(like before: Self) async throws -> Self {
-        let patience = ContinuousClock.now + .seconds(10)
+        let patience = ContinuousClock.now + .seconds(120)
         while .now < patience, now.descriptors > before.descriptors || now.threads > before.threads {
             try await Task.sleep(for: .milliseconds(20))
         }

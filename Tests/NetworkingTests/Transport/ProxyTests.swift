@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import Testing
 
-@Suite("Proxies", .timeLimit(.minutes(1)))
+@Suite("Proxies", .timeLimit(.minutes(10)))
 struct ProxyTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private typealias Credentials = CurlTransport.ProxyCredentials

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Request bodies from files and sequences.
-@Suite("Streamed requests", .timeLimit(.minutes(1)))
+@Suite("Streamed requests", .timeLimit(.minutes(10)))
 struct StreamedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let octets = Data((0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) })
@@ -236,7 +236,7 @@ struct StreamedRequestTests {
                         }
                     }
                 )
-                let limits = HTTPTransportLimits(deadline: .now + .seconds(20), idleTimeout: .seconds(1))
+                let limits = HTTPTransportLimits(deadline: .now + .seconds(120), idleTimeout: .seconds(1))
                 let response = try await transport.send(put(peer.url, body), limits: limits)
                 #expect(response.status == 200)
             }

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// `CurlTransport.open`: the head first, then the body as it is read.
-@Suite("Streamed responses", .timeLimit(.minutes(1)))
+@Suite("Streamed responses", .timeLimit(.minutes(10)))
 struct StreamedResponseTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -44,7 +44,7 @@ private func closing<Transport, Result>(
 extension HTTPTransportLimits {
     /// Limits with a deadline so far away that only a hang meets it.
     static func generous(maximumBodySize: Int = 64 << 20) -> Self {
-        Self(deadline: .now + .seconds(20), maximumBodySize: maximumBodySize)
+        Self(deadline: .now + .seconds(120), maximumBodySize: maximumBodySize)
     }
 
     static func milliseconds(_ count: Int) -> Self {

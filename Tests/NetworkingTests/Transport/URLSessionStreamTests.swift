@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// Responses that are read while URLSession receives them.
-@Suite("URLSessionTransport streams", .timeLimit(.minutes(1)))
+@Suite("URLSessionTransport streams", .timeLimit(.minutes(10)))
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
 

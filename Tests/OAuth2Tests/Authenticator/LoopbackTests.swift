@@ -7,7 +7,7 @@ import Testing
 import TokenGeneration
 
 /// The same promises over real sockets, counted on the servers' side.
-@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(1)))
+@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(10)))
 struct LoopbackTests {
     @Test("Five hundred calls that are refused at the same moment make one token request, and all succeed")
     func fiveHundredRefusals() async throws {

@@ -6,7 +6,7 @@ import OAuth2
 import Testing
 
 /// What happens to a request that a resource refuses.
-@Suite("OAuth2Authenticator: refused requests", .timeLimit(.minutes(1)))
+@Suite("OAuth2Authenticator: refused requests", .timeLimit(.minutes(10)))
 struct RefusalTests {
     private let request = URLRequest(url: Realm.api)
 

@@ -6,7 +6,7 @@ import OAuth2
 import Testing
 
 /// Which requests get the token, and which must not.
-@Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(1)))
+@Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(10)))
 struct ResourceTests {
     @Test("An Authorization that the caller set is left as it is, also when it is refused")
     func callersAuthorization() async throws {

@@ -4,7 +4,7 @@ import Networking
 import OAuth2
 import Testing
 
-@Suite("Token endpoint", .timeLimit(.minutes(1)))
+@Suite("Token endpoint", .timeLimit(.minutes(10)))
 struct TokenEndpointTests {
     @Test(
         "Every error of RFC 6749 §5.2 has its code",

@@ -5,7 +5,7 @@ import Networking
 import OAuth2
 import Testing
 
-@Suite("Refresh tokens", .timeLimit(.minutes(1)))
+@Suite("Refresh tokens", .timeLimit(.minutes(10)))
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 

@@ -5,7 +5,7 @@ import Networking
 import OAuth2
 import Testing
 
-@Suite("Stores that fail", .timeLimit(.minutes(1)))
+@Suite("Stores that fail", .timeLimit(.minutes(10)))
 struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()

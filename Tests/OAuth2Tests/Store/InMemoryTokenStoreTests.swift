@@ -4,7 +4,7 @@ import Testing
 
 @testable import OAuth2
 
-@Suite("InMemoryTokenStore", .timeLimit(.minutes(1)))
+@Suite("InMemoryTokenStore", .timeLimit(.minutes(10)))
 struct InMemoryTokenStoreTests {
     private let time = ManualTime()
     private let store: InMemoryTokenStore

@@ -25,7 +25,7 @@ struct JSONNumberTests {
         #expect(number.description == literal)
     }
 
-    @Test("Numbers of 60 thousand digits or zeros neither trap nor take long", .timeLimit(.minutes(1)))
+    @Test("Numbers of 60 thousand digits or zeros neither trap nor take long", .timeLimit(.minutes(10)))
     func huge() throws {
         for literal in [
             String(repeating: "9", count: 60_000), "1" + String(repeating: "0", count: 60_000),
