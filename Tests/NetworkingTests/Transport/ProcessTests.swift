@@ -47,6 +47,8 @@ struct ProcessTests {
     @Test("No program that the process starts inherits a connection")
     func inheritance() async {
         await #expect(processExitsWith: .success) {
+            // This process may have inherited some itself, of URLSession in the process that started it.
+            let inherited = Set((3..<1024).filter { ProcessTests.isInternetSocket($0) })
             let peer = try TCPPeer { connection in
                 try connection.readHead()
                 try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -55,7 +57,7 @@ struct ProcessTests {
             try await withCurl { transport in
                 _ = try await transport.get(peer.url)
                 // Of our connection there are two ends and the listener.
-                let sockets = (3..<256).filter { ProcessTests.isInternetSocket($0) }
+                let sockets = (3..<1024).filter { ProcessTests.isInternetSocket($0) && !inherited.contains($0) }
                 try require(sockets.count >= 3)
                 try require(sockets.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
             }
