@@ -3,6 +3,8 @@
 
 #include "CCurl.h"
 
+#include <sys/socket.h>
+
 #include <dlfcn.h>
 
 #define WEAK __attribute__((weak))
@@ -55,14 +57,14 @@ enum {
     OPTION_SSL_CTX_DATA = 10109,
     OPTION_COPYPOSTFIELDS = 10165,
     OPTION_SEEKDATA = 10168,
-    OPTION_SOCKOPTDATA = 10149,
+    OPTION_OPENSOCKETDATA = 10164,
     OPTION_CLOSESOCKETDATA = 10209,
     OPTION_PREREQDATA = 10313,
     OPTION_WRITEFUNCTION = 20011,
     OPTION_READFUNCTION = 20012,
     OPTION_HEADERFUNCTION = 20079,
     OPTION_SSL_CTX_FUNCTION = 20108,
-    OPTION_SOCKOPTFUNCTION = 20148,
+    OPTION_OPENSOCKETFUNCTION = 20163,
     OPTION_SEEKFUNCTION = 20167,
     OPTION_CLOSESOCKETFUNCTION = 20208,
     OPTION_PREREQFUNCTION = 20312,
@@ -179,9 +181,13 @@ int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function fun
     return code != CCURL_OK ? code : SET(easy, OPTION_SSL_CTX_DATA, context);
 }
 
-int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context) {
-    int code = SET(easy, OPTION_SOCKOPTFUNCTION, function);
-    return code != CCURL_OK ? code : SET(easy, OPTION_SOCKOPTDATA, context);
+int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_function function, void *context) {
+    int code = SET(easy, OPTION_OPENSOCKETFUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_OPENSOCKETDATA, context);
+}
+
+int ccurl_make_socket(const struct ccurl_socket_kind *kind) {
+    return socket(kind->family, kind->type | SOCK_CLOEXEC, kind->protocol);
 }
 
 int ccurl_easy_set_socket_closed_function(

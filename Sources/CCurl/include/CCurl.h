@@ -208,8 +208,17 @@ typedef int (*ccurl_request_function)(void *context, char *peer_ip, char *local_
 
 /// Is given the TLS library's context of a connection that is about to be made; returns 0 to go on, or the transfer's result.
 typedef int (*ccurl_tls_context_function)(ccurl_easy *easy, void *tls_context, void *context);
-/// Is told of a new socket before it is connected; returns 0 to go on.
-typedef int (*ccurl_socket_made_function)(void *context, int socket, int purpose);
+/// The kind of socket that a connection needs: the leading members of libcurl's struct curl_sockaddr.
+struct ccurl_socket_kind {
+    int family;
+    int type;
+    int protocol;
+};
+/// Makes the socket for a connection; returns it, or CCURL_NO_SOCKET.
+typedef int (*ccurl_make_socket_function)(void *context, int purpose, struct ccurl_socket_kind *kind);
+enum { CCURL_NO_SOCKET = -1 };
+/// Makes a socket that no other program inherits, which libcurl's own may be.
+int ccurl_make_socket(const struct ccurl_socket_kind *kind);
 
 /// Closes a connection's socket, however long after the transfer that made it; returns 0.
 typedef int (*ccurl_socket_closed_function)(void *context, int socket);
@@ -251,8 +260,8 @@ int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function
 int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
 /// Sets what prepares TLS connections, those to proxies included.
 int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context);
-/// Sets what is told of new sockets.
-int ccurl_easy_set_socket_made_function(ccurl_easy *easy, ccurl_socket_made_function function, void *context);
+/// Sets what makes sockets.
+int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_function function, void *context);
 /// Sets what closes the sockets that the transfer makes.
 int ccurl_easy_set_socket_closed_function(ccurl_easy *easy, ccurl_socket_closed_function function, void *context);
 /// Sets where the words of an error go: CCURL_ERROR_SIZE octets.

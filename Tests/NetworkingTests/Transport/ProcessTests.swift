@@ -39,9 +39,28 @@ struct ProcessTests {
             for number in 0..<40 { try await round(number) }
             let after = try await ProcessState.settled(like: before)
             ProcessState.report("before: \(before), after: \(after)")
-            try require(after.descriptors <= before.descriptors)
-            // Swift's own threads grow in number at first.
-            try require(after.threads <= before.threads + 4)
+            try require(after.isLike(before))
+            peer.stop()
+        }
+    }
+
+    @Test("No program that the process starts inherits a connection")
+    func inheritance() async {
+        await #expect(processExitsWith: .success) {
+            // This process may have inherited some itself, of URLSession in the process that started it.
+            let inherited = Set((3..<1024).filter { ProcessTests.isInternetSocket($0) })
+            let peer = try TCPPeer { connection in
+                try connection.readHead()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                try connection.waitForClose()
+            }
+            try await withCurl { transport in
+                _ = try await transport.get(peer.url)
+                // Of our connection there are two ends and the listener.
+                let sockets = (3..<1024).filter { ProcessTests.isInternetSocket($0) && !inherited.contains($0) }
+                try require(sockets.count >= 3)
+                try require(sockets.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+            }
             peer.stop()
         }
     }
@@ -55,6 +74,17 @@ struct ProcessTests {
     @Test("An upload costs a bounded part of memory")
     func upload() async {
         await #expect(processExitsWith: .success) { try await ProcessTests.upload(limitKiB: 24 << 10) }
+    }
+
+    private static func isInternetSocket(_ descriptor: Int32) -> Bool {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe getsockname(descriptor, address, &length)
+            }
+        }
+        return result == 0 && address.ss_family == sa_family_t(AF_INET)
     }
 
     private static var size: Int {

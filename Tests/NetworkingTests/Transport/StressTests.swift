@@ -22,14 +22,14 @@ struct StressTests {
             }
             let url = environment["STRESS_URL"].flatMap { URL(string: $0) } ?? peer.url
             try await StressTests.run(url, count: 300, seed: 1)
-            let before = ProcessState.now
+            let before = try await ProcessState.settled(like: .now)
             let tally = try await StressTests.run(url, count: count, seed: 2)
             let after = try await ProcessState.settled(like: before)
             ProcessState.report("\(count) requests: \(tally); before: \(before), after: \(after)")
             try require(tally.total == count)
             try require(tally.failed == 0)
             try require(tally.cancelled > 0 && tally.answered >= count / 2)
-            try require(after.descriptors <= before.descriptors && after.threads <= before.threads)
+            try require(after.isLike(before))
             try require(after.residentKiB - before.residentKiB < 16 << 10)
             peer.stop()
         }

@@ -46,7 +46,11 @@ final class TCPPeer: Sendable {
         var length = socklen_t(MemoryLayout<Address>.size)
         return try unsafe withUnsafeMutablePointer(to: &address) { pointer in
             try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                let listener = socket(Int32(unsafe address.pointee.sa_family), Int32(SOCK_STREAM.rawValue), 0)
+                let listener = socket(
+                    Int32(unsafe address.pointee.sa_family),
+                    Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue),
+                    0
+                )
                 guard unsafe bind(listener, address, length) == 0, listen(listener, 1024) == 0,
                     unsafe getsockname(listener, address, &length) == 0
                 else { throw Gone() }
@@ -80,6 +84,8 @@ final class TCPPeer: Sendable {
         while true {
             let socket = Glibc.accept(listener, nil, nil)
             guard socket >= 0 else { break }
+            // The process of an exit test must not keep connections open.
+            _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
             let number: Int? = state.withLock { state in
                 guard !state.hasStopped else { return nil }
                 state.sockets.append(socket)

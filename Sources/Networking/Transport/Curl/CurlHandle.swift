@@ -58,9 +58,7 @@ import CCurl
             // Without the question before each request, only a new connection keeps libcurl from sending it twice.
             settings.set(CCURL_LONG_FRESH_CONNECT, 1)
         }
-        if transfer.observation != nil, preparation.configuration.unixSocketPath == nil {
-            settings.setSocketFunction(of: self)
-        }
+        settings.setSocketFunction(of: self)
         if request.hasBody { settings.setBody(request, of: self) }
     }
 

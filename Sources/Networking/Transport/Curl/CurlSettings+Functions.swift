@@ -52,15 +52,16 @@ extension CurlSettings {
         canAskBeforeRequests = code == Int32(CCURL_OK)
     }
 
-    /// Sets who is told of new sockets.
+    /// Sets what makes sockets: programs that this process starts must not keep its connections open.
     mutating func setSocketFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in
-            unsafe ccurl_easy_set_socket_made_function(
+            unsafe ccurl_easy_set_make_socket_function(
                 easy,
-                { context, _, _ in
-                    unsafe CurlHandle.behind(context)?.transfer?.observation?.resolve()
-                    return 0
+                { context, _, kind in
+                    let transfer = unsafe CurlHandle.behind(context)?.transfer
+                    if transfer?.configuration.unixSocketPath == nil { transfer?.observation?.resolve() }
+                    return unsafe ccurl_make_socket(kind)
                 },
                 context
             )
