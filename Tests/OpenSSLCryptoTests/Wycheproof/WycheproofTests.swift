@@ -6,7 +6,11 @@ import Testing
 ///
 /// Three rules say where this module is stricter than a file's verdict: codes are never cut off (tagSize), PSS has
 /// MGF1 on the same hash and a salt of the hash's length, and “acceptable” is not acceptable (a DigestInfo without NULL).
-@Suite("Wycheproof", .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint)))
+@Suite(
+    "Wycheproof",
+    .serialized,
+    .enabled(if: ExternalVector.exists("wycheproof"), Comment(rawValue: ExternalVector.hint))
+)
 struct WycheproofTests {
     /// The numbers of the cases whose verdict is not the expected one.
     private func disagreements(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("DPoP targets")
+@Suite("DPoP targets", .serialized)
 struct HTTPTargetTests {
     @Test(
         "Spellings of one address are the same (RFC 3986 §6.2.2–6.2.3)",

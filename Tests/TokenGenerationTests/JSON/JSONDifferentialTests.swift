@@ -3,7 +3,7 @@ import Testing
 import TokenGeneration
 
 /// Our parser against Foundation's, on documents made up from fixed seeds.
-@Suite("JSON against Foundation")
+@Suite("JSON against Foundation", .serialized)
 struct JSONDifferentialTests {
     @Test("Both read random documents alike, and Foundation reads back what we write", arguments: 0..<20)
     func randomDocuments(seed: Int) throws {

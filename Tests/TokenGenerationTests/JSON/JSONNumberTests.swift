@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("JSON numbers")
+@Suite("JSON numbers", .serialized)
 struct JSONNumberTests {
     @Test(
         "A text gives its exact integer or none, and its finite double or none",

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("JWS algorithms")
+@Suite("JWS algorithms", .serialized)
 struct JWSAlgorithmTests {
     @Test(
         "Any registered or private name is held as it is",

@@ -7,7 +7,11 @@ import TokenGeneration
 ///
 /// A code that is cut off is not valid here, whatever the file says, and PSS has a salt as long as the hash and MGF1 on the same
 /// hash ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
-@Suite("Wycheproof primitives", .enabled(if: ExternalVector.exists("wycheproof"), "\(ExternalVector.hint)"))
+@Suite(
+    "Wycheproof primitives",
+    .serialized,
+    .enabled(if: ExternalVector.exists("wycheproof"), "\(ExternalVector.hint)")
+)
 struct PrimitiveWycheproofTests {
     private struct File: Decodable {
         let numberOfTests: Int

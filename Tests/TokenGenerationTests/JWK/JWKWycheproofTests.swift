@@ -6,7 +6,7 @@ import TokenGeneration
 private let path = "wycheproof/json_web_key_test.json"
 
 /// C2SP/wycheproof's `json_web_key_test.json`: what a verifier may take from a key set.
-@Suite("Wycheproof JSON Web Key", .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"))
+@Suite("Wycheproof JSON Web Key", .serialized, .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"))
 struct JWKWycheproofTests {
     @Test("Every test case is met as it is written, with symmetric keys where a set has no others")
     func all() throws {

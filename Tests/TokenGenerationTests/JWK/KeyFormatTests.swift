@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Forms of keys")
+@Suite("Forms of keys", .serialized)
 struct KeyFormatTests {
     private static let pairs = JWSAlgorithm.implemented.filter { !$0.isSymmetric }
 

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Keys in PEM")
+@Suite("Keys in PEM", .serialized)
 struct KeyPEMTests {
     @Test(
         "What is no PEM key is refused",

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Extensions that a header demands")
+@Suite("Extensions that a header demands", .serialized)
 struct CriticalHeaderTests {
     /// The members besides `alg`, and the refusal of them where `ext` is understood; `nil` where there is none.
     private static let cases: [(members: String, expected: TokenError.Code?)] =

@@ -4,7 +4,7 @@ import Testing
 import TokenGeneration
 
 /// Tokens with a good signature whose header must not be believed.
-@Suite("Headers that attack")
+@Suite("Headers that attack", .serialized)
 struct HeaderAttackTests {
     private let verifier: JWTVerifier
 

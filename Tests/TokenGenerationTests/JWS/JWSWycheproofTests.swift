@@ -6,7 +6,11 @@ import TokenGeneration
 private let path = "wycheproof/json_web_signature_test.json"
 
 /// C2SP/wycheproof's `json_web_signature_test.json`; what is not met as it is written is in `Docs/Wycheproof.md`.
-@Suite("Wycheproof JSON Web Signature", .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"))
+@Suite(
+    "Wycheproof JSON Web Signature",
+    .serialized,
+    .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)")
+)
 struct JWSWycheproofTests {
     /// Test cases whose label contradicts the format or another test case.
     private static let errata: Set = [367, 370, 372, 373]

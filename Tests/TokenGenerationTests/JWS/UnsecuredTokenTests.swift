@@ -3,7 +3,7 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-@Suite("Unsecured tokens")
+@Suite("Unsecured tokens", .serialized)
 struct UnsecuredTokenTests {
     @Test(
         "The examples of the RFCs are read as what they are",

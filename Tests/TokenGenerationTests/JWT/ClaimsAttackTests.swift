@@ -3,7 +3,7 @@ import Testing
 import TokenGeneration
 
 /// Tokens with a good header and signature whose claims must be refused, or do no harm.
-@Suite("Claims that attack")
+@Suite("Claims that attack", .serialized)
 struct ClaimsAttackTests {
     @Test(
         "A payload that is no strict JSON object is refused",

@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Selecting a key of a set")
+@Suite("Selecting a key of a set", .serialized)
 struct KeySelectionTests {
     private let first: SigningKey
     private let second: SigningKey

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Headers that a verifier has seen before") struct KnownHeaderTests {
+@Suite("Headers that a verifier has seen before", .serialized) struct KnownHeaderTests {
     private static func changed(_ token: String) -> String {
         // The first character of the signature: its bits all count.
         var parts = token.split(separator: ".").map(String.init)
@@ -87,7 +87,7 @@ import TokenGeneration
     }
 }
 
-@Suite("Headers that a service has prepared") struct PreparedHeaderTests {
+@Suite("Headers that a service has prepared", .serialized) struct PreparedHeaderTests {
     /// A service of a user's, which has prepared nothing.
     private struct Other: SigningService {
         let service: KeySigningService

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Registered claims")
+@Suite("Registered claims", .serialized)
 struct RegisteredClaimsTests {
     @Test("All of them come back, whatever the coder's date strategy")
     func roundTrip() throws {

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import TokenGeneration
 
-@Suite("JWSs that remote services sign")
+@Suite("JWSs that remote services sign", .serialized)
 struct RemoteJWSTests {
     private static let payload = Data("any text".utf8)
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Signing services")
+@Suite("Signing services", .serialized)
 struct SigningServiceTests {
     @Test("The service of each algorithm signs, and takes keys of that algorithm only")
     func kin() throws {

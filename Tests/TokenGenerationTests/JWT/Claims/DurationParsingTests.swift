@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Human durations")
+@Suite("Human durations", .serialized)
 struct DurationParsingTests {
     @Test(
         "Whole numbers with units, from the largest to the smallest, are read",
