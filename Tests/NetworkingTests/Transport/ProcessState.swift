@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 /// What a process holds, for tests that run in one of their own.
@@ -8,6 +9,9 @@ struct ProcessState: CustomStringConvertible {
     let residentKiB: Int
     /// The most that was ever resident.
     let peakKiB: Int
+
+    /// Whether memory means something: AddressSanitizer keeps what was freed for a while.
+    static let isMemoryTelling = unsafe dlsym(nil, "__asan_init") == nil
 
     static var now: Self {
         func entries(_ folder: String) -> Int {

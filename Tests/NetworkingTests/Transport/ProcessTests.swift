@@ -113,7 +113,7 @@ struct ProcessTests {
             let after = ProcessState.now
             ProcessState.report("download of \(size >> 20) MiB: before: \(before), after: \(after)")
             try require(count == size)
-            try require(after.peakKiB - before.residentKiB < limitKiB)
+            try require(!ProcessState.isMemoryTelling || after.peakKiB - before.residentKiB < limitKiB)
         }
         peer.stop()
     }
@@ -141,7 +141,7 @@ struct ProcessTests {
             let after = ProcessState.now
             ProcessState.report("upload of \(size >> 20) MiB: before: \(before), after: \(after)")
             try require(response.status == 200 && received.load(ordering: .relaxed) == size)
-            try require(after.peakKiB - before.residentKiB < limitKiB)
+            try require(!ProcessState.isMemoryTelling || after.peakKiB - before.residentKiB < limitKiB)
         }
         peer.stop()
     }

@@ -30,7 +30,7 @@ struct StressTests {
             try require(tally.failed == 0)
             try require(tally.cancelled > 0 && tally.answered >= count / 2)
             try require(after.isLike(before))
-            try require(after.residentKiB - before.residentKiB < 16 << 10)
+            try require(!ProcessState.isMemoryTelling || after.residentKiB - before.residentKiB < 16 << 10)
             peer.stop()
         }
     }
