@@ -41,37 +41,14 @@ enum RedirectTarget {
         else {
             throw .refusedRedirect(source, "the host in its Location is not in the IDNA form")
         }
-        reference.path = encoded(reference.path)
-        reference.query = reference.query.map(encoded)
-        reference.fragment = reference.fragment.map(encoded)
+        reference.path = repaired(reference.path)
+        reference.query = reference.query.map(repaired)
+        reference.fragment = reference.fragment.map(repaired)
         return reference
     }
 
-    private static func encoded(_ text: String) -> String {
-        let octets = Array(text.utf8)
-        var result = ""
-        for (index, octet) in octets.enumerated() {
-            let isEscape = octet == UInt8(ascii: "%") && octets[index...].dropFirst().prefix(2).count(where: isHex) == 2
-            if isEscape || isAllowed(octet) {
-                result.unicodeScalars.append(Unicode.Scalar(octet))
-            } else {
-                result += "%" + String(octet >> 4, radix: 16, uppercase: true)
-                result += String(octet & 0x0F, radix: 16, uppercase: true)
-            }
-        }
-        return result
-    }
-
-    private static func isHex(_ octet: UInt8) -> Bool {
-        (0x30...0x39).contains(octet) || (0x61...0x66).contains(octet | 0x20)
-    }
-
-    /// Unreserved characters and those delimiters that may stand in a path, a query or a fragment.
-    private static func isAllowed(_ octet: UInt8) -> Bool {
-        switch octet {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "-._~!$&'()*+,;=:@/?".utf8.contains(octet)
-        }
+    private static func repaired(_ text: String) -> String {
+        PercentEncoding.repaired(text, allowing: PercentEncoding.isQueryCharacter)
     }
 }
 

@@ -134,7 +134,7 @@ extension JWSAlgorithm {
             let known = Self.implemented.map(\.rawValue).joined(separator: ", ")
             throw TokenError(
                 .unsupportedAlgorithm,
-                "\(TokenError.shown(rawValue)) is not implemented; use one of: \(known), or a signing service of your own"
+                "\(TokenError.shown(rawValue)) is not supported; use one of: \(known), or a signing service of your own"
             )
         }
         return details

@@ -31,7 +31,7 @@ struct JWSAlgorithmTests {
         #expect(JWSAlgorithm("ES256") == .es256)
     }
 
-    @Test("A key for an algorithm that is not implemented can't be made", arguments: ["ML-DSA-44", "es256", "dir"])
+    @Test("A key for an algorithm that is not supported can't be made", arguments: ["ML-DSA-44", "es256", "dir"])
     func unsupported(name: String) throws {
         let algorithm = try #require(JWSAlgorithm(name))
         let refusal = try #require(error { try SigningKey.generate(algorithm) })

@@ -15,13 +15,27 @@ package enum PercentEncoding {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(text.utf8.count)
         for byte in text.utf8 {
-            if stays(byte) {
-                encoded.append(byte)
-            } else {
-                encoded.append(UInt8(ascii: "%"))
-                encoded.append(hexDigit(byte >> 4))
-                encoded.append(hexDigit(byte & 0x0F))
-            }
+            if stays(byte) { encoded.append(byte) } else { escape(byte, into: &encoded) }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// Encodes what may not stand in a text that is encoded already, such as one whose sender forgot to: well-formed escapes
+    /// stay, and so do allowed bytes.
+    ///
+    /// - Parameters:
+    ///   - text: The text.
+    ///   - isAllowed: Whether a byte may stand as it is.
+    /// - Returns: The text, of which ``isEncoded(_:allowing:)`` is true.
+    package static func repaired(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> String {
+        let octets = Array(text.utf8)
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(octets.count)
+        for (index, byte) in octets.enumerated() {
+            let isEscape =
+                byte == UInt8(ascii: "%") && index + 2 < octets.count && hexValue(octets[index + 1]) != nil
+                && hexValue(octets[index + 2]) != nil
+            if isEscape || isAllowed(byte) { encoded.append(byte) } else { escape(byte, into: &encoded) }
         }
         return String(decoding: encoded, as: UTF8.self)
     }
@@ -31,9 +45,17 @@ package enum PercentEncoding {
     /// - Parameter text: The text.
     /// - Returns: The octets; `nil` if an escape is malformed.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        decode(octets: text.utf8)
+    }
+
+    /// Decodes the escapes of a text's UTF-8.
+    ///
+    /// - Parameter octets: The UTF-8.
+    /// - Returns: The octets; `nil` if an escape is malformed.
+    package static func decode(octets: some Sequence<UInt8>) -> [UInt8]? {
         var decoded: [UInt8] = []
-        decoded.reserveCapacity(text.utf8.count)
-        var bytes = text.utf8.makeIterator()
+        decoded.reserveCapacity(octets.underestimatedCount)
+        var bytes = octets.makeIterator()
         while let byte = bytes.next() {
             guard byte == UInt8(ascii: "%") else {
                 decoded.append(byte)
@@ -81,6 +103,12 @@ package enum PercentEncoding {
             true
         default: false
         }
+    }
+
+    private static func escape(_ byte: UInt8, into encoded: inout [UInt8]) {
+        encoded.append(UInt8(ascii: "%"))
+        encoded.append(hexDigit(byte >> 4))
+        encoded.append(hexDigit(byte & 0x0F))
     }
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {
