@@ -41,7 +41,7 @@ struct URLSessionFailure {
             tls
         } else if Self.wordsOfLoss.contains(where: { text.contains($0) }) {
             error(.connectionLost, "the connection to \(origin) ended too early")
-        } else if isHTTP09 || text.contains("chunk") || text.contains("header") || text.contains("ncoding") {
+        } else if isHTTP09 || Self.wordsOfMalformation.contains(where: { text.contains($0) }) {
             malformed
         } else {
             error(.unknown, "the exchange with \(origin) failed")
@@ -50,6 +50,9 @@ struct URLSessionFailure {
 
     /// How libcurl's releases say that the connection went: 7.x, and since 8.17 also "end of response with … missing".
     private static let wordsOfLoss = ["transfer closed", "end of response with", "Recv failure", "Send failure"]
+
+    /// How they say that a response is malformed; some words begin a sentence in one release and not in another.
+    private static let wordsOfMalformation = ["chunk", "header", "Header", "ncoding"]
 
     private var tls: NetworkError { error(.tls, "the TLS handshake with \(origin) failed") }
     private var isTLS: Bool { ["SSL", "TLS", "certificate"].contains(where: { text.contains($0) }) }
