@@ -162,13 +162,13 @@ public final class MockTransport: HTTPTransport {
         case .handler(let handler): return try await handler(request)
         case .never:
             try await wait(ResponseGate(), request, limits)
-            throw NetworkError.late(request)
+            throw NetworkError.late(request, limits)
         }
     }
 
     private func checkDeadline(_ request: HTTPTransportRequest, _ limits: HTTPTransportLimits) throws(NetworkError) {
         guard let deadline = limits.deadline, time.now() >= deadline else { return }
-        throw NetworkError.late(request)
+        throw NetworkError.late(request, limits)
     }
 
     private func wait(
@@ -179,7 +179,7 @@ public final class MockTransport: HTTPTransport {
         guard let deadline = limits.deadline else { return try await time.sleep(duration) }
         let left = deadline - time.now()
         try await time.sleep(min(duration, left))
-        if left <= duration { throw NetworkError.late(request) }
+        if left <= duration { throw NetworkError.late(request, limits) }
     }
 
     private func wait(
@@ -193,7 +193,7 @@ public final class MockTransport: HTTPTransport {
             group.addTask { try await gate.wait() }
             group.addTask { [time] in
                 try await time.sleep(left)
-                throw NetworkError.late(request)
+                throw NetworkError.late(request, limits)
             }
             defer { group.cancelAll() }
             try await group.next()
@@ -252,7 +252,7 @@ extension HTTPTransportRequest {
 }
 
 extension NetworkError {
-    fileprivate static func late(_ request: HTTPTransportRequest) -> Self {
-        Self(.timedOut, "the deadline passed before \(request.summary) was answered")
+    fileprivate static func late(_ request: HTTPTransportRequest, _ limits: HTTPTransportLimits) -> Self {
+        .timedOut(.deadline, of: limits, .firstByte, "the mock of \(request.summary)")
     }
 }

@@ -191,16 +191,16 @@ struct AttemptLoop {
     ) async throws -> Received {
         let now = options.timeSource.now()
         if let deadline, now >= deadline {
-            throw NetworkError(.timedOut, "the operation's time was up before the request was sent")
+            throw NetworkError(.operation, .preparing, "the operation's time was up before the request was sent")
         }
-        var attemptDeadline = deadline
-        if let timeout = request.attemptTimeout { attemptDeadline = min(now + timeout, deadline ?? now + timeout) }
-        let limits = HTTPTransportLimits(
-            deadline: attemptDeadline,
+        let attemptDeadline = request.attemptTimeout.map { now + $0 }
+        var limits = HTTPTransportLimits(
+            deadline: [attemptDeadline, deadline].compactMap(\.self).min(),
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout
         )
+        limits.deadlineSource = limits.deadline == deadline ? .operation : .attempt
         var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
         metrics?.observe(&request)
         let follower = RedirectFollower(transport: transport, policy: redirects)

@@ -36,7 +36,7 @@ package final class Flight<Value: Sendable>: Sendable {
         }
         let timer = Task.detached { [self] in
             do { try await timeSource.sleep(timeout) } catch { return }
-            finish(.failure(NetworkError(.timedOut, "the shared work did not end within \(timeout)")))
+            finish(.failure(NetworkError(.credential, .preparing, "the shared work did not end within \(timeout)")))
             working.cancel()
         }
         Task.detached {
@@ -62,7 +62,10 @@ package final class Flight<Value: Sendable>: Sendable {
         let timer = deadline.map { deadline in
             Task {
                 do { try await timeSource.sleep(deadline - timeSource.now()) } catch { return }
-                release(waiter, with: NetworkError(.timedOut, "the operation's time was up before its credential came"))
+                release(
+                    waiter,
+                    with: NetworkError(.operation, .preparing, "the operation's time was up before its credential came")
+                )
             }
         }
         defer { timer?.cancel() }

@@ -20,6 +20,10 @@ public struct NetworkError: ErrorWithCode, Sendable {
     /// The code is `tls` then. Policies don't retry it unless they retry everything: only somebody who changes a certificate or a
     /// configuration can help. `URLSessionTransport` can't tell reasons.
     public internal(set) var tlsFailure: TLSFailure?
+    /// Which limit of time was exceeded and when, if that is the failure.
+    ///
+    /// The code is `timedOut` then, or `cannotConnect` for the time that making a connection may take.
+    public let timeout: Timeout?
     /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
     public internal(set) var response: HTTPResponse?
     /// How the operation came to its end: earlier failures, and why there was no further attempt.
@@ -30,10 +34,12 @@ public struct NetworkError: ErrorWithCode, Sendable {
     /// - Parameters:
     ///   - code: What kind of failure it is.
     ///   - message: What failed, and what to do about it. Put no secret into it.
+    ///   - timeout: Which limit of time was exceeded and when, if that is the failure.
     ///   - cause: The error that caused this one.
-    public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+    public init(_ code: Code, _ message: String, timeout: Timeout? = nil, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
+        self.timeout = timeout
         self.cause = cause
     }
 }
@@ -100,7 +106,7 @@ extension NetworkError {
         public static var requestNotMade: Self { Self(.requestNotMade) }
         /// The task was cancelled.
         public static var cancelled: Self { Self(.cancelled) }
-        /// The deadline passed.
+        /// A limit of time was exceeded; ``NetworkError/timeout`` says which and when.
         public static var timedOut: Self { Self(.timedOut) }
         /// The host's name has no address.
         public static var cannotResolveHost: Self { Self(.cannotResolveHost) }

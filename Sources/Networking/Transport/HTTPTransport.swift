@@ -107,6 +107,8 @@ public struct HTTPTransportLimits: Sendable {
     ///
     /// Time in which the caller does not read, or gives no more of the request's body, does not count.
     public var idleTimeout: Duration?
+    /// What the deadline stems from, for the words of an error.
+    package var deadlineSource = NetworkError.Timeout.Limit.deadline
 
     /// Makes limits.
     ///

@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import Networking
 import Testing
 
@@ -9,11 +10,21 @@ enum TransportUnderTest: String, CaseIterable, CustomTestStringConvertible {
     var testDescription: String { rawValue }
 
     /// Runs a test with a transport that is closed with it.
-    func run<Result>(_ test: (any HTTPTransport) async throws -> Result) async throws -> Result {
+    ///
+    /// - Parameter connections: The most exchanges with one host at once; `nil` for the transport's default.
+    func run<Result>(
+        connections: Int? = nil,
+        _ test: (any HTTPTransport) async throws -> Result
+    ) async throws -> Result {
         switch self {
-        case .curl: try await withCurl { try await test($0) }
+        case .curl:
+            var configuration = CurlTransport.Configuration(proxy: .none)
+            if let connections { configuration.maximumConnectionsPerHost = connections }
+            return try await withCurl(configuration) { try await test($0) }
         case .urlSession:
-            try await closing(URLSessionTransport(), test) { await $0.close() }
+            let configuration = URLSessionConfiguration.ephemeral
+            if let connections { configuration.httpMaximumConnectionsPerHost = connections }
+            return try await closing(URLSessionTransport(configuration: configuration), test) { await $0.close() }
         }
     }
 }

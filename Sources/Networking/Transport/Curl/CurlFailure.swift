@@ -24,8 +24,8 @@ struct CurlFailure {
     }
 
     /// The error for the caller; libcurl's words name hosts and causes, never a header's value or a body.
-    func networkError(connectTimeout: Duration) -> NetworkError {
-        if let failure = proxyFailure ?? connectionFailure(connectTimeout: connectTimeout) { return failure }
+    func networkError(connectTimeout: Duration, phase: NetworkError.Timeout.Phase) -> NetworkError {
+        if let failure = proxyFailure ?? connectionFailure(connectTimeout, phase) { return failure }
         if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(text)") }
         if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended too early: \(text)") }
         if isMalformed {
@@ -46,14 +46,19 @@ struct CurlFailure {
         }
     }
 
-    private func connectionFailure(connectTimeout: Duration) -> NetworkError? {
+    private func connectionFailure(_ connectTimeout: Duration, _ phase: NetworkError.Timeout.Phase) -> NetworkError? {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_HOST:
             NetworkError(.cannotResolveHost, "the host of \(origin) has no address: \(text)")
         case CCURL_COULDNT_CONNECT, CCURL_COULDNT_RESOLVE_PROXY, CCURL_PROXY_HANDSHAKE:
             NetworkError(.cannotConnect, "no connection to \(origin): \(text)")
         case CCURL_OPERATION_TIMEDOUT:
-            NetworkError(.cannotConnect, "no connection to \(origin) within \(connectTimeout) (connectTimeout)")
+            NetworkError(
+                .connect,
+                phase,
+                "no connection to \(origin) within \(connectTimeout) (connectTimeout)",
+                code: .cannotConnect
+            )
         case CCURL_URL_MALFORMAT:
             NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
         case CCURL_UNSUPPORTED_PROTOCOL where !isAboutResponse:

@@ -87,6 +87,11 @@ extension CurlHandle {
     /// Something that libcurl counts or measures.
     func number(_ info: ccurl_info) -> Int { Int(unsafe ccurl_easy_info(easy, info)) }
 
+    /// How long it took until requests could be sent, in microseconds; 0 if they can't yet.
+    func connectedTime(isSecure: Bool) -> Int {
+        number(isSecure ? CCURL_INFO_APPCONNECT_TIME_T : CCURL_INFO_CONNECT_TIME_T)
+    }
+
     /// The address that the transfer's connection goes to.
     var peerAddress: String? {
         guard let address = unsafe ccurl_easy_peer_address(easy).map({ unsafe String(cString: $0) }) else { return nil }

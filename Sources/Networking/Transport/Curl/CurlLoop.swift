@@ -52,7 +52,7 @@ final class CurlLoop {
         let exchange = submission.exchange
         guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange) }
         if let deadline = exchange.limits.deadline {
-            guard deadline > round.now else { return submission.refuse(.missedDeadline(exchange.request.origin)) }
+            guard deadline > round.now else { return submission.refuse(.missedDeadline(exchange, .queued)) }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
         transfers[exchange.identifier] = CurlTransfer(
@@ -164,13 +164,13 @@ final class CurlLoop {
             origin: transfer.origin,
             proxyStatus: transfer.handle?.number(CCURL_INFO_HTTP_CONNECTCODE) ?? 0
         )
-        return failure?.networkError(connectTimeout: configuration.connectTimeout)
+        return failure?.networkError(connectTimeout: configuration.connectTimeout, phase: transfer.phase)
     }
 
     private func expire() {
         while let identifier = deadlines.popExpired(at: round.now) {
             guard let transfer = transfers[identifier] else { continue }
-            end(transfer, .missedDeadline(transfer.origin))
+            end(transfer, .missedDeadline(transfer.exchange, transfer.phase))
         }
         while let identifier = alarms.popExpired(at: round.now) {
             guard let transfer = transfers[identifier] else { continue }
@@ -207,7 +207,7 @@ final class CurlLoop {
 extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
 
-    static func missedDeadline(_ origin: HTTPOrigin) -> Self {
-        Self(.timedOut, "\(origin) gave no whole response before the deadline")
+    fileprivate static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {
+        .timedOut(.deadline, of: exchange.limits, phase, exchange.request.origin)
     }
 }

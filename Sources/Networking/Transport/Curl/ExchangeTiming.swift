@@ -14,7 +14,7 @@ struct ExchangeTiming {
     private(set) var activity: ContinuousClock.Instant?
     /// When the whole request was handed over.
     var requestSent: ContinuousClock.Instant?
-    private var hasFirstByte = false
+    private(set) var hasFirstByte = false
 
     /// The request begins to be sent on a connection.
     mutating func begin(at now: ContinuousClock.Instant, isWhole: Bool) {
@@ -60,20 +60,18 @@ extension CurlTransfer {
         switch timing.verdict(at: now, limits: exchange.limits, isCallersTurn: !heldBack.isEmpty) {
         case .content: (nil, nil)
         case .ask(let next): (nil, next)
-        case .missedFirstByte:
-            (
-                NetworkError(
-                    .timedOut,
-                    "\(origin) did not begin to answer within \(exchange.limits.firstByteTimeout ?? .zero) (firstByteTimeout)"
-                ), nil
-            )
-        case .idle:
-            (
-                NetworkError(
-                    .timedOut,
-                    "nothing moved on the connection to \(origin) for \(exchange.limits.idleTimeout ?? .zero) (idleTimeout)"
-                ), nil
-            )
+        case .missedFirstByte: (.timedOut(.firstByte, of: exchange.limits, phase, origin), nil)
+        case .idle: (.timedOut(.idle, of: exchange.limits, phase, origin), nil)
         }
+    }
+
+    /// What the exchange is doing.
+    var phase: NetworkError.Timeout.Phase {
+        if !isDriven { return .queued }
+        if timing.hasFirstByte { return .receiving }
+        // Before 7.80 libcurl does not tell when it begins to send, but knows when it was connected.
+        let isConnected = requestCount > 0 || (handle?.connectedTime(isSecure: origin.scheme == "https") ?? 0) > 0
+        guard isConnected else { return handshake == nil ? .connecting : .tlsHandshake }
+        return timing.requestSent == nil && request.body.isReadWhileSent ? .sending : .firstByte
     }
 }

@@ -37,7 +37,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
             guard session != nil else { return exchange.end(.transportClosed) }
             guard !submission.isCancelled else { return exchange.end(.cancelledExchange) }
             guard exchange.times.overrun(at: .now) == nil else {
-                return exchange.end(.missedDeadline(submission.origin))
+                return exchange.end(exchange.times.error(.deadline, origin: submission.origin))
             }
             exchanges[submission.identifier] = exchange
             line.append(submission.identifier, origin: submission.origin)

@@ -18,7 +18,7 @@ struct URLSessionFailure {
     var networkError: NetworkError {
         switch code {
         case .cancelled: .cancelledExchange
-        case .timedOut: error(.timedOut, "\(origin) gave no response in time")
+        case .timedOut: error(.timedOut, "\(origin) gave no response in the time of its URLSessionConfiguration")
         case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) has no address")
         case .cannotConnectToHost, .notConnectedToInternet:
             isTLS ? tls : error(.cannotConnect, "no connection to \(origin)")

@@ -41,7 +41,7 @@ final class URLSessionSubmission: Sendable {
             body: request.body,
             origin: origin,
             maximumSize: maximumRequestBodySize,
-            deadline: limits.deadline
+            limits: limits
         )
         if let octets = try await upload.octets(), !octets.isEmpty { result.httpBody = octets }
         self.request = result

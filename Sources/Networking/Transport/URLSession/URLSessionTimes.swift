@@ -54,18 +54,18 @@ struct URLSessionTimes {
 
     /// What to tell the caller of an overrun.
     func error(_ overrun: Overrun, origin: HTTPOrigin) -> NetworkError {
-        switch overrun {
-        case .deadline: .missedDeadline(origin)
-        case .firstByte:
-            NetworkError(
-                .timedOut,
-                "\(origin) sent no octet of a response within the first-byte timeout of \(limits.firstByteTimeout ?? .zero)"
-            )
-        case .idle:
-            NetworkError(
-                .timedOut,
-                "nothing was sent to or received from \(origin) within the idle timeout of \(limits.idleTimeout ?? .zero)"
-            )
-        }
+        let limit: NetworkError.Timeout.Limit =
+            switch overrun {
+            case .deadline: .deadline
+            case .firstByte: .firstByte
+            case .idle: .idle
+            }
+        return .timedOut(limit, of: limits, phase, origin)
+    }
+
+    /// What the exchange is doing, as far as URLSession tells.
+    private var phase: NetworkError.Timeout.Phase {
+        if started == nil { return .queued }
+        return answered == nil ? .firstByte : .receiving
     }
 }

@@ -9,7 +9,7 @@ struct URLSessionUpload {
     let body: HTTPBody
     let origin: HTTPOrigin
     let maximumSize: Int
-    let deadline: ContinuousClock.Instant?
+    let limits: HTTPTransportLimits
 
     /// The octets to send; `nil` if there is no body.
     ///
@@ -96,10 +96,10 @@ struct URLSessionUpload {
         let working = Task {
             do { outcome.set(.success(try await work())) } catch { outcome.set(.failure(error)) }
         }
-        let timer = deadline.map { [origin] deadline in
+        let timer = limits.deadline.map { [origin, limits] deadline in
             Task {
                 do { try await Task.sleep(until: deadline, clock: .continuous) } catch { return }
-                outcome.set(.failure(NetworkError.missedDeadline(origin)))
+                outcome.set(.failure(NetworkError.timedOut(.deadline, of: limits, .preparing, origin)))
             }
         }
         defer {

@@ -1,0 +1,195 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Testing
+
+/// What an error says of the time that was too short.
+///
+/// Limits that end a test have a second or more: beside other tests an engine's thread can wait that long for its turn, and the exchange would
+/// end in an earlier phase.
+@Suite("Timeout phases", .timeLimit(.minutes(10)))
+struct TimeoutPhaseTests {
+    private typealias Timeout = NetworkError.Timeout
+
+    /// What a peer does until its connection is closed.
+    enum Silence: String, CaseIterable, CustomTestStringConvertible {
+        /// Nothing at all.
+        case fromTheStart
+        /// It reads the request.
+        case afterTheRequest
+        /// It sends a header and a part of the body.
+        case inTheBody
+
+        var testDescription: String { rawValue }
+
+        func keep(on connection: TCPPeer.Connection) throws {
+            if self != .fromTheStart { try connection.readRequest() }
+            if self == .inTheBody { try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart") }
+            try connection.waitForClose()
+        }
+    }
+
+    @Test("The deadline, while a response is waited for", arguments: TransportUnderTest.allCases, Silence.allCases)
+    func deadline(_ kind: TransportUnderTest, _ silence: Silence) async throws {
+        try await withPeer {
+            try silence.keep(on: $0)
+        } _: { peer in
+            try await kind.run { transport in
+                let error = await failure { _ = try await transport.get(peer.url, .milliseconds(1500)) }
+                #expect(error?.code == .timedOut)
+                let phase = silence == .inTheBody ? Timeout.Phase.receiving : .firstByte
+                #expect(error?.timeout == Timeout(limit: .deadline, phase: phase))
+                #expect(error?.message.contains("raise the deadline of HTTPTransportLimits") == true)
+            }
+        }
+    }
+
+    @Test("First octet and idleness", arguments: TransportUnderTest.allCases, Silence.allCases)
+    func limits(_ kind: TransportUnderTest, _ silence: Silence) async throws {
+        try await withPeer {
+            try silence.keep(on: $0)
+        } _: { peer in
+            try await kind.run { transport in
+                var limits = HTTPTransportLimits.generous()
+                limits.idleTimeout = .milliseconds(1500)
+                let idle = await failure { _ = try await transport.get(peer.url, limits) }
+                let phase = silence == .inTheBody ? Timeout.Phase.receiving : .firstByte
+                #expect(idle?.timeout == Timeout(limit: .idle, phase: phase))
+                #expect(idle?.message.contains("raise idleTimeout of RequestOptions") == true)
+                guard silence != .inTheBody else { return }
+                limits.firstByteTimeout = .milliseconds(300)
+                let late = await failure { _ = try await transport.get(peer.url, limits) }
+                #expect(late?.timeout == Timeout(limit: .firstByte, phase: .firstByte))
+                #expect(late?.message.contains("raise firstByteTimeout of RequestOptions") == true)
+            }
+        }
+    }
+
+    @Test("The deadline, while all connections are busy", arguments: TransportUnderTest.allCases)
+    func queued(_ kind: TransportUnderTest) async throws {
+        let hasArrived = ResponseGate()
+        try await withPeer { connection in
+            try connection.readRequest()
+            hasArrived.open()
+            try connection.waitForClose()
+        } _: { peer in
+            try await kind.run(connections: 1) { transport in
+                let busy = Task { try await transport.get(peer.url) }
+                try await hasArrived.wait()
+                let error = await failure { _ = try await transport.get(peer.url, .milliseconds(200)) }
+                #expect(error?.timeout == Timeout(limit: .deadline, phase: .queued))
+                #expect(error?.message.contains("allow more connections") == true)
+                busy.cancel()
+                _ = try? await busy.value
+            }
+        }
+    }
+
+    @Test("A TLS handshake that does not begin")
+    func handshake() async throws {
+        try await withPeer {
+            try $0.waitForClose()
+        } _: { peer in
+            let url = try #require(URL(string: "https://127.0.0.1:\(peer.port)/"))
+            try await withCurl(.init(connectTimeout: .milliseconds(1500), proxy: .none)) { transport in
+                let connect = await failure { _ = try await transport.get(url) }
+                #expect(connect?.code == .cannotConnect)
+                #expect(connect?.timeout == Timeout(limit: .connect, phase: .tlsHandshake))
+                #expect(connect?.message.contains("raise connectTimeout of CurlTransport.Configuration") == true)
+                #expect(connect?.message.contains("TLS") == true)
+            }
+            try await withCurl { transport in
+                let deadline = await failure { _ = try await transport.get(url, .milliseconds(1500)) }
+                #expect(deadline?.code == .timedOut)
+                #expect(deadline?.timeout == Timeout(limit: .deadline, phase: .tlsHandshake))
+            }
+        }
+    }
+
+    @Test("A proxy that makes no tunnel")
+    func connecting() async throws {
+        try await withPeer {
+            try $0.waitForClose()
+        } _: { peer in
+            let url = try #require(URL(string: "https://origin.invalid/"))
+            let proxy = CurlTransport.ProxySelection.http(peer.url)
+            try await withCurl(.init(connectTimeout: .milliseconds(500), proxy: proxy)) { transport in
+                let connect = await failure { _ = try await transport.get(url) }
+                #expect(connect?.code == .cannotConnect)
+                #expect(connect?.timeout == Timeout(limit: .connect, phase: .connecting))
+            }
+            try await withCurl(.init(proxy: proxy)) { transport in
+                let deadline = await failure { _ = try await transport.get(url, .milliseconds(500)) }
+                #expect(deadline?.code == .timedOut)
+                #expect(deadline?.timeout == Timeout(limit: .deadline, phase: .connecting))
+                #expect(deadline?.message.contains("proxy") == true)
+            }
+        }
+    }
+
+    @Test("A request's body that does not come to its end")
+    func sending() async throws {
+        let hasBegun = ResponseGate()
+        try await withPeer { connection in
+            try connection.readHead()
+            hasBegun.open()
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let endless = AsyncStream<Data>.makeStream()
+                endless.continuation.yield(Data("a part".utf8))
+                let request = HTTPTransportRequest(method: .post, url: peer.url, body: .once(endless.stream))
+                let error = await failure { _ = try await transport.send(request, limits: .milliseconds(1500)) }
+                #expect(error?.timeout == Timeout(limit: .deadline, phase: .sending))
+                try await hasBegun.wait()
+                endless.continuation.finish()
+            }
+        }
+    }
+
+    @Test("A client's errors name the setting that the deadline came from", arguments: [true, false])
+    func sources(isAttempt: Bool) async throws {
+        let time = ManualTime()
+        let transport = MockTransport(.never, time: time.timeSource)
+        let options = NetworkClient.Options(timeout: .seconds(isAttempt ? 60 : 5), timeSource: time.timeSource)
+        let client = NetworkClient(transport: transport, options: options)
+        var request = URLRequest(url: try #require(URL(string: "https://api.example.com/a")))
+        request.timeoutInterval = isAttempt ? 5 : 60
+        let sent = request
+        let running = Task { try await client.response(for: sent) }
+        try await transport.waitForRequests(count: 1)
+        try await time.waitForSleepers(count: 1)
+        time.advance(by: .seconds(5))
+        let error = await failure { _ = try await running.value }
+        #expect(error?.code == .timedOut)
+        #expect(error?.timeout == Timeout(limit: isAttempt ? .attempt : .operation, phase: .firstByte))
+        let setting = isAttempt ? "timeoutInterval" : "NetworkClient.Options"
+        #expect(error?.description.contains(setting) == true)
+    }
+
+    @Test("Time that an interceptor takes is none of the transport's")
+    func preparing() async throws {
+        let time = ManualTime()
+        let options = NetworkClient.Options(timeout: .seconds(5), timeSource: time.timeSource)
+        let slow = ClosureInterceptor.changingRequest { _ in time.advance(by: .seconds(6)) }
+        let transport = MockTransport(.status(200), time: time.timeSource)
+        let client = NetworkClient(transport: transport, interceptors: [slow], options: options)
+        let request = URLRequest(url: try #require(URL(string: "https://api.example.com/a")))
+        let error = await failure { _ = try await client.response(for: request) }
+        #expect(error?.timeout == Timeout(limit: .operation, phase: .preparing))
+        #expect(error?.message.contains("interceptors") == true)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test("A timeout changes neither code nor hash, and other errors have none")
+    func vocabulary() {
+        let timeout = Timeout(limit: .idle, phase: .receiving)
+        let error = NetworkError(.timedOut, "too late", timeout: timeout)
+        #expect(error == NetworkError(.timedOut, "without"))
+        #expect(error.errorCode == -1001)
+        #expect(NetworkError(.connectionLost, "gone").timeout == nil)
+        #expect(timeout.limit.description == "idle")
+        #expect(timeout.phase.description == "receiving")
+    }
+}
