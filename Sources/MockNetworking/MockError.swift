@@ -29,6 +29,7 @@ extension MockError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case cannotStart, cannotIssueCertificate, connectionClosed, scriptExhausted
+            case unexpectedRequest, expectationFailed
         }
 
         private let wrapped: Wrapped
@@ -48,6 +49,10 @@ extension MockError {
         public static var connectionClosed: Self { Self(.connectionClosed) }
         /// A request came for which no answer was left.
         public static var scriptExhausted: Self { Self(.scriptExhausted) }
+        /// A request came that is not as expected, or too often; the message says how it differs.
+        public static var unexpectedRequest: Self { Self(.unexpectedRequest) }
+        /// What came is not what was expected; the message has each discrepancy.
+        public static var expectationFailed: Self { Self(.expectationFailed) }
     }
 }
 

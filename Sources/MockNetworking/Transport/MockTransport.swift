@@ -12,8 +12,17 @@ import Synchronization
 /// ```
 ///
 /// Requests take the steps of the script in the order in which they come; after the last step the handler answers, and
-/// without one the request fails with an error that names it. Like every transport it refuses a malformed request,
-/// ends with `cancelled` when the task is cancelled, and keeps to the limits.
+/// without one the request fails with an error that names it. What should not depend on the order is said by ``on(_:_:)``, and what must
+/// come by ``expect(_:_:count:)``:
+///
+/// ```swift
+/// transport.expect(RequestExpectation(.post, "https://api.example/users").json(#"{"name":"Ada"}"#), .status(201))
+/// try await register("Ada")
+/// #expect(transport.discrepancies() == [])
+/// ```
+///
+/// Like every transport it refuses a malformed request, ends with `cancelled` when the task is cancelled, and keeps to the
+/// limits.
 public final class MockTransport: HTTPTransport {
     /// What answers a request.
     ///
@@ -40,6 +49,7 @@ public final class MockTransport: HTTPTransport {
     private let script: Script<Step>
     private let handler: Handler?
     private let recorded = Watched<[RecordedRequest]>([])
+    let ledger = Mutex(ExpectationLedger())
 
     /// Makes a transport that answers from a script, and then fails.
     ///
@@ -92,7 +102,7 @@ public final class MockTransport: HTTPTransport {
         try await recorded.wait { $0.count >= count }
     }
 
-    /// Answers a request by the next step of the script.
+    /// Answers a request as it was expected, or by the next step of the script.
     ///
     /// A delay, a gate and ``Step/never`` end at the deadline; a closure is expected to end by itself, and a
     /// response that it returns after the deadline counts as late.
@@ -102,7 +112,7 @@ public final class MockTransport: HTTPTransport {
     ///   - limits: The deadline, by the transport's source of time, and the largest body.
     /// - Returns: The scripted response.
     /// - Throws: `NetworkError`: `invalidRequest`, `cancelled`, `timedOut`, `bodyTooLarge`, the scripted failure, or
-    ///   `unknown` with a ``MockError`` of the code `scriptExhausted` as its cause.
+    ///   `unknown` with a ``MockError`` of the code `scriptExhausted` or `unexpectedRequest` as its cause.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
@@ -112,14 +122,16 @@ public final class MockTransport: HTTPTransport {
         try checkDeadline(request, limits)
         let request = try await request.withBodyInMemory()
         let record = RecordedRequest(request, limits: limits, arrival: time.now())
-        let step = recorded.update { requests in
+        let expected = ledger.withLock { $0.expectations }
+        let matching = expected.indices.filter { expected[$0].matches(request) }
+        let choice = recorded.update { requests in
             requests.append(record)
             // Taken under the same lock, so that the n-th request gets the n-th step.
-            return script.next()
+            return choose(for: request, matching)
         }
         let response: HTTPTransportResponse
         do {
-            response = try await answer(request, limits, step)
+            response = try await answer(request, limits, try choice.get())
         } catch let error as NetworkError {
             throw error
         } catch is CancellationError where Task.isCancelled {
@@ -141,15 +153,30 @@ public final class MockTransport: HTTPTransport {
         return response
     }
 
+    func addExpectation(_ expectation: RequestExpectation, count: Int?, answers: [Step]) {
+        ledger.withLock { $0.add(expectation, count: count, answers: answers) }
+    }
+
+    /// Finds the answer to a request that satisfies these of the expectations.
+    private func choose(for request: HTTPTransportRequest, _ matching: [Int]) -> Result<Step, NetworkError> {
+        ledger.withLock { ledger in
+            switch ledger.answer(matching) {
+            case .step(let step): return .success(step)
+            case .tooOften(let message): return .failure(.unanswered(message, .unexpectedRequest))
+            case .none: break
+            }
+            if let step = script.next() ?? handler.map(Step.handler) { return .success(step) }
+            guard ledger.isEmpty else { return .failure(.unanswered(ledger.noteStray(request), .unexpectedRequest)) }
+            let message = "no answer is left in the script for \(request.summary); add a step or a handler"
+            return .failure(.unanswered(message, .scriptExhausted))
+        }
+    }
+
     private func answer(
         _ request: HTTPTransportRequest,
         _ limits: HTTPTransportLimits,
-        _ step: Step?
+        _ step: Step
     ) async throws -> HTTPTransportResponse {
-        guard let step = step ?? handler.map(Step.handler) else {
-            let message = "no answer is left in the script for \(request.summary); add a step or a handler"
-            throw NetworkError(.unknown, message, cause: MockError(.scriptExhausted, message))
-        }
         for pause in step.pauses {
             switch pause {
             case .delay(let duration): try await wait(duration, request, limits)
@@ -252,6 +279,10 @@ extension HTTPTransportRequest {
 }
 
 extension NetworkError {
+    fileprivate static func unanswered(_ message: String, _ code: MockError.Code) -> Self {
+        Self(.unknown, message, cause: MockError(code, message))
+    }
+
     fileprivate static func late(_ request: HTTPTransportRequest, _ limits: HTTPTransportLimits) -> Self {
         .timedOut(.deadline, of: limits, .firstByte, "the mock of \(request.summary)")
     }

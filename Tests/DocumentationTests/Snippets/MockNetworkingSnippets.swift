@@ -20,6 +20,31 @@ struct MockNetworkingSnippets {
         #expect(attempts == 2)
     }
 
+    private struct CreateUser: HTTPEndpoint {
+        let name: String
+        let baseURL = URL(string: "https://api.example/users")!
+        let method = HTTPMethod.post
+        var body: EndpointBody { get throws { try .json(["name": name]) } }
+    }
+
+    @Test("Requests that are expected")
+    func expecting() async throws {
+        let transport = MockTransport(time: ManualTime(advancesWhenSleeping: true).timeSource)
+
+        transport.expect(RequestExpectation(.get, "https://api.example/users?page=1"), .status(503), .json("[]"))
+        let created = MockTransport.Step.json(#"{"id":1}"#, status: 201)
+        transport.expect(try .endpoint(CreateUser(name: "Ada")), created.delayed(by: .seconds(2)))
+        let gone = NetworkError(.connectionLost, "the connection ended")
+        transport.on(.matching("telemetry") { $0.url.path == "/telemetry" }, .failure(gone))
+
+        let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
+        let page = URLRequest(url: try #require(URL(string: "https://api.example/users?page=1")))
+        #expect(try await client.makeRequest(page) == Data("[]".utf8))
+        let response = try await client.fetch(Resource(CreateUser(name: "Ada")))
+        #expect(response.status == 201)
+        #expect(transport.discrepancies() == [])
+    }
+
     @Test("A server in TLS and a client that doesn't trust it")
     func distrust() async throws {
         let authority = try MockCertificateAuthority()

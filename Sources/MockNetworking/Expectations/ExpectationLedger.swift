@@ -1,0 +1,145 @@
+import Networking
+
+/// What is expected, what came of it, and which answers are left; a value that its holder keeps behind a lock.
+struct ExpectationLedger: Sendable {
+    private struct Entry {
+        let expectation: RequestExpectation
+        let answers: [MockTransport.Step]
+        /// How often it must come; `nil` for any number of times.
+        let count: Int?
+        var arrivals = 0
+    }
+
+    private struct Stray {
+        let number: Int
+        let request: HTTPTransportRequest
+    }
+
+    /// Who answers a request.
+    enum Answer {
+        case step(MockTransport.Step)
+        /// Nobody here: what else the transport has may.
+        case none
+        /// Nobody, because it came too often.
+        case tooOften(String)
+    }
+
+    private var entries: [Entry] = []
+    private var arrivals: [(number: Int, entry: Int)] = []
+    private var strays: [Stray] = []
+    private var requestCount = 0
+
+    /// Whether nothing was ever expected, so that nothing is to be compared.
+    var isEmpty: Bool { entries.isEmpty }
+
+    mutating func add(_ expectation: RequestExpectation, count: Int?, answers: [MockTransport.Step]) {
+        entries.append(Entry(expectation: expectation, answers: answers, count: count))
+    }
+
+    /// The expectations so far, to be compared with a request outside the lock.
+    var expectations: [RequestExpectation] { entries.map(\.expectation) }
+
+    /// Finds who answers a request that satisfies these of the expectations: one that is still to come, or else one that may always.
+    mutating func answer(_ matching: [Int]) -> Answer {
+        requestCount += 1
+        let open = matching.first { index in entries[index].count.map { entries[index].arrivals < $0 } ?? false }
+        guard let index = open ?? matching.first(where: { entries[$0].count == nil }) else {
+            guard let index = matching.first, let count = entries[index].count else { return .none }
+            entries[index].arrivals += 1
+            arrivals.append((requestCount, index))
+            return .tooOften("\(entries[index].expectation) came again, but is expected \(Self.times(count))")
+        }
+        let place = entries[index].arrivals
+        entries[index].arrivals += 1
+        arrivals.append((requestCount, index))
+        let answers = entries[index].answers
+        return .step(answers.isEmpty ? .status(200) : answers[min(place, answers.count - 1)])
+    }
+
+    /// Remembers the last request as one that nobody answered.
+    ///
+    /// - Returns: What it is, and how it differs from what was expected.
+    mutating func noteStray(_ request: HTTPTransportRequest) -> String {
+        strays.append(Stray(number: requestCount, request: request))
+        return text(ofStray: strays[strays.count - 1])
+    }
+}
+
+// What a test is told.
+extension ExpectationLedger {
+    func discrepancies(inOrder: Bool) -> [MockTransport.Discrepancy] {
+        var found: [MockTransport.Discrepancy] = []
+        for entry in entries {
+            guard let count = entry.count, entry.arrivals != count else { continue }
+            let text = "\(entry.expectation) came \(Self.times(entry.arrivals)), expected \(Self.times(count))"
+            if entry.arrivals > count {
+                found.append(.init(kind: .tooOften, description: text))
+            } else {
+                found.append(.init(kind: .unmet, description: text + nearest(to: entry.expectation)))
+            }
+        }
+        for stray in strays {
+            found.append(.init(kind: .unexpected, description: text(ofStray: stray)))
+        }
+        if inOrder, let text = disorder { found.append(.init(kind: .outOfOrder, description: text)) }
+        return found
+    }
+
+    /// The stray request that comes nearest to an expectation, and how it differs.
+    private func nearest(to expectation: RequestExpectation) -> String {
+        let candidates = strays.map { ($0, expectation.differences(from: $0.request)) }
+        guard let (stray, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
+            differences.distance < 32
+        else { return "" }
+        return "; request \(stray.number) is nearest to it:" + Self.list(differences)
+    }
+
+    private func text(ofStray stray: Stray) -> String {
+        let name = "request \(stray.number), \(stray.request.shownName), is not expected"
+        let open = entries.filter { entry in entry.count.map { entry.arrivals < $0 } ?? true }
+        guard !open.isEmpty else { return "\(name): everything that is expected has come" }
+        let candidates = open.map { ($0.expectation, $0.expectation.differences(from: stray.request)) }
+        guard let (expectation, differences) = candidates.min(by: { $0.1.distance < $1.1.distance }),
+            differences.distance < 32
+        else { return "\(name); expected \(open.count == 1 ? "is" : "are") \(Self.names(open.map(\.expectation)))" }
+        return "\(name); \(expectation) is nearest to it:" + Self.list(differences)
+    }
+
+    /// The first request that came before one that is expected earlier.
+    private var disorder: String? {
+        let order = arrivals.filter { entries[$0.entry].count != nil }
+        for (earlier, later) in zip(order, order.dropFirst()) where later.entry < earlier.entry {
+            let names = order.map { entries[$0.entry].expectation }
+            return "\(entries[later.entry].expectation) (request \(later.number)) is expected before "
+                + "\(entries[earlier.entry].expectation) (request \(earlier.number)); came \(Self.names(names, limit: 20))"
+        }
+        return nil
+    }
+
+    private static func times(_ count: Int) -> String {
+        switch count {
+        case 0: "never"
+        case 1: "once"
+        case 2: "twice"
+        default: "\(count) times"
+        }
+    }
+
+    private static func names(_ expectations: [RequestExpectation], limit: Int = 5) -> String {
+        let shown = expectations.prefix(limit).map(\.description).joined(separator: ", ")
+        return expectations.count > limit ? "\(shown) and \(expectations.count - limit) more" : shown
+    }
+
+    private static func list(_ differences: [RequestDifference]) -> String {
+        differences.map { "\n  - \($0.text)" }.joined()
+    }
+}
+
+extension [RequestDifference] {
+    fileprivate var distance: Int { reduce(0) { $0 + $1.distance } }
+}
+
+extension HTTPTransportRequest {
+    /// Method and URL, without secrets.
+    fileprivate var shownName: String { "\(method) \(Redaction.standard.redacted(url))" }
+}

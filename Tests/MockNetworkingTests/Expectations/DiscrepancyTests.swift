@@ -1,0 +1,173 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+
+/// Which answers expectations give, and what is found to be otherwise at the end.
+@Suite("MockTransport expectations", .timeLimit(.minutes(10)))
+struct DiscrepancyTests {
+    private func get(_ path: String) throws -> HTTPTransportRequest {
+        HTTPTransportRequest(url: try #require(URL(string: "https://api.example\(path)")))
+    }
+
+    @discardableResult
+    private func status(_ transport: MockTransport, _ path: String) async throws -> Int {
+        try await transport.send(get(path), limits: .init()).status
+    }
+
+    @Test("Answers come in sequence for each expectation, whatever the order of the requests")
+    func sequences() async throws {
+        let transport = MockTransport(.status(418))
+        transport.expect(.init(.get, "/a"), .status(201), .status(202))
+        transport.expect(.init(.get, "/b"), .status(203))
+        transport.expect(.init(.get, "/c"), .status(204), .status(205), count: 3)
+        transport.expect(.init(.get, "/d"))
+        #expect(try await status(transport, "/b") == 203)
+        #expect(try await status(transport, "/a") == 201)
+        #expect(try await status(transport, "/c") == 204)
+        #expect(try await status(transport, "/a") == 202)
+        #expect(try await status(transport, "/c") == 205)
+        #expect(try await status(transport, "/c") == 205)
+        #expect(try await status(transport, "/d") == 200)
+        #expect(transport.discrepancies() == [])
+        try transport.checkExpectations()
+        // What nothing expects takes the script.
+        #expect(try await status(transport, "/e") == 418)
+        #expect(transport.requests.map(\.url.path) == ["/b", "/a", "/c", "/a", "/c", "/c", "/d", "/e"])
+        #expect(transport.discrepancies() == [])
+    }
+
+    @Test("What is only answered may come as often as it likes, or never")
+    func stubs() async throws {
+        let transport = MockTransport()
+        transport.on(.init(.get, "/a"), .status(201), .status(202))
+        transport.on(.init(.get, "/never"), .status(500))
+        // An expectation goes before a stub, and leaves the rest to it.
+        transport.expect(.init(.get, "/a"), .status(299))
+        var statuses: [Int] = []
+        for _ in 0..<4 { statuses.append(try await status(transport, "/a")) }
+        #expect(statuses == [299, 201, 202, 202])
+        #expect(transport.discrepancies(inOrder: true) == [])
+    }
+
+    @Test("Delays, gates and failures are steps like any other")
+    func steps() async throws {
+        let time = ManualTime()
+        let transport = MockTransport(time: time.timeSource)
+        let gate = ResponseGate()
+        transport.expect(.init(.get, "/late"), .status(200).delayed(by: .seconds(3)))
+        transport.expect(.init(.get, "/gate"), .status(200).gated(by: gate))
+        transport.expect(.init(.get, "/gone"), .failure(NetworkError(.connectionLost, "scripted")))
+        async let late = status(transport, "/late")
+        try await time.waitForSleepers(count: 1)
+        async let gated = status(transport, "/gate")
+        try await gate.waitForWaiters(count: 1)
+        await #expect(throws: NetworkError(.connectionLost, "")) { try await status(transport, "/gone") }
+        gate.open()
+        time.advance(by: .seconds(3))
+        #expect(try await [late, gated] == [200, 200])
+        #expect(transport.discrepancies() == [])
+    }
+
+    @Test("Unmet: what did not come is named, with how often it should have")
+    func unmet() async throws {
+        let transport = MockTransport()
+        transport.expect(.init(.get, "/a"), .status(200), .status(200))
+        transport.expect(.init(.delete, "https://api.example/b?token=secret"))
+        try await status(transport, "/a")
+        let found = transport.discrepancies()
+        #expect(found.map(\.kind) == [.unmet, .unmet])
+        #expect(
+            found.map(\.description) == [
+                "GET /a came once, expected twice",
+                "DELETE https://api.example/b?token=REDACTED came never, expected once",
+            ]
+        )
+        let error = #expect(throws: MockError(.expectationFailed, "")) { try transport.checkExpectations() }
+        #expect(
+            error?.message == """
+                what came is not what was expected:
+                unmet: GET /a came once, expected twice
+                unmet: DELETE https://api.example/b?token=REDACTED came never, expected once
+                """
+        )
+    }
+
+    @Test("Unmet: the request that comes nearest is compared with what was expected")
+    func nearest() async throws {
+        let transport = MockTransport()
+        transport.expect(.init(.get, "/a").header("Accept", "text/plain"))
+        transport.expect(.init(.get, "/z"))
+        await #expect(throws: NetworkError.self) { try await status(transport, "/other") }
+        await #expect(throws: NetworkError.self) { try await status(transport, "/a") }
+        let found = transport.discrepancies()
+        #expect(found.map(\.kind) == [.unmet, .unmet, .unexpected, .unexpected])
+        #expect(
+            found[0].description == """
+                GET /a came never, expected once; request 2 is nearest to it:
+                  - header Accept: expected "text/plain", came none
+                """
+        )
+        #expect(found[1].description == "GET /z came never, expected once")
+        #expect(
+            found[2].description
+                == "request 1, GET https://api.example/other, is not expected; expected are GET /a, GET /z"
+        )
+        #expect(found[3].description.contains("GET /a is nearest to it:"))
+    }
+
+    @Test("Too often: the request fails at once, even if there is a handler")
+    func tooOften() async throws {
+        let transport = MockTransport { _ in .init(status: 200) }
+        transport.expect(.init(.get, "/a"))
+        try await status(transport, "/a")
+        let error = await #expect(throws: NetworkError.self) { try await status(transport, "/a") }
+        #expect(error?.message == "GET /a came again, but is expected once")
+        #expect(error?.cause as? MockError == MockError(.unexpectedRequest, ""))
+        #expect(transport.discrepancies().map(\.kind) == [.tooOften])
+        #expect(transport.discrepancies().first?.description == "GET /a came twice, expected once")
+        let never = MockTransport { _ in .init(status: 200) }
+        never.expect(.init(.get, "/a"), count: 0)
+        #expect(never.discrepancies() == [])
+        await #expect(throws: NetworkError.self) { try await status(never, "/a") }
+        #expect(never.discrepancies().first?.description == "GET /a came once, expected never")
+    }
+
+    @Test("Order counts only if it is asked for, and the text shows it")
+    func order() async throws {
+        let transport = MockTransport()
+        transport.on(.init(.get, "/ping"))
+        transport.expect(.init(.get, "/first"))
+        transport.expect(.init(.get, "/second"), .status(200), .status(200))
+        for path in ["/second", "/ping", "/first", "/second"] { try await status(transport, path) }
+        #expect(transport.discrepancies() == [])
+        let found = transport.discrepancies(inOrder: true)
+        #expect(found.map(\.kind) == [.outOfOrder])
+        #expect(
+            found.first?.description
+                == "GET /first (request 3) is expected before GET /second (request 1); "
+                + "came GET /second, GET /first, GET /second"
+        )
+        #expect(throws: MockError(.expectationFailed, "")) { try transport.checkExpectations(inOrder: true) }
+    }
+
+    @Test("Many requests at once each take one expectation")
+    func concurrency() async throws {
+        let transport = MockTransport()
+        for number in 0..<50 { transport.expect(.init(.get, "/\(number % 5)"), .status(200 + number)) }
+        let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<50 { group.addTask { try await self.status(transport, "/\(number % 5)") } }
+            return try await group.reduce(into: Set<Int>()) { $0.insert($1) }
+        }
+        #expect(statuses == Set(200..<250))
+        #expect(transport.discrepancies() == [])
+    }
+
+    @Test("Without expectations nothing changes: a request beyond the script names the script")
+    func none() async throws {
+        let transport = MockTransport()
+        let error = await #expect(throws: NetworkError.self) { try await status(transport, "/a") }
+        #expect(error?.cause as? MockError == MockError(.scriptExhausted, ""))
+        #expect(transport.discrepancies(inOrder: true) == [])
+    }
+}
