@@ -59,11 +59,15 @@ final class Realm: Sendable {
     /// Makes the API refuse every token issued so far.
     func revoke() { tokens.revoke() }
 
+    /// An authenticator that asks a failing token endpoint once, unless it is to ask more often.
     func authenticator(
         grant: any Grant = ClientCredentialsGrant(),
         resources: [URL] = [],
         store: (any TokenStore)? = nil,
-        random: Double = 1
+        dpop: DPoPKey? = nil,
+        random: Double = 1,
+        attempts: Int = 1,
+        replicationDelay: Duration? = nil
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
             server: Self.server,
@@ -71,8 +75,14 @@ final class Realm: Sendable {
             grant: grant,
             resources: resources,
             store: store ?? InMemoryTokenStore(timeSource: time.timeSource),
+            dpop: dpop,
             client: NetworkClient(transport: endpoint, options: .init(timeSource: time.timeSource)),
-            options: .init(timeSource: time.timeSource, random: { random })
+            options: .init(
+                attempts: attempts,
+                replicationDelay: replicationDelay,
+                timeSource: time.timeSource,
+                random: { random }
+            )
         )
     }
 

@@ -83,6 +83,11 @@ package final class Flight<Value: Sendable>: Sendable {
         }
     }
 
+    /// Ends the waiting of everyone with an error; the work goes on, and its result is dropped.
+    package func abandon(with error: any Error) {
+        finish(.failure(error))
+    }
+
     private func release(_ waiter: Int, with error: any Error) {
         let continuation = state.withLock { state in
             let continuation = state.waiters.removeValue(forKey: waiter)

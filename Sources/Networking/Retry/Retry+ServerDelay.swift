@@ -2,23 +2,15 @@ import Foundation
 import FoundationNetworking
 
 extension Retry.Policy.Metadata {
-    /// How long the server asks to wait, in a `Retry-After` of seconds or of any of HTTP's dates
-    /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
-    ///
-    /// A date counts from the response's own `Date`, so that a wrong clock on either side does not matter. What has passed is zero.
+    /// How long the server asks to wait, see ``RetryAfter``.
     ///
     /// - Parameter now: The current time, for a response without a `Date`.
     /// - Returns: The time; `nil` if the server did not say, or not in a way that can be read.
     func serverDelay(now: Date) -> Duration? {
-        guard let text = response?.value(forHTTPHeaderField: "Retry-After")?.trimmingCharacters(in: .whitespaces),
-            !text.isEmpty
-        else { return nil }
-        if text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            // Ten years are as good as whatever does not fit.
-            return .seconds(min(Int(text) ?? .max, 315_360_000))
-        }
-        let reference = response?.value(forHTTPHeaderField: "Date").flatMap { HTTPDate.parse($0, now: now) } ?? now
-        guard let date = HTTPDate.parse(text, now: now) else { return nil }
-        return max(.zero, .seconds(date.timeIntervalSince(reference)))
+        RetryAfter.delay(
+            response?.value(forHTTPHeaderField: "Retry-After"),
+            responseDate: response?.value(forHTTPHeaderField: "Date"),
+            now: now
+        )
     }
 }

@@ -1,7 +1,8 @@
 public import Foundation
 public import FoundationNetworking
 public import Networking
-internal import OpenSSLCrypto
+import Synchronization
+import TokenGeneration
 
 /// Puts an OAuth 2 access token on requests, and keeps it fresh.
 ///
@@ -29,6 +30,18 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     public struct Options: Sendable {
         /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
         public var flightTimeout: Duration
+        /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
+        public var attempts: Int
+        /// How long a resource may take to learn of a new token; `nil`, the default, if it knows at once.
+        ///
+        /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
+        /// time, once.
+        public var replicationDelay: Duration?
+        /// Whether a 403 without a reason is answered by a refresh, as a 401 is; no by default.
+        ///
+        /// Only for servers that say 403 where they mean 401: others say it of what the token's owner must not do, and each such
+        /// request would cost a token.
+        public var insecurelyTreatsForbiddenAsInvalidToken = false
         /// Where time comes from; the clients that the authenticator works with should have the same.
         public var timeSource: TimeSource
         /// Where the random numbers of 0…1 come from that spread the refreshes of many clients.
@@ -38,22 +51,41 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         ///
         /// - Parameters:
         ///   - flightTimeout: How long getting a token may take.
+        ///   - attempts: How often a token endpoint is asked that fails for the moment; at least once.
+        ///   - replicationDelay: How long a resource may take to learn of a new token.
         ///   - timeSource: Where time comes from.
         ///   - random: Where random numbers of 0…1 come from.
         public init(
             flightTimeout: Duration = .seconds(30),
+            attempts: Int = 3,
+            replicationDelay: Duration? = nil,
             timeSource: TimeSource = .system,
             random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
         ) {
             self.flightTimeout = flightTimeout
+            self.attempts = attempts
+            self.replicationDelay = replicationDelay
             self.timeSource = timeSource
             self.random = random
         }
     }
 
-    private let source: CachedTokenSource
+    /// How many wider grants are kept; who asks for more goes on with their own grant.
+    private static let widerLimit = 16
+
+    let base: CachedTokenSource
+    let options: Options
+    let dpop: DPoPKey?
+    let journal: TokenJournal
+    /// What resources have said; the authorization server's hints are the token endpoint's.
+    let hints: ServerHints
     /// `nil` if every request is meant.
     private let origins: Set<HTTPOrigin>?
+    private let grant: (any Grant)?
+    private let grantSource: GrantTokenSource?
+    private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
+    /// The sources of grants that ask for more than the authenticator's own, by the grants' identifiers.
+    private let wider = Mutex<[String: CachedTokenSource]>([:])
 
     /// Makes an authenticator.
     ///
@@ -64,6 +96,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - resources: URLs of the origins that the token is meant for; requests to others are left as they are. With an
     ///     empty list every request is meant; a URL without a host is the origin of none.
     ///   - store: Where tokens are kept.
+    ///   - dpop: The key that tokens are to be bound to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)); `nil` for bearer
+    ///     tokens.
     ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
     ///   - options: What the authenticator does by default.
     public init(
@@ -72,26 +106,111 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         grant: any Grant,
         resources: [URL] = [],
         store: any TokenStore = InMemoryTokenStore(),
+        dpop: DPoPKey? = nil,
         client: NetworkClient = NetworkClient(),
         options: Options = Options()
     ) {
-        source = CachedTokenSource(
-            grant: StoredGrant(
-                grant,
-                endpoint: TokenEndpoint(
-                    server: server,
-                    clientAuthentication: clientAuthentication,
-                    client: client,
-                    timeSource: options.timeSource
-                ),
-                store: store,
-                timeout: options.flightTimeout
-            ),
-            flightTimeout: options.flightTimeout,
+        let journal = TokenJournal()
+        let endpoint = TokenEndpoint(
+            server: server,
+            clientAuthentication: clientAuthentication,
+            client: client,
             timeSource: options.timeSource,
-            random: options.random
+            attempts: max(1, options.attempts),
+            random: options.random,
+            hints: ServerHints(timeSource: options.timeSource, journal: journal),
+            journal: journal,
+            insecurelyAcceptsBearerTokens: dpop?.insecurelyAcceptsBearerTokens ?? false
         )
+        let makeSource = { @Sendable (grant: any Grant) in
+            GrantTokenSource(grant, endpoint: endpoint, store: store, dpop: dpop, timeout: options.flightTimeout)
+        }
+        let source = makeSource(grant)
+        base = CachedTokenSource(source, options: options.caching, journal: journal)
+        grantSource = source
+        self.makeSource = makeSource
+        self.grant = grant
+        self.dpop = dpop
+        self.options = options
+        self.journal = journal
+        hints = ServerHints(timeSource: options.timeSource, journal: journal)
         origins = resources.isEmpty ? nil : Set(resources.compactMap { HTTPOrigin($0) })
+    }
+
+    /// Makes an authenticator for tokens of any source.
+    ///
+    /// - Parameters:
+    ///   - source: Where tokens come from. They are kept as in a ``CachedTokenSource``; it need not be one.
+    ///   - resources: URLs of the origins that the token is meant for; requests to others are left as they are. With an
+    ///     empty list every request is meant; a URL without a host is the origin of none.
+    ///   - options: What the authenticator does by default.
+    public init(source: any TokenSource, resources: [URL] = [], options: Options = Options()) {
+        let journal = TokenJournal()
+        base = CachedTokenSource(source, options: options.caching, journal: journal)
+        grantSource = source as? GrantTokenSource
+        makeSource = nil
+        grant = nil
+        dpop = nil
+        self.options = options
+        self.journal = journal
+        hints = ServerHints(timeSource: options.timeSource, journal: journal)
+        origins = resources.isEmpty ? nil : Set(resources.compactMap { HTTPOrigin($0) })
+    }
+
+    // MARK: What happens
+
+    /// What happens to the tokens from now on, for logs and metrics; each call makes a stream of its own.
+    ///
+    /// A stream ends with the authenticator. Of a listener that is 256 events behind the oldest are dropped.
+    public var events: AsyncStream<OAuth2Event> { journal.events() }
+
+    /// How often things have happened so far.
+    public var counters: OAuth2Counters { journal.counters }
+
+    // MARK: Sign-out
+
+    /// Drops the tokens, here and in the store, and gets none until ``signIn(with:)``.
+    ///
+    /// Whoever waits for a token fails at once, with the code `reauthenticationRequired`. A token request that is under way goes on to
+    /// its end, and what it brings is removed as well. The server does not hear of it: revoke the refresh token there, too.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the tokens may still be in the store; here they are
+    ///   dropped all the same.
+    public func signOut() async throws {
+        let all = sources
+        for source in all { source.signOut() }
+        wider.withLock { $0 = [:] }
+        journal.add(.signedOut)
+        try await grantSource?.signOut()
+    }
+
+    /// Goes on with another refresh token, after a sign-out or a grant that has ended.
+    ///
+    /// - Parameter refreshToken: The refresh token that somebody has just been granted.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if it could not be stored; nothing has changed then.
+    public func signIn(with refreshToken: Secret) async throws {
+        try await grantSource?.signIn(refreshToken)
+        for source in sources { source.signIn() }
+        journal.add(.signedIn)
+    }
+
+    // MARK: Sources
+
+    /// Every source that a request's token may come from.
+    var sources: [CachedTokenSource] {
+        [base] + wider.withLock { Array($0.values) }
+    }
+
+    /// The source of a grant that asks for what a resource demands; `nil` if the grant can't.
+    func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
+        guard let makeSource, let grant = grant?.answering(demand) else { return nil }
+        return wider.withLock { wider in
+            if let source = wider[grant.identifier] { return source }
+            guard wider.count < Self.widerLimit else { return nil }
+            let source = CachedTokenSource(makeSource(grant), options: options.caching, journal: journal)
+            wider[grant.identifier] = source
+            return source
+        }
     }
 
     /// A token that is good now, for whoever sends it by other means.
@@ -100,7 +219,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if there is none; `NetworkError` with the code `timedOut` at the deadline.
     public func accessToken(until deadline: ContinuousClock.Instant? = nil) async throws -> AccessToken {
-        try await source.token(until: deadline)
+        try await base.token(for: TokenNeed(deadline: deadline))
     }
 
     /// Puts the token on a request that is meant for it.
@@ -116,46 +235,51 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             guard let origin = HTTPOrigin(url), origins.contains(origin) else { return request }
         }
         try url.requireConfidentiality("an access token")
-        let token = try await source.token(until: context.deadline)
+        let state = context.retryState
+        let source = state.authenticationErrors.isEmpty ? base : source(for: state)
+        let token = try await source.token(for: TokenNeed(deadline: context.deadline))
         var request = request
-        request.setValue(token.value.expose { "Bearer \($0)" }, forHTTPHeaderField: "Authorization")
+        guard let generator = token.proofGenerator else {
+            request.setValue(token.value.expose { "Bearer \($0)" }, forHTTPHeaderField: "Authorization")
+            return request
+        }
+        do {
+            let proof = try token.value.expose { text in
+                try generator.proof(
+                    method: request.httpMethod ?? "GET",
+                    url: url.absoluteString,
+                    accessToken: text,
+                    nonce: hints.nonce(for: url),
+                    date: hints.date(for: url)
+                )
+            }
+            request.setValue(proof, forHTTPHeaderField: "DPoP")
+        } catch {
+            throw OAuth2Error(.assertionFailed, "the request's DPoP proof could not be made", cause: error)
+        }
+        request.setValue(token.value.expose { "DPoP \($0)" }, forHTTPHeaderField: "Authorization")
         return request
     }
 
-    /// Decides what a failed request means for its token; see the type's description.
+    /// Takes the nonce and the time that a resource's answer has in it.
     ///
-    /// - Parameters:
-    ///   - request: The request as it was sent.
-    ///   - data: The response's body.
-    ///   - response: The response.
-    ///   - error: Why the attempt failed.
-    ///   - retryState: What has happened before.
-    /// - Returns: `retry` if another attempt with a token is worth while; `noRetry` if the token is refused for good;
-    ///   `none` if the failure has nothing to do with the token.
-    public func evaluateFailedRequest(
-        _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
-        error: any Error,
-        retryState: Retry.State
-    ) -> Retry.Action {
-        guard let response, response.statusCode == 401, let token = request.bearerToken else { return .none }
-        let challenges = response.value(forHTTPHeaderField: "WWW-Authenticate").map(AuthenticationChallenge.parse) ?? []
-        if !challenges.isEmpty {
-            guard let challenge = challenges.first(where: { $0.isOfScheme("Bearer") }) else { return .none }
-            // Any other error code is about the request, not about the token (RFC 6750 §3.1).
-            if let code = challenge.parameters["error"], code != "invalid_token" { return .none }
-        }
-        return source.refused(token, retryState: retryState)
+    /// - Parameter attempt: The attempt.
+    public func attemptEnded(_ attempt: RequestAttempt) {
+        guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil,
+            let response = attempt.response
+        else { return }
+        hints.note({ response.headers[$0] }, from: response.url, age: attempt.duration)
     }
 }
 
-extension URLRequest {
-    /// The token of an `Authorization: Bearer` header field.
-    fileprivate var bearerToken: Secret? {
-        guard let field = value(forHTTPHeaderField: "Authorization") else { return nil }
-        let parts = field.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
-        return Secret(String(parts[1]))
+extension OAuth2Authenticator.Options {
+    /// The same for the source that keeps the token.
+    fileprivate var caching: CachedTokenSource.Options {
+        CachedTokenSource.Options(
+            flightTimeout: flightTimeout,
+            replicationDelay: replicationDelay,
+            timeSource: timeSource,
+            random: random
+        )
     }
 }

@@ -6,6 +6,11 @@ public protocol ClientAuthentication: Sendable {
     /// The client's identifier.
     var clientID: String { get }
 
+    /// Whether the proof has a time in it, so that a wrong clock makes it invalid; no, unless an authentication says otherwise.
+    ///
+    /// A request that fails is then repeated once with the time corrected by the server's `Date`.
+    var usesAssertion: Bool { get }
+
     /// Adds the proof to a token request; called anew for every request, so that no proof is used twice.
     ///
     /// - Parameters:
@@ -14,4 +19,9 @@ public protocol ClientAuthentication: Sendable {
     /// - Throws: Any error; the request is then not sent, and whoever needs the token gets an ``OAuth2Error`` with the
     ///   code `assertionFailed`, unless the error is an ``OAuth2Error`` itself.
     func authenticate(_ request: inout TokenRequest, at date: Date) async throws
+}
+
+extension ClientAuthentication {
+    /// No.
+    public var usesAssertion: Bool { false }
 }

@@ -21,6 +21,9 @@ public struct PrivateKeyJWT: ClientAuthentication {
         public static func custom(_ value: String) -> Audience { Audience { _ in value } }
     }
 
+    /// Yes.
+    public var usesAssertion: Bool { true }
+
     /// The client's identifier.
     public let clientID: String
     private let signingService: any SigningService

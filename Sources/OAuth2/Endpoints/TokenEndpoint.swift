@@ -9,63 +9,155 @@ struct TokenEndpoint: Sendable {
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     let timeSource: TimeSource
+    /// How often a server is asked that fails for the moment.
+    let attempts: Int
+    let random: @Sendable () -> Double
+    let hints: ServerHints
+    let journal: TokenJournal
+    /// Whether tokens that nobody has to prove a key for are good enough where a key is given.
+    var insecurelyAcceptsBearerTokens = false
 
-    /// Sends one request and reads the answer.
+    /// Asks until there is an answer that counts, or no time left.
     ///
-    /// - Parameter form: What the grant asks for.
+    /// - Parameters:
+    ///   - form: What the grant asks for.
+    ///   - proof: What the tokens are to be bound to.
+    ///   - deadline: When the flight ends.
     /// - Returns: The tokens.
     /// - Throws: ``OAuth2Error``.
-    func requestToken(form: [(name: String, value: String)]) async throws(OAuth2Error) -> TokenResponse {
-        try server.tokenEndpoint.requireConfidentiality("the client's credential")
+    func requestToken(
+        form: [(name: String, value: String)],
+        proof: DPoPProofGenerator?,
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> TokenResponse {
+        var sequence = TokenRequestSequence(attempts: attempts)
+        while true {
+            let url = server.tokenEndpoint
+            let nonce = hints.nonce(for: url)
+            let skew = hints.skew(for: url)
+            var failure: OAuth2Error
+            do { return try await requestTokenOnce(form: form, proof: proof, nonce: nonce) } catch { failure = error }
+            let news = hints.nonce(for: url)
+            let step = sequence.next(
+                after: failure,
+                TokenRequestSequence.Circumstances(
+                    isSkewNews: hints.skew(for: url) != skew,
+                    usesAssertion: clientAuthentication.usesAssertion,
+                    isNonceNews: news != nonce,
+                    hasNonce: failure.hasNonce,
+                    timeLeft: deadline - timeSource.now(),
+                    jitter: random()
+                )
+            )
+            switch step {
+            case .fail(var error):
+                if sequence.isAmbiguous { error.isPossiblyLostRotation = true }
+                throw error
+            case .again(let delay):
+                guard delay > .zero else { continue }
+                do { try await timeSource.sleep(delay) } catch {
+                    failure.isPossiblyLostRotation = sequence.isAmbiguous
+                    throw failure
+                }
+            }
+        }
+    }
+
+    /// Sends one request and reads the answer.
+    private func requestTokenOnce(
+        form: [(name: String, value: String)],
+        proof: DPoPProofGenerator?,
+        nonce: String?
+    ) async throws(OAuth2Error) -> TokenResponse {
+        let url = server.tokenEndpoint
+        try url.requireConfidentiality("the client's credential")
         var request = TokenRequest(server: server, form: form)
         do {
-            try await clientAuthentication.authenticate(&request, at: timeSource.date())
+            try await clientAuthentication.authenticate(&request, at: hints.date(for: url))
+            if let proof {
+                request.headers["DPoP"] = try proof.proof(
+                    method: "POST",
+                    url: url.absoluteString,
+                    nonce: nonce,
+                    date: hints.date(for: url)
+                )
+            }
         } catch let error as OAuth2Error {
             throw error
         } catch {
             throw OAuth2Error(.assertionFailed, "the client could not make the proof of who it is", cause: error)
         }
+        journal.count(\.tokenRequests)
         let requested = timeSource.now()
         do {
             // A redirect would carry credentials, which are in the body, to wherever it points.
-            let body = try await client.makeRequest(request.urlRequest, options: RequestOptions(redirects: .never))
-            return try TokenResponse(parsing: body, requested: requested, hiding: request.secrets)
+            let response = try await client.response(
+                for: request.urlRequest,
+                options: RequestOptions(redirects: .never)
+            )
+            note(response.headers, requested: requested)
+            return try TokenResponse(
+                parsing: response.body,
+                status: response.status,
+                requested: requested,
+                proof: proof,
+                insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
+                hiding: request.secrets
+            )
         } catch let error as OAuth2Error {
             throw error
         } catch let error as ServerError {
-            throw Self.error(from: error, hiding: request.secrets)
+            note(error.headers, requested: requested)
+            throw self.error(from: error, hiding: request.secrets)
         } catch {
             throw OAuth2Error(.serverUnreachable, "the token endpoint could not be asked", cause: error)
         }
     }
 
-    private static func error(from error: ServerError, hiding secrets: [String]) -> OAuth2Error {
+    private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
+        hints.note({ headers[$0] }, from: server.tokenEndpoint, age: timeSource.now() - requested)
+    }
+
+    private func error(from error: ServerError, hiding secrets: [String]) -> OAuth2Error {
         // A server's answer may have in it what was sent; the cause goes without.
         let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
         let body = error.response.flatMap { try? JSONObject(parsing: $0) }
-        if let serverCode = body?["error"]?.string, !serverCode.isEmpty {
-            return OAuth2Error(
+        // Some servers say what is wrong with a proof in a challenge only.
+        let challenged = error.headers.values(for: "WWW-Authenticate").flatMap(AuthenticationChallenge.parse)
+            .first { $0.isOfScheme("DPoP") }?.parameters["error"]
+        var failure: OAuth2Error
+        if let serverCode = body?["error"]?.string ?? challenged, !serverCode.isEmpty {
+            failure = OAuth2Error(
                 serverCode: serverCode,
                 description: body?["error_description"],
                 status: error.errorCode,
                 hiding: secrets,
                 cause: cause
             )
-        }
-        if OAuth2Error.isTransient(error.errorCode) {
-            return OAuth2Error(
+        } else if OAuth2Error.isTransient(error.errorCode) {
+            failure = OAuth2Error(
                 .serverTransient,
                 "the token endpoint has failed for the moment",
                 status: error.errorCode,
                 cause: cause
             )
+        } else {
+            failure = OAuth2Error(
+                .protocolViolation,
+                "the token endpoint answered \(error.errorCode) without an OAuth 2 error; check the endpoint's URL",
+                status: error.errorCode,
+                cause: cause
+            )
         }
-        return OAuth2Error(
-            .protocolViolation,
-            "the token endpoint answered \(error.errorCode) without an OAuth 2 error; check the endpoint's URL",
-            status: error.errorCode,
-            cause: cause
-        )
+        failure.hasNonce = error.headers["DPoP-Nonce"] != nil
+        if failure.code == .serverTransient {
+            failure.retryAfter = RetryAfter.delay(
+                error.headers["Retry-After"],
+                responseDate: error.headers["Date"],
+                now: timeSource.date()
+            )
+        }
+        return failure
     }
 }
 

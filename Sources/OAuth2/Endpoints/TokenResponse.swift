@@ -13,12 +13,18 @@ struct TokenResponse: Sendable {
     ///
     /// - Parameters:
     ///   - body: The body.
+    ///   - status: The status.
     ///   - requested: When the request was sent; the lifetime counts from then.
+    ///   - proof: What the token is to be bound to; `nil` for a bearer token.
+    ///   - insecurelyAcceptsBearerTokens: Whether a bearer token will do where it is to be bound.
     ///   - secrets: What an error's text must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
     init(
         parsing body: Data,
+        status: Int = 200,
         requested: ContinuousClock.Instant,
+        proof: DPoPProofGenerator? = nil,
+        insecurelyAcceptsBearerTokens: Bool = false,
         hiding secrets: [String] = []
     ) throws(OAuth2Error) {
         let object: JSONObject
@@ -26,6 +32,7 @@ struct TokenResponse: Sendable {
             throw OAuth2Error(
                 .protocolViolation,
                 "the token endpoint's answer is not a JSON object; check the endpoint's URL",
+                status: status,
                 cause: error
             )
         }
@@ -39,15 +46,23 @@ struct TokenResponse: Sendable {
             )
         }
         guard case .string(let value)? = object["access_token"], !value.isEmpty, HTTPSyntax.isFieldValue(value) else {
-            throw OAuth2Error(.protocolViolation, "the token endpoint's answer has no access_token that can be sent")
+            throw OAuth2Error(
+                .protocolViolation,
+                "the token endpoint's answer has no access_token that can be sent",
+                status: status
+            )
         }
         guard case .string(let type)? = object["token_type"] else {
-            throw OAuth2Error(.protocolViolation, "the token endpoint's answer has no token_type")
+            throw OAuth2Error(.protocolViolation, "the token endpoint's answer has no token_type", status: status)
         }
-        guard type.equalsIgnoringASCIICase("Bearer") else {
+        let isBound = type.equalsIgnoringASCIICase("DPoP")
+        let isAccepted =
+            isBound
+            ? proof != nil : type.equalsIgnoringASCIICase("Bearer") && (proof == nil || insecurelyAcceptsBearerTokens)
+        guard isAccepted else {
             throw OAuth2Error(
                 .unsupportedTokenType,
-                "the token endpoint issued a token of a type other than Bearer; the token was dropped"
+                "the token that was issued is of a type other than \(proof == nil ? "Bearer" : "DPoP"); it was dropped"
             )
         }
         lifetime = Self.lifetime(object["expires_in"])
@@ -56,7 +71,8 @@ struct TokenResponse: Sendable {
             type: type,
             scope: object["scope"]?.string,
             expiry: lifetime.map { requested + $0 },
-            requested: requested
+            requested: requested,
+            proofGenerator: isBound ? proof : nil
         )
         refreshToken = object["refresh_token"]?.string.flatMap { $0.isEmpty ? nil : Secret($0) }
     }

@@ -15,6 +15,17 @@ public struct OAuth2Error: Error, Sendable {
     public let status: Int?
     /// The error that caused this one.
     public let cause: (any Error)?
+    /// How long the server asks to be left alone, if it does
+    /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
+    public internal(set) var retryAfter: Duration?
+    /// Whether a refresh token was sent and the answer to it lost, so that its successor may be lost, too.
+    ///
+    /// It tells a grant that somebody has ended from one that an accident has ended.
+    public internal(set) var isPossiblyLostRotation = false
+    /// What the resource asks for, with the codes `stepUpRequired` and `insufficientScope`.
+    public internal(set) var demand: ResourceDemand?
+    /// Whether the answer had a nonce for the next DPoP proof.
+    var hasNonce = false
 
     /// Makes an error.
     ///
@@ -50,7 +61,8 @@ extension OAuth2Error {
         private enum Wrapped: String {
             case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
             case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
-            case assertionFailed, grantFailed, storeFailed
+            case assertionFailed, grantFailed, storeFailed, storeBusy, storeDamaged, storeTooNew
+            case stepUpRequired, insufficientScope, missingNonce, repeatedNonce, tooManyNonces, proofRejected
         }
 
         private let wrapped: Wrapped
@@ -88,6 +100,26 @@ extension OAuth2Error {
         public static var grantFailed: Self { Self(.grantFailed) }
         /// The token store failed.
         public static var storeFailed: Self { Self(.storeFailed) }
+        /// Others had the token store to themselves for as long as getting a token may take.
+        public static var storeBusy: Self { Self(.storeBusy) }
+        /// What is in the token store is not what was put there, or is encrypted with another key.
+        public static var storeDamaged: Self { Self(.storeDamaged) }
+        /// What is in the token store was written by a newer version of this package.
+        public static var storeTooNew: Self { Self(.storeTooNew) }
+        /// The resource wants the user to authenticate anew, or more strongly
+        /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)); ``OAuth2Error/demand`` says how.
+        public static var stepUpRequired: Self { Self(.stepUpRequired) }
+        /// The resource wants a token of more scope ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1));
+        /// ``OAuth2Error/demand`` says which, if the resource did.
+        public static var insufficientScope: Self { Self(.insufficientScope) }
+        /// A server wants a nonce in DPoP proofs and sent none ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
+        public static var missingNonce: Self { Self(.missingNonce) }
+        /// A server wants another nonce in DPoP proofs than the one it has just sent.
+        public static var repeatedNonce: Self { Self(.repeatedNonce) }
+        /// A server has asked for one nonce after the other.
+        public static var tooManyNonces: Self { Self(.tooManyNonces) }
+        /// A server does not accept the DPoP proof; key, clock and URL are what it may not like.
+        public static var proofRejected: Self { Self(.proofRejected) }
     }
 }
 

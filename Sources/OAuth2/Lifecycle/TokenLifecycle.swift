@@ -3,32 +3,62 @@ import Networking
 /// The life of a token, as a value: events go in, decisions come out, and nothing else happens here.
 ///
 /// Each token received has a generation. A request refused with an older generation's token is sent again with the
-/// current one, without a refresh: the refusal says nothing of the current token.
+/// current one, without a refresh: the refusal says nothing of the current token. Each sign-out begins an epoch; what a
+/// flight of an earlier epoch brings is not taken.
 struct TokenLifecycle: Sendable {
+    /// One way to a new token, from its start to its end or its deadline.
+    struct FlightID: Hashable, Sendable {
+        let number: Int
+        /// The generation that it is to replace.
+        let replacing: Int
+        let epoch: Int
+        let deadline: ContinuousClock.Instant
+        /// Whether it is made beside callers who have a token, rather than for those who wait.
+        let isInBackground: Bool
+    }
+
     /// What is to be done for a caller that needs a token.
     enum Acquisition {
         /// The token is good.
         case use(AccessToken)
-        /// The token is good, but should be replaced before it expires: refresh it beside.
-        case useAndRefresh(AccessToken)
-        /// There is no good token: the caller waits for a new one.
-        case wait
+        /// The token is good, but should be replaced before it expires: start this flight beside.
+        case useAndStart(AccessToken, FlightID)
+        /// There is no good token: start this flight, and wait for it.
+        case start(FlightID)
+        /// There is no good token: wait for the flight that is under way.
+        case join(FlightID)
+        /// There is no good token, and the server wants to be left alone until then.
+        case pause(until: ContinuousClock.Instant, OAuth2Error)
         /// There will be no token without somebody's help.
         case fail(OAuth2Error)
     }
 
-    fileprivate struct Held {
+    /// What bounds the lifecycle's work.
+    struct Limits: Sendable {
+        /// How long a flight may take.
+        var flightTimeout = Duration.seconds(30)
+        /// How long a resource may take to learn of a new token; `nil` if it knows at once.
+        var replicationDelay: Duration?
+        /// How long a refused request may be held back altogether.
+        var delayBudget = Duration.seconds(60)
+    }
+
+    struct Held {
         let token: AccessToken
+        let generation: Int
         /// When to replace it ahead of its expiry.
         let soft: ContinuousClock.Instant
         /// When to stop using it; `nil` to use it until it is refused.
         let hard: ContinuousClock.Instant?
         var isRejected = false
+        /// Where it was refused although it was new, and until when that is believed.
+        var rejectedWhileFresh: [String: ContinuousClock.Instant] = [:]
     }
 
-    fileprivate struct Issued {
+    struct Issued {
         let fingerprint: [UInt8]
         let generation: Int
+        let scope: String?
         /// When it was asked for; `nil` if somebody else did that.
         let requested: ContinuousClock.Instant?
         let expiry: ContinuousClock.Instant?
@@ -39,18 +69,38 @@ struct TokenLifecycle: Sendable {
     static let stormWindow = Duration.seconds(30)
     /// How long to leave the server alone after a refresh ahead of expiry has failed.
     static let backgroundPause = Duration.seconds(30)
+    /// How often the client may be refused in sequence before the server is left alone.
+    static let clientRefusalLimit = 3
+    static let clientRefusalPause = Duration.seconds(60)
+    /// The longest pause after a transient failure, unless the server asks for a longer one.
+    static let longestBackoff = Duration.seconds(60)
     /// How often a request is sent again because others replaced its token while it was under way.
     static let supersededLimit = 3
     private static let rememberedTokens = 16
 
+    let limits: Limits
     /// The number of the current token; 0 before the first.
     private(set) var generation = 0
-    private var held: Held?
-    private var dead: OAuth2Error?
+    /// The number of sign-outs.
+    private(set) var epoch = 0
+    /// The flight under way.
+    private(set) var flight: FlightID?
+    var held: Held?
+    private(set) var dead: OAuth2Error?
+    /// Until when the server is left alone, and why.
+    private(set) var backoff: (until: ContinuousClock.Instant, error: OAuth2Error)?
     private var backgroundGate: ContinuousClock.Instant?
+    /// How many flights in sequence have failed for the moment.
+    private var failures = 0
+    private var clientRefusals = 0
+    private var flightCount = 0
     /// The latest tokens, oldest first, by which a refused request's token is recognized.
-    private var issued: [Issued] = []
-    private var refreshes: [ContinuousClock.Instant] = []
+    private(set) var issued: [Issued] = []
+    private(set) var refreshes: [ContinuousClock.Instant] = []
+
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
 
     /// Whether a caller can have the current token.
     func isUsable(at now: ContinuousClock.Instant) -> Bool {
@@ -66,13 +116,58 @@ struct TokenLifecycle: Sendable {
     // MARK: Events
 
     /// A caller needs a token.
-    func acquire(at now: ContinuousClock.Instant) -> Acquisition {
-        guard let held, isUsable(at: now) else {
-            return dead.map(Acquisition.fail) ?? .wait
+    mutating func acquire(at now: ContinuousClock.Instant) -> Acquisition {
+        endOverdueFlight(at: now)
+        if let held, isUsable(at: now) {
+            let isPaused = backgroundGate.map { now < $0 } ?? false
+            guard now >= held.soft, !isPaused, dead == nil, flight == nil else { return .use(held.token) }
+            return .useAndStart(held.token, startFlight(at: now, isInBackground: true))
         }
-        let isPaused = backgroundGate.map { now < $0 } ?? false
-        guard now >= held.soft, !isPaused, dead == nil else { return .use(held.token) }
-        return .useAndRefresh(held.token)
+        if let dead { return .fail(dead) }
+        if let flight { return .join(flight) }
+        if let backoff, now < backoff.until { return .pause(until: backoff.until, backoff.error) }
+        return .start(startFlight(at: now, isInBackground: false))
+    }
+
+    /// A caller can't use a token that it has got.
+    mutating func reject(_ fingerprint: [UInt8]) {
+        guard held?.token.value.fingerprint == fingerprint else { return }
+        held?.isRejected = true
+    }
+
+    /// A flight has brought a token.
+    ///
+    /// - Returns: Whether the token is the current one now; not if the flight is another's by now, or of another epoch.
+    mutating func landed(
+        _ flight: FlightID,
+        with token: AccessToken,
+        at now: ContinuousClock.Instant,
+        jitter: Double
+    ) -> Bool {
+        guard self.flight == flight, flight.epoch == epoch else { return false }
+        self.flight = nil
+        received(token, at: now, jitter: jitter)
+        return true
+    }
+
+    /// A flight has brought none.
+    ///
+    /// - Returns: Whether the failure counts; see ``landed(_:with:at:jitter:)``.
+    @discardableResult
+    mutating func failed(
+        _ flight: FlightID,
+        with error: OAuth2Error,
+        at now: ContinuousClock.Instant,
+        jitter: Double
+    ) -> Bool {
+        guard self.flight == flight, flight.epoch == epoch else { return false }
+        guard now < flight.deadline else {
+            endOverdueFlight(at: now)
+            return true
+        }
+        self.flight = nil
+        failed(with: error, at: now, jitter: jitter)
+        return true
     }
 
     /// A new token has come.
@@ -81,82 +176,107 @@ struct TokenLifecycle: Sendable {
     ///   - token: The token.
     ///   - now: The time.
     ///   - jitter: A random number of 0…1, by which refreshes of many clients are spread.
-    ///   - isFound: Whether it was found in the store, where another had put it.
-    mutating func received(
-        _ token: AccessToken,
-        at now: ContinuousClock.Instant,
-        jitter: Double,
-        isFound: Bool = false
-    ) {
+    mutating func received(_ token: AccessToken, at now: ContinuousClock.Instant, jitter: Double) {
         generation += 1
         dead = nil
+        backoff = nil
         backgroundGate = nil
-        held = Held(token: token, at: now, jitter: jitter)
+        failures = 0
+        clientRefusals = 0
+        held = Held(token: token, generation: generation, at: now, jitter: jitter)
         issued.append(
             Issued(
                 fingerprint: token.value.fingerprint,
                 generation: generation,
-                requested: isFound ? nil : token.requested,
+                scope: token.scope,
+                requested: token.isFound ? nil : token.requested,
                 expiry: token.expiry
             )
         )
         if issued.count > Self.rememberedTokens { issued.removeFirst() }
         refreshes.removeAll { now - $0 > Self.stormWindow }
-        if !isFound { refreshes.append(now) }
+        if !token.isFound { refreshes.append(now) }
     }
 
     /// No new token could be had.
-    mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant) {
-        backgroundGate = now + Self.backgroundPause
-        if error.code == .reauthenticationRequired { dead = error }
-    }
-
-    /// A resource has refused a request with 401.
     ///
     /// - Parameters:
-    ///   - fingerprint: That of the token the request carried.
+    ///   - error: Why.
     ///   - now: The time.
-    ///   - retryState: What happened to the request before.
-    /// - Returns: What should happen to the request.
-    mutating func refused(
-        _ fingerprint: [UInt8],
-        at now: ContinuousClock.Instant,
-        retryState: Retry.State
-    ) -> Retry.Action {
-        guard let sent = issued.last(where: { $0.fingerprint == fingerprint }) else { return .none }
-        let earlier = retryState.authenticationErrors.count
-        if sent.generation < generation, isUsable(at: now), earlier < Self.supersededLimit { return .retry }
-        if earlier >= 2 || (earlier >= 1 && sent.isFresh(at: now, since: retryState.started)) {
-            return .noRetry(
-                .custom(
-                    OAuth2Error(
-                        .freshTokenRejected,
-                        "the resource refuses a token that was issued for this request; check its audience and scope"
-                    )
-                )
-            )
+    ///   - jitter: A random number of 0…1, by which the next attempts of many clients are spread.
+    mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant, jitter: Double) {
+        backgroundGate = now + max(Self.backgroundPause, error.retryAfter ?? .zero)
+        switch error.code {
+        case .reauthenticationRequired:
+            dead = error
+        case .invalidClient:
+            clientRefusals += 1
+            guard clientRefusals >= Self.clientRefusalLimit else { return }
+            backoff = (now + Self.clientRefusalPause, error)
+        case .serverTransient, .serverUnreachable:
+            failures += 1
+            let ceiling = min(Self.longestBackoff, .seconds(1) * (1 << min(failures - 1, 6)))
+            backoff = (now + (error.retryAfter ?? ceiling * min(max(jitter, 0), 1)), error)
+        default: break
         }
-        if let dead { return .noRetry(.custom(dead)) }
-        if refreshes.count(where: { now - $0 <= Self.stormWindow }) >= Self.stormLimit {
-            return .noRetry(
-                .custom(
-                    OAuth2Error(
-                        .excessiveRefresh,
-                        "\(Self.stormLimit) tokens within \(Self.stormWindow) were refused; no more are asked for now"
-                    )
-                )
-            )
-        }
-        if sent.generation == generation { held?.isRejected = true }
-        return .retry
+    }
+
+    /// The user has signed out: nothing that was asked for before may come back.
+    mutating func signedOut(with error: OAuth2Error) {
+        forget()
+        dead = error
+    }
+
+    /// The user has signed in again.
+    mutating func signedIn() {
+        forget()
+    }
+
+    private mutating func forget() {
+        epoch += 1
+        flight = nil
+        held = nil
+        dead = nil
+        backoff = nil
+        backgroundGate = nil
+        failures = 0
+        clientRefusals = 0
+        // The generations go on, so that a request of an earlier epoch is recognized as such.
+        generation += 1
+        issued = []
+    }
+
+    // MARK: Flights
+
+    private mutating func startFlight(at now: ContinuousClock.Instant, isInBackground: Bool) -> FlightID {
+        flightCount += 1
+        let flight = FlightID(
+            number: flightCount,
+            replacing: generation,
+            epoch: epoch,
+            deadline: now + limits.flightTimeout,
+            isInBackground: isInBackground
+        )
+        self.flight = flight
+        return flight
+    }
+
+    /// Counts a flight as failed at its deadline; its work may go on, and store what it gets.
+    ///
+    /// The server has been left alone for long enough by then: whoever needs a token may ask at once.
+    private mutating func endOverdueFlight(at now: ContinuousClock.Instant) {
+        guard let flight, now >= flight.deadline else { return }
+        self.flight = nil
+        backgroundGate = now + Self.backgroundPause
     }
 }
 
 // MARK: Timing
 
 extension TokenLifecycle.Held {
-    fileprivate init(token: AccessToken, at now: ContinuousClock.Instant, jitter: Double) {
+    init(token: AccessToken, generation: Int, at now: ContinuousClock.Instant, jitter: Double) {
         self.token = token
+        self.generation = generation
         guard let lifetime = token.expiry.map({ $0 - token.requested }) else {
             soft = token.requested + .seconds(600)
             hard = nil
@@ -174,13 +294,5 @@ extension TokenLifecycle.Held {
         soft = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
         // Early enough for a request to arrive before the token expires.
         hard = token.requested + lifetime - min(.seconds(30), lifetime / 10)
-    }
-}
-
-extension TokenLifecycle.Issued {
-    /// Whether the token was issued for an operation that began then, and is still valid: nothing newer can be had.
-    fileprivate func isFresh(at now: ContinuousClock.Instant, since started: ContinuousClock.Instant?) -> Bool {
-        guard let started, let requested, requested >= started else { return false }
-        return expiry.map { now < $0 } ?? true
     }
 }

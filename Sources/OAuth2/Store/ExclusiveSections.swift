@@ -40,7 +40,7 @@ final class ExclusiveSections: Sendable {
         guard let id else { return }
         let timer = Task {
             do { try await timeSource.sleep(timeout) } catch { return }
-            abandon(id, key, OAuth2Error(.storeFailed, "the token store was in use by others for \(timeout)"))
+            abandon(id, key, OAuth2Error(.storeBusy, "the token store was in use by others for \(timeout)"))
         }
         defer { timer.cancel() }
         try await withTaskCancellationHandler {

@@ -6,6 +6,9 @@ public final class InMemoryTokenStore: TokenStore {
     private let records = Mutex<(byKey: [String: VersionedTokenRecord], lastVersion: Int)>(([:], 0))
     private let sections: ExclusiveSections
 
+    /// No.
+    public var outlivesProcess: Bool { false }
+
     /// Makes an empty store.
     ///
     /// - Parameter timeSource: Where time comes from.
@@ -61,7 +64,7 @@ public final class InMemoryTokenStore: TokenStore {
     ///   - timeout: How long to wait for others to leave it.
     ///   - body: What is done in the section.
     /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeFailed` if the section is not free in time;
+    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeBusy` if the section is not free in time;
     ///   `CancellationError` if the task is cancelled while it waits.
     public func withExclusiveAccess<Result: Sendable>(
         to key: String,

@@ -5,6 +5,12 @@ public import Foundation
 /// A record has a version. Whoever writes says which version it replaces, so that nobody overwrites what another has
 /// written in the meantime.
 public protocol TokenStore: Sendable {
+    /// Whether the records are still there after the process has ended; yes, unless a store says otherwise.
+    ///
+    /// In a store that outlives the process, a refresh token is marked as being used before it is sent, so that a process that
+    /// comes after a crash can tell a lost answer from a revoked grant.
+    var outlivesProcess: Bool { get }
+
     /// Reads a record.
     ///
     /// - Parameter key: What the record is kept under.
@@ -42,12 +48,17 @@ public protocol TokenStore: Sendable {
     ///   - timeout: How long to wait for others to leave it.
     ///   - body: What is done in the section.
     /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeFailed` if the section is not free in time.
+    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeBusy` if the section is not free in time.
     func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result
+}
+
+extension TokenStore {
+    /// Yes.
+    public var outlivesProcess: Bool { true }
 }
 
 /// The tokens of one grant.
@@ -62,6 +73,13 @@ public struct TokenRecord: Sendable, Hashable {
     public var expiration: Date?
     /// The refresh token, if the server issued one.
     public var refreshToken: Secret?
+    /// The private key, as PEM text, that the tokens are bound to, if it was made for them
+    /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+    public var proofKey: Secret?
+    /// The thumbprint of the key that the tokens are bound to.
+    public var proofKeyThumbprint: String?
+    /// Whether the refresh token was sent and no answer has been written yet.
+    public var isBeingRefreshed: Bool
 
     /// Makes a record.
     ///
@@ -71,18 +89,27 @@ public struct TokenRecord: Sendable, Hashable {
     ///   - scope: The scope the server granted.
     ///   - expiration: When the access token expires by the wall clock.
     ///   - refreshToken: The refresh token.
+    ///   - proofKey: The private key that the tokens are bound to, if it was made for them.
+    ///   - proofKeyThumbprint: The thumbprint of the key that the tokens are bound to.
+    ///   - isBeingRefreshed: Whether the refresh token was sent and no answer has been written yet.
     public init(
         accessToken: Secret,
         tokenType: String = "Bearer",
         scope: String? = nil,
         expiration: Date? = nil,
-        refreshToken: Secret? = nil
+        refreshToken: Secret? = nil,
+        proofKey: Secret? = nil,
+        proofKeyThumbprint: String? = nil,
+        isBeingRefreshed: Bool = false
     ) {
         self.accessToken = accessToken
         self.tokenType = tokenType
         self.scope = scope
         self.expiration = expiration
         self.refreshToken = refreshToken
+        self.proofKey = proofKey
+        self.proofKeyThumbprint = proofKeyThumbprint
+        self.isBeingRefreshed = isBeingRefreshed
     }
 }
 

@@ -1,3 +1,5 @@
+public import TokenGeneration
+
 /// A token that opens a protected resource ([RFC 6749 §1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)).
 public struct AccessToken: Sendable, Hashable {
     /// The token itself.
@@ -10,6 +12,11 @@ public struct AccessToken: Sendable, Hashable {
     public let expiry: ContinuousClock.Instant?
     /// When the request that brought the token was sent, or the token was found in a store.
     public let requested: ContinuousClock.Instant
+    /// What proves that the sender has the key that the token is bound to; `nil` for a token that everybody can use
+    /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+    public let proofGenerator: DPoPProofGenerator?
+    /// Whether the token was in a store, where somebody else had put it: nobody knows when it was issued.
+    public var isFound: Bool
 
     /// Makes a token.
     ///
@@ -19,17 +26,44 @@ public struct AccessToken: Sendable, Hashable {
     ///   - scope: The scope the server granted.
     ///   - expiry: When the token expires.
     ///   - requested: When the request that brought the token was sent.
+    ///   - proofGenerator: What proves that the sender has the key that the token is bound to.
+    ///   - isFound: Whether the token was in a store.
     public init(
         value: Secret,
         type: String = "Bearer",
         scope: String? = nil,
         expiry: ContinuousClock.Instant? = nil,
-        requested: ContinuousClock.Instant
+        requested: ContinuousClock.Instant,
+        proofGenerator: DPoPProofGenerator? = nil,
+        isFound: Bool = false
     ) {
         self.value = value
         self.type = type
         self.scope = scope
         self.expiry = expiry
         self.requested = requested
+        self.proofGenerator = proofGenerator
+        self.isFound = isFound
+    }
+
+    /// Whether two tokens are the same in all respects; two generators are if they have the same key.
+    ///
+    /// - Parameters:
+    ///   - left: One token.
+    ///   - right: The other.
+    /// - Returns: Whether they are the same.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.value == right.value && left.type == right.type && left.scope == right.scope
+            && left.expiry == right.expiry && left.requested == right.requested && left.isFound == right.isFound
+            && left.proofGenerator?.thumbprint == right.proofGenerator?.thumbprint
+    }
+
+    /// Feeds the token to a hasher.
+    ///
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(value)
+        hasher.combine(type)
+        hasher.combine(requested)
     }
 }

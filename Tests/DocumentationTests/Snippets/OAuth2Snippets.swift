@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
 import Testing
 import TokenGeneration
 
@@ -136,6 +137,33 @@ struct OAuth2Snippets {
                 }
             }
             #expect(codes == [.freshTokenRejected])
+        }
+    }
+
+    @Test("What happens, as it happens")
+    func events() async throws {
+        try await withServers { server, _ async throws in
+            let authenticator = OAuth2Authenticator(
+                server: server.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+                grant: RefreshTokenGrant(refreshToken: Secret("unknown"))
+            )
+            let codes = Mutex<[OAuth2Error.Code]>([])
+            let watching = Task {
+                let alert = { (code: OAuth2Error.Code, _: Bool) in codes.withLock { $0.append(code) } }
+                for await event in authenticator.events {
+                    if case .dead(let code, let isPossiblyLostRotation) = event {
+                        alert(code, isPossiblyLostRotation)
+                    }
+                }
+            }
+            // A grant that has ended says so once; the task may not listen yet.
+            while codes.withLock({ $0.isEmpty }) {
+                try await authenticator.signIn(with: Secret("unknown"))
+                _ = try? await authenticator.accessToken()
+            }
+            watching.cancel()
+            #expect(codes.withLock { $0.first } == .reauthenticationRequired)
         }
     }
 

@@ -230,6 +230,7 @@ private enum Tracing {
 
 /// A store that changes what it is given.
 private final class TamperedStore: TokenStore {
+    let outlivesProcess = false
     private let store = InMemoryTokenStore()
     private let change: @Sendable (inout TokenRecord) -> Void
 

@@ -99,7 +99,7 @@ struct LoopbackTests {
     }
 
     @Test(
-        "A bad day of the token endpoint has its error, and the next request succeeds",
+        "A bad day of the token endpoint has its error, and a second attempt makes up for it",
         arguments: [
             (LoopbackResponse.text("<html>", status: 200), OAuth2Error.Code.protocolViolation),
             (.status(503), .serverTransient), (.text("cut", status: 200).cut(.beforeHead), .serverUnreachable),
@@ -109,11 +109,14 @@ struct LoopbackTests {
     )
     func badDays(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
         try await withAuthorization { authorization in
-            let authenticator = authenticator(authorization)
+            let impatient = authenticator(authorization, options: .init(attempts: 1, random: { 0 }))
             authorization.answerNextTokenRequests(with: response)
-            #expect(await failureCode { _ = try await authenticator.accessToken() } == code)
-            let text = try await authenticator.text()
+            #expect(await failureCode { _ = try await impatient.accessToken() } == code)
+            let patient = authenticator(authorization, options: .init(random: { 0 }))
+            authorization.answerNextTokenRequests(with: response)
+            let text = try await patient.text()
             #expect(authorization.isActive(text))
+            #expect(authorization.tokenRequestCount == 3)
         }
     }
 
@@ -140,7 +143,8 @@ struct LoopbackTests {
             server: AuthorizationServer(issuer: "http://127.0.0.1:1", tokenEndpoint: endpoint),
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: ClientCredentialsGrant(),
-            client: NetworkClient()
+            client: NetworkClient(),
+            options: .init(attempts: 1)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
         #expect(error?.code == .serverUnreachable)

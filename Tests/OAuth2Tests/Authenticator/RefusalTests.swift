@@ -77,6 +77,8 @@ struct RefusalTests {
         var reasons: [DecidedAction] = []
         for _ in 1...20 {
             realm.time.advance(by: .seconds(1))
+            // Another resource each time: the same one would not be believed again so soon.
+            let request = URLRequest(url: try #require(URL(string: "https://api\(reasons.count).example/")))
             let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
             reasons.append(DecidedAction(error?.retry?.reason))
         }
@@ -105,8 +107,7 @@ struct RefusalTests {
         "A 401 that is not about the token is not the authenticator's",
         arguments: [
             #"Basic realm="api""#, "Negotiate", #"Digest realm="api", nonce="n""#,
-            #"Bearer error="insufficient_scope", scope="write""#, #"Bearer error="invalid_request""#,
-            #"Bearer error="insufficient_user_authentication", acr_values="gold""#, #"Bearer error="something_new""#,
+            #"Bearer error="invalid_request""#, #"Bearer error="something_new""#,
         ]
     )
     func otherChallenges(challenge: String) async throws {
@@ -145,7 +146,7 @@ struct RefusalTests {
 
     @Test("Other statuses are not the authenticator's", arguments: [400, 403, 404, 407, 429, 500, 503])
     func otherStatuses(status: Int) async throws {
-        let challenge: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope""#]
+        let challenge: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="invalid_token""#]
         let realm = Realm(answers: [.status(status, headers: challenge)])
         let client = realm.client(realm.authenticator())
         let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }

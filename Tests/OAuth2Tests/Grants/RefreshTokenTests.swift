@@ -102,6 +102,7 @@ struct RefreshTokenTests {
         let realm = Realm(steps: [.error(code, status: status), .tokens("a1", refresh: "refresh-1")])
         let authenticator = realm.authenticator(grant: grant)
         #expect(await failureCode { _ = try await authenticator.text() } == .serverTransient)
+        realm.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "a1")
         #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
     }

@@ -153,6 +153,7 @@ struct StoreFailureTests {
 
 /// A store that can be written but not read back, once its gate is open.
 private final class FailingReload: TokenStore {
+    let outlivesProcess = false
     let failsAfterWrite = ResponseGate()
     private let store: ProbedTokenStore
 
@@ -184,6 +185,7 @@ private final class FailingReload: TokenStore {
 
 /// A store into which somebody who does not keep to the exclusive section writes first, once.
 private final class IntrudingStore: TokenStore {
+    let outlivesProcess = false
     private let store: InMemoryTokenStore
     private let hasIntruded = ResponseGate()
 

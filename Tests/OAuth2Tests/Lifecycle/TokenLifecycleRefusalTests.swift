@@ -71,7 +71,7 @@ struct TokenLifecycleRefusalTests {
     @Test("A token found in the store does not count as issued for the operation")
     func foundToken() {
         var life = lifecycle(holding: "a")
-        life.received(token("b", requested: at(1)), at: at(1), jitter: 0, isFound: true)
+        life.received(token("b", requested: at(1), isFound: true), at: at(1), jitter: 0)
         let state = Retry.State(authenticationErrors: [refusal], started: at(0.5))
         #expect(life.action(refusing: "b", at: at(3), state) == .retry)
         #expect(life.decision(at: at(3)) == .wait)
@@ -88,7 +88,7 @@ struct TokenLifecycleRefusalTests {
     @Test("A refusal after the grant has ended says so")
     func dead() {
         var life = lifecycle(holding: "a")
-        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(1))
+        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(1), jitter: 0)
         #expect(
             life.action(refusing: "a", at: at(2), Retry.State(started: at(1.5)))
                 == .noRetry(.reauthenticationRequired)
@@ -111,7 +111,7 @@ struct TokenLifecycleRefusalTests {
     func foundTokensAreNoStorm() {
         var life = TokenLifecycle()
         for text in ["a", "b", "c", "d", "e", "f"] {
-            life.received(token(text, requested: start), at: start, jitter: 0, isFound: true)
+            life.received(token(text, requested: start, isFound: true), at: start, jitter: 0)
         }
         #expect(life.action(refusing: "f", at: at(1), Retry.State(started: at(1))) == .retry)
     }
@@ -145,8 +145,18 @@ struct TokenLifecycleRefusalTests {
 
     private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
-    private func token(_ text: String, requested: ContinuousClock.Instant, lifetime: Double = 3600) -> AccessToken {
-        AccessToken(value: Secret(text), expiry: requested + .seconds(lifetime), requested: requested)
+    private func token(
+        _ text: String,
+        requested: ContinuousClock.Instant,
+        lifetime: Double = 3600,
+        isFound: Bool = false
+    ) -> AccessToken {
+        AccessToken(
+            value: Secret(text),
+            expiry: requested + .seconds(lifetime),
+            requested: requested,
+            isFound: isFound
+        )
     }
 
     /// A lifecycle that got these tokens, one a second from the start on.
@@ -181,8 +191,16 @@ extension TokenLifecycle {
     mutating func action(
         refusing text: String,
         at now: ContinuousClock.Instant,
-        _ retryState: Retry.State
+        _ retryState: Retry.State,
+        origin: String = "api.example:443",
+        canReplace: Bool = true
     ) -> DecidedAction {
-        DecidedAction(refused(Secret(text).fingerprint, at: now, retryState: retryState))
+        let request = RefusedRequest(
+            Secret(text).fingerprint,
+            origin: origin,
+            earlier: retryState.authenticationErrors.count,
+            state: retryState
+        )
+        return DecidedAction(refused(request, at: now, canReplace: canReplace))
     }
 }

@@ -66,7 +66,7 @@ struct TokenLifecycleTimingTests {
     func backgroundPause() {
         var life = lifecycle(holding: token("t", lifetime: 3600), jitter: 1)
         #expect(life.decision(at: at(3300)) == .useAndRefresh("t"))
-        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(3300))
+        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(3300), jitter: 0)
         #expect(life.decision(at: at(3329.9)) == .use("t"))
         #expect(life.decision(at: at(3330)) == .useAndRefresh("t"))
     }
@@ -74,14 +74,14 @@ struct TokenLifecycleTimingTests {
     @Test("The pause does not keep a caller without a token from asking")
     func pauseIsForBackgroundOnly() {
         var life = lifecycle(holding: token("t", lifetime: 100))
-        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(89))
+        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(89), jitter: 0)
         #expect(life.decision(at: at(90)) == .wait)
     }
 
     @Test("A new token ends the pause")
     func tokenEndsPause() {
         var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
-        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(80))
+        life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(80), jitter: 0)
         life.received(token("u", lifetime: 10, requested: at(81)), at: at(81), jitter: 1)
         #expect(life.decision(at: at(89)) == .useAndRefresh("u"))
     }
@@ -89,7 +89,7 @@ struct TokenLifecycleTimingTests {
     @Test("A grant that ended lets its last token be used up, and then fails at once")
     func dead() {
         var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
-        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(80))
+        life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(80), jitter: 0)
         #expect(life.decision(at: at(89)) == .use("t"))
         #expect(life.decision(at: at(90)) == .fail(.reauthenticationRequired))
         life.received(token("u", lifetime: 100, requested: at(91)), at: at(91), jitter: 1)
@@ -105,7 +105,7 @@ struct TokenLifecycleTimingTests {
     )
     func notDead(code: OAuth2Error.Code) {
         var life = TokenLifecycle()
-        life.failed(with: OAuth2Error(code, "failed"), at: start)
+        life.failed(with: OAuth2Error(code, "failed"), at: start, jitter: 0)
         #expect(life.decision(at: start) == .wait)
     }
 
@@ -135,14 +135,18 @@ extension TokenLifecycle {
         case use(String)
         case useAndRefresh(String)
         case wait
+        case pause(Duration, OAuth2Error.Code)
         case fail(OAuth2Error.Code)
     }
 
+    /// What a caller would be told, who is not really there.
     func decision(at now: ContinuousClock.Instant) -> Decided {
-        switch acquire(at: now) {
+        var copy = self
+        return switch copy.acquire(at: now) {
         case .use(let token): .use(token.value.expose { $0 })
-        case .useAndRefresh(let token): .useAndRefresh(token.value.expose { $0 })
-        case .wait: .wait
+        case .useAndStart(let token, _): .useAndRefresh(token.value.expose { $0 })
+        case .start, .join: .wait
+        case .pause(let until, let error): .pause(until - now, error.code)
         case .fail(let error): .fail(error.code)
         }
     }

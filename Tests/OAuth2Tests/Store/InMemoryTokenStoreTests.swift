@@ -104,7 +104,7 @@ struct InMemoryTokenStoreTests {
         #expect(entered.entries == (1...20).map(String.init))
     }
 
-    @Test("Who waits too long fails with storeFailed, and the others go on")
+    @Test("Who waits too long fails with storeBusy, and the others go on")
     func timeout() async throws {
         let gate = ResponseGate()
         let holder = Task { [store] in
@@ -115,7 +115,7 @@ struct InMemoryTokenStoreTests {
         let patient = Task { [store] in try await store.withExclusiveAccess(to: "k", timeout: .seconds(10)) { "in" } }
         try await time.waitForSleepers(count: 2)
         time.advance(by: .seconds(5))
-        #expect(await failureCode { try await hasty.value } == .storeFailed)
+        #expect(await failureCode { try await hasty.value } == .storeBusy)
         gate.open()
         #expect(try await patient.value == "in")
         try await holder.value
@@ -125,7 +125,7 @@ struct InMemoryTokenStoreTests {
     func noTimeout() async throws {
         try await store.withExclusiveAccess(to: "k", timeout: .zero) { [store] in
             let code = await failureCode { try await store.withExclusiveAccess(to: "k", timeout: .zero) {} }
-            #expect(code == .storeFailed)
+            #expect(code == .storeBusy)
         }
         #expect(try await store.withExclusiveAccess(to: "k", timeout: .zero) { "in" } == "in")
     }

@@ -18,6 +18,8 @@ final class ProbedTokenStore: TokenStore {
 
     struct Failure: Error {}
 
+    let outlivesProcess = false
+
     private struct State {
         var troubles: [Trouble] = []
         var written: [TokenRecord] = []

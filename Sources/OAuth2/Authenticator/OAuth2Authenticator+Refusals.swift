@@ -1,0 +1,179 @@
+public import Foundation
+public import FoundationNetworking
+public import Networking
+import TokenGeneration
+
+extension OAuth2Authenticator {
+    /// Decides what a failed request means for its token; see the type's description.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it was sent.
+    ///   - data: The response's body.
+    ///   - response: The response.
+    ///   - error: Why the attempt failed.
+    ///   - retryState: What has happened before.
+    /// - Returns: `retry` or `retryAfter` if another attempt with a token is worth while; `noRetry` if it can't help, with an
+    ///   ``OAuth2Error`` as the reason; `none` if the failure has nothing to do with the token.
+    public func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        retryState: Retry.State
+    ) -> Retry.Action {
+        if error is CancellationError || (error as? NetworkError)?.code == .cancelled { return .none }
+        guard let response, let url = request.url else { return .none }
+        guard
+            let credential = RequestCredential(authorization: request.value(forHTTPHeaderField: "Authorization")),
+            let source = sources.first(where: { $0.isKnown(credential.fingerprint) })
+        else { return .none }
+        // Whoever a redirect led to never had the token, so that its refusal says nothing of it.
+        if let answering = response.url, HTTPOrigin(answering) != HTTPOrigin(url) { return .none }
+        if credential.isDPoP {
+            let age = retryState.started.map { options.timeSource.now() - $0 }
+            hints.note({ response.value(forHTTPHeaderField: $0) }, from: url, age: age)
+        }
+        let refusal = ResourceRefusal(
+            status: response.statusCode,
+            field: response.value(forHTTPHeaderField: "WWW-Authenticate"),
+            body: data,
+            isDPoP: credential.isDPoP
+        )
+        let earlier = retryState.authenticationErrors.compactMap {
+            ResourceRefusal($0, isDPoP: credential.isDPoP)?.kind
+        }
+        let action = action(
+            for: refusal,
+            Attempt(request: request, response: response, credential: credential, earlier: earlier, state: retryState),
+            source
+        )
+        switch action {
+        case .retry, .retryAfter: journal.count(\.retries)
+        case .noRetry: journal.count(\.refusals)
+        case .none: break
+        }
+        return action
+    }
+
+    /// An attempt that a resource has refused.
+    fileprivate struct Attempt {
+        let request: URLRequest
+        let response: HTTPURLResponse
+        let credential: RequestCredential
+        /// What the operation's earlier attempts were refused for.
+        let earlier: [ResourceRefusal.Kind]
+        let state: Retry.State
+    }
+
+    private func action(
+        for refusal: ResourceRefusal,
+        _ attempt: Attempt,
+        _ source: CachedTokenSource
+    ) -> Retry.Action {
+        switch refusal.kind {
+        case .unrelated:
+            return .none
+        case .nonceNeeded:
+            return nonceAction(attempt)
+        case .proofRejected:
+            return proofAction(attempt)
+        case .stepUpRequired:
+            return demandAction(.stepUpRequired, refusal, attempt, source)
+        case .insufficientScope:
+            return demandAction(.insufficientScope, refusal, attempt, source)
+        case .forbidden:
+            guard options.insecurelyTreatsForbiddenAsInvalidToken else { return .none }
+        case .tokenRejected, .unclear: break
+        }
+        // What was refused for its nonce or its proof was not refused for its token.
+        let kinds: Set<ResourceRefusal.Kind> = [.tokenRejected, .forbidden]
+        var refused = TokenLifecycle.RefusedRequest(
+            attempt.credential.fingerprint,
+            origin: attempt.request.url.flatMap { HTTPOrigin($0) }?.description ?? "",
+            earlier: attempt.earlier.count { kinds.contains($0) },
+            state: attempt.state
+        )
+        refused.isUnclear = refusal.kind == .unclear
+        return source.refused(refused)
+    }
+
+    // MARK: Proofs
+
+    private func nonceAction(_ attempt: Attempt) -> Retry.Action {
+        func end(_ code: OAuth2Error.Code, _ message: String) -> Retry.Action {
+            .noRetry(.custom(OAuth2Error(code, message, status: attempt.response.statusCode)))
+        }
+        guard let nonce = attempt.response.value(forHTTPHeaderField: "DPoP-Nonce"), !nonce.isEmpty else {
+            return end(.missingNonce, "the resource wants a nonce in DPoP proofs, and sent none")
+        }
+        guard nonce != attempt.proofClaims?["nonce"]?.string else {
+            return end(.repeatedNonce, "the resource wants another nonce than the one it has just sent")
+        }
+        guard attempt.earlier.count(where: { $0 == .nonceNeeded }) < 2 else {
+            return end(.tooManyNonces, "the resource asks for one nonce after the other")
+        }
+        return .retry
+    }
+
+    private func proofAction(_ attempt: Attempt) -> Retry.Action {
+        let rejected = Retry.Action.noRetry(
+            .custom(
+                OAuth2Error(.proofRejected, "the resource does not accept the DPoP proof; check its key", status: 401)
+            )
+        )
+        guard !attempt.earlier.contains(.proofRejected), let url = attempt.request.url,
+            let issued = attempt.proofClaims?["iat"]?.date
+        else { return rejected }
+        // Made by a clock that is known to be wrong now.
+        let difference = abs(hints.date(for: url).timeIntervalSince(issued))
+        return difference > ServerHints.tolerance / .seconds(1) ? .retry : rejected
+    }
+
+    // MARK: Demands
+
+    private func demandAction(
+        _ code: OAuth2Error.Code,
+        _ refusal: ResourceRefusal,
+        _ attempt: Attempt,
+        _ source: CachedTokenSource
+    ) -> Retry.Action {
+        let demand = refusal.challenge.map { ResourceDemand($0, hiding: attempt.credential.token) } ?? ResourceDemand()
+        journal.add(.demanded(code, demand))
+        let isFirst = !attempt.earlier.contains { $0 == .stepUpRequired || $0 == .insufficientScope }
+        if isFirst, widerSource(answering: demand) != nil { return .retry }
+        var error = OAuth2Error(
+            code,
+            code == .stepUpRequired
+                ? "the resource wants the user to authenticate anew; `demand` says how"
+                : "the token's scope is not enough for this request; `demand` says what is needed, if the resource did",
+            status: attempt.response.statusCode
+        )
+        error.demand = demand
+        return .noRetry(.custom(error))
+    }
+
+    /// The source for an attempt: that of a wider grant, if the resource has refused the token for what it is.
+    func source(for state: Retry.State) -> CachedTokenSource {
+        for error in state.authenticationErrors.reversed() {
+            guard let refusal = ResourceRefusal(error, isDPoP: dpop != nil), let challenge = refusal.challenge,
+                refusal.kind == .stepUpRequired || refusal.kind == .insufficientScope
+            else { continue }
+            return widerSource(answering: ResourceDemand(challenge, hiding: nil)) ?? base
+        }
+        return base
+    }
+}
+
+extension OAuth2Authenticator.Attempt {
+    /// What the request's proof says.
+    fileprivate var proofClaims: JSONObject? {
+        request.value(forHTTPHeaderField: "DPoP").flatMap { try? UnverifiedToken($0).unverifiedClaims }
+    }
+}
+
+extension JSONValue {
+    fileprivate var date: Date? {
+        guard case .number(let number) = self else { return nil }
+        return number.double.map(Date.init(timeIntervalSince1970:))
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+/// What a resource's answer to a request with a token means: rows 4 and 6 to 14 of the decision table, without the deciding.
+struct ResourceRefusal {
+    enum Kind: Hashable {
+        /// Not an authentication matter.
+        case unrelated
+        /// The DPoP proof needs a nonce ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
+        case nonceNeeded
+        case proofRejected
+        /// The user has to authenticate anew, or more strongly ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)).
+        case stepUpRequired
+        case insufficientScope
+        /// A 403 that gives no reason.
+        case forbidden
+        /// The token is not accepted ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+        case tokenRejected
+        /// A 401 with an error code that is not known.
+        case unclear
+    }
+
+    let kind: Kind
+    /// The challenge that the kind is read from.
+    let challenge: AuthenticationChallenge?
+
+    /// Reads an answer.
+    ///
+    /// - Parameters:
+    ///   - status: The status.
+    ///   - field: The value of `WWW-Authenticate`, fields of that name joined by commas.
+    ///   - body: The body, which some servers put the error into.
+    ///   - isDPoP: Whether the token was sent with the scheme `DPoP`.
+    init(status: Int, field: String?, body: Data?, isDPoP: Bool) {
+        guard status == 400 || status == 401 || status == 403 else {
+            self.init(.unrelated, nil)
+            return
+        }
+        let challenges = field.map(AuthenticationChallenge.parse) ?? []
+        let challenge = Self.challenge(in: challenges, isDPoP: isDPoP)
+        let code = challenge?.parameters["error"]
+        if isDPoP, status != 403 {
+            let bodyCode = body.flatMap { $0.count <= 65_536 ? try? JSONObject(parsing: $0) : nil }?["error"]?.string
+            if code == "use_dpop_nonce" && status == 401 || bodyCode == "use_dpop_nonce" {
+                self.init(.nonceNeeded, challenge)
+                return
+            }
+            if code == "invalid_dpop_proof" {
+                self.init(.proofRejected, challenge)
+                return
+            }
+        }
+        switch (status, code) {
+        case (401, "insufficient_user_authentication"): self.init(.stepUpRequired, challenge)
+        case (401, "insufficient_scope"), (403, "insufficient_scope"): self.init(.insufficientScope, challenge)
+        case (403, _): self.init(.forbidden, challenge)
+        case (400, _), (_, "invalid_request"): self.init(.unrelated, challenge)
+        case (_, nil) where !challenges.isEmpty && challenge == nil: self.init(.unrelated, nil)
+        case (_, nil), (_, "invalid_token"): self.init(.tokenRejected, challenge)
+        default: self.init(.unclear, challenge)
+        }
+    }
+
+    private init(_ kind: Kind, _ challenge: AuthenticationChallenge?) {
+        self.kind = kind
+        self.challenge = challenge
+    }
+
+    /// Reads an answer that an operation got earlier.
+    init?(_ error: any Error, isDPoP: Bool) {
+        guard let error = error as? ServerError else { return nil }
+        let fields = error.headers.values(for: "WWW-Authenticate")
+        self.init(
+            status: error.errorCode,
+            field: fields.isEmpty ? nil : fields.joined(separator: ", "),
+            body: error.response,
+            isDPoP: isDPoP
+        )
+    }
+
+    /// The challenge that counts: of the scheme that was used if it names an error, of the other OAuth scheme otherwise.
+    private static func challenge(
+        in challenges: [AuthenticationChallenge],
+        isDPoP: Bool
+    ) -> AuthenticationChallenge? {
+        let schemes = isDPoP ? ["DPoP", "Bearer"] : ["Bearer", "DPoP"]
+        let ours = schemes.flatMap { scheme in challenges.filter { $0.isOfScheme(scheme) } }
+        return ours.first { $0.parameters["error"] != nil } ?? ours.first
+    }
+}
+
+/// The credential that a request carries.
+struct RequestCredential {
+    let fingerprint: [UInt8]
+    let token: Secret
+    let isDPoP: Bool
+
+    /// Reads an `Authorization` field of one of OAuth's schemes; `nil` if there is none.
+    init?(authorization field: String?) {
+        guard let parts = field?.split(separator: " ", maxSplits: 1), parts.count == 2 else { return nil }
+        isDPoP = String(parts[0]).equalsIgnoringASCIICase("DPoP")
+        guard isDPoP || String(parts[0]).equalsIgnoringASCIICase("Bearer") else { return nil }
+        token = Secret(String(parts[1]))
+        fingerprint = token.fingerprint
+    }
+}

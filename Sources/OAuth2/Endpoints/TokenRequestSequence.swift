@@ -1,0 +1,99 @@
+import Networking
+
+/// What one flight does about the token endpoint's failures, as a value: see the table in the documentation.
+struct TokenRequestSequence {
+    /// What follows a failure.
+    enum Step {
+        case again(after: Duration)
+        case fail(OAuth2Error)
+    }
+
+    /// What is known of a failed request besides its error.
+    struct Circumstances {
+        /// Whether the proof or assertion was made by a clock that is known to be wrong now.
+        var isSkewNews = false
+        /// Whether the client authenticates by what has a time in it.
+        var usesAssertion = false
+        /// Whether the server has sent a nonce that the proof did not have.
+        var isNonceNews = false
+        var hasNonce = false
+        /// The time that the flight has left.
+        var timeLeft: Duration
+        /// A random number of 0…1.
+        var jitter: Double
+    }
+
+    private enum Repetition: Hashable {
+        case nonce, proof, clock, garbage, lostAnswer
+    }
+
+    /// How often a server is asked that fails for the moment.
+    let attempts: Int
+    private var failures = 0
+    private var repetitions: Set<Repetition> = []
+    /// Whether a request was sent whose answer is not known.
+    private(set) var isAmbiguous = false
+
+    init(attempts: Int) {
+        self.attempts = attempts
+    }
+
+    mutating func next(after error: OAuth2Error, _ circumstances: Circumstances) -> Step {
+        switch error.serverCode {
+        case "use_dpop_nonce" where error.code != .serverTransient:
+            guard circumstances.hasNonce else { return .fail(error.coded(.missingNonce)) }
+            guard circumstances.isNonceNews else { return .fail(error.coded(.repeatedNonce)) }
+            return once(.nonce) ?? .fail(error.coded(.tooManyNonces))
+        case "invalid_dpop_proof" where error.code != .serverTransient:
+            return (circumstances.isSkewNews ? once(.proof) : nil) ?? .fail(error.coded(.proofRejected))
+        default: break
+        }
+        switch error.code {
+        // A wrong clock makes a server call a good assertion an invalid client, or an invalid grant.
+        case .invalidClient where circumstances.usesAssertion && circumstances.isSkewNews,
+            .reauthenticationRequired where circumstances.usesAssertion && circumstances.isSkewNews:
+            return once(.clock) ?? .fail(error)
+        case .protocolViolation where (200...299).contains(error.status ?? 0):
+            isAmbiguous = true
+            return attempts > 1 ? once(.garbage) ?? .fail(error) : .fail(error)
+        case .serverTransient:
+            return later(error, circumstances)
+        case .serverUnreachable where error.isFromBeforeSending:
+            return later(error, circumstances)
+        case .serverUnreachable:
+            isAmbiguous = true
+            if attempts > 1, let step = once(.lostAnswer) { return step }
+            return later(error, circumstances)
+        default:
+            return .fail(error)
+        }
+    }
+
+    private mutating func once(_ repetition: Repetition) -> Step? {
+        repetitions.insert(repetition).inserted ? .again(after: .zero) : nil
+    }
+
+    private mutating func later(_ error: OAuth2Error, _ circumstances: Circumstances) -> Step {
+        failures += 1
+        guard failures < attempts else { return .fail(error) }
+        let ceiling = Duration.seconds(1) * (1 << min(failures - 1, 5))
+        let delay = error.retryAfter ?? ceiling * min(max(circumstances.jitter, 0), 1)
+        return delay < circumstances.timeLeft ? .again(after: delay) : .fail(error)
+    }
+}
+
+extension OAuth2Error {
+    /// The same failure under another code.
+    fileprivate func coded(_ code: Code) -> Self {
+        Self(code, message, serverCode: serverCode, status: status, cause: cause)
+    }
+
+    /// Whether the request had certainly not been sent when it failed.
+    fileprivate var isFromBeforeSending: Bool {
+        let codes: [NetworkError.Code] = [
+            .cannotResolveHost, .cannotConnect, .tls, .proxyAuthenticationRequired, .rateLimited, .circuitOpen,
+            .invalidRequest, .requestNotMade, .transportUnavailable, .closed,
+        ]
+        return (cause as? NetworkError).map { codes.contains($0.code) } ?? false
+    }
+}

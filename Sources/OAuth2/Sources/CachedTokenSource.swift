@@ -1,0 +1,254 @@
+public import Networking
+import Synchronization
+
+/// Keeps a source's token, and asks the source for a new one when that is needed: once, whoever needs it.
+///
+/// The source is asked in a task of its own, which goes on when those who wait for it leave.
+public final class CachedTokenSource: TokenSource {
+    /// How a token is kept.
+    public struct Options: Sendable {
+        /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
+        public var flightTimeout: Duration
+        /// How long a resource may take to learn of a new token; `nil`, the default, if it knows at once.
+        ///
+        /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
+        /// time, once.
+        public var replicationDelay: Duration?
+        /// Where time comes from.
+        public var timeSource: TimeSource
+        /// Where the random numbers of 0…1 come from that spread the refreshes of many clients.
+        public var random: @Sendable () -> Double
+
+        /// Makes options.
+        ///
+        /// - Parameters:
+        ///   - flightTimeout: How long getting a token may take.
+        ///   - replicationDelay: How long a resource may take to learn of a new token.
+        ///   - timeSource: Where time comes from.
+        ///   - random: Where random numbers of 0…1 come from.
+        public init(
+            flightTimeout: Duration = .seconds(30),
+            replicationDelay: Duration? = nil,
+            timeSource: TimeSource = .system,
+            random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
+        ) {
+            self.flightTimeout = flightTimeout
+            self.replicationDelay = replicationDelay
+            self.timeSource = timeSource
+            self.random = random
+        }
+    }
+
+    private struct State {
+        var lifecycle: TokenLifecycle
+        var flight: (id: TokenLifecycle.FlightID, flight: Flight<AccessToken>)?
+    }
+
+    /// What a caller does after a look at the state.
+    private enum Step {
+        case use(AccessToken)
+        case join(Flight<AccessToken>, epoch: Int)
+        case pause(until: ContinuousClock.Instant, OAuth2Error)
+        case fail(OAuth2Error)
+    }
+
+    private let source: any TokenSource
+    private let options: Options
+    private let journal: TokenJournal
+    private let state: Mutex<State>
+
+    /// Makes a source that keeps another's token.
+    ///
+    /// - Parameters:
+    ///   - source: The other source.
+    ///   - options: How the token is kept.
+    public convenience init(_ source: any TokenSource, options: Options = Options()) {
+        self.init(source, options: options, journal: TokenJournal())
+    }
+
+    init(_ source: any TokenSource, options: Options, journal: TokenJournal) {
+        self.source = source
+        self.options = options
+        self.journal = journal
+        let limits = TokenLifecycle.Limits(
+            flightTimeout: options.flightTimeout,
+            replicationDelay: options.replicationDelay
+        )
+        state = Mutex(State(lifecycle: TokenLifecycle(limits: limits)))
+    }
+
+    /// Whether the wrapped source can get another token after one was refused.
+    public var canReplaceTokens: Bool { source.canReplaceTokens }
+
+    /// A token that is good now: the one that is kept, or a new one.
+    ///
+    /// - Parameter need: What the token is for. If it rules out the token that is kept, a new one is asked for.
+    /// - Returns: The token.
+    /// - Throws: ``OAuth2Error`` if there is none; `NetworkError` with the code `timedOut` at the deadline;
+    ///   `CancellationError` if the caller is cancelled while it waits.
+    public func token(for need: TokenNeed) async throws -> AccessToken {
+        var hasPaused = false
+        while true {
+            switch step(at: options.timeSource.now(), need) {
+            case .use(let token):
+                return token
+            case .fail(let error):
+                throw error
+            case .join(let flight, let epoch):
+                journal.count(\.waits)
+                let token = try await result(of: flight, until: need.deadline)
+                guard state.withLock({ $0.lifecycle.epoch == epoch }) else { throw OAuth2Error.signedOut }
+                return token
+            case .pause(let until, var error):
+                let now = options.timeSource.now()
+                // One pause for each caller: whom the next flight fails, too, hears of it.
+                if hasPaused || need.deadline.map({ $0 <= until }) ?? false {
+                    error.retryAfter = until - now
+                    throw error
+                }
+                hasPaused = true
+                try await options.timeSource.sleep(until - now)
+            }
+        }
+    }
+
+    private func step(at now: ContinuousClock.Instant, _ need: TokenNeed) -> Step {
+        state.withLock { state in
+            var step = state.lifecycle.acquire(at: now)
+            if case .use(let token) = step, need.isUnwanted(token.value) {
+                state.lifecycle.reject(token.value.fingerprint)
+                step = state.lifecycle.acquire(at: now)
+            }
+            switch step {
+            case .use(let token):
+                return .use(token)
+            case .useAndStart(let token, let id):
+                start(id, &state)
+                return .use(token)
+            case .start(let id):
+                return .join(start(id, &state), epoch: id.epoch)
+            case .join(let id):
+                guard let flight = state.flight, flight.id == id else {
+                    return .join(start(id, &state), epoch: id.epoch)
+                }
+                return .join(flight.flight, epoch: id.epoch)
+            case .pause(let until, let error):
+                return .pause(until: until, error)
+            case .fail(let error):
+                return .fail(error)
+            }
+        }
+    }
+
+    private func result(
+        of flight: Flight<AccessToken>,
+        until deadline: ContinuousClock.Instant?
+    ) async throws -> AccessToken {
+        do {
+            return try await flight.value(until: deadline)
+        } catch let error as NetworkError where error.code == .timedOut {
+            if let deadline, options.timeSource.now() >= deadline { throw error }
+            throw OAuth2Error(.serverUnreachable, "no token came in the time that getting one may take")
+        }
+    }
+
+    // MARK: Refusals and sign-out
+
+    /// Whether a token is one of the latest that came here.
+    func isKnown(_ fingerprint: [UInt8]) -> Bool {
+        state.withLock { $0.lifecycle.isKnown(fingerprint) }
+    }
+
+    /// The scope of a token that came here, if the server said so.
+    func scope(of fingerprint: [UInt8]) -> String? {
+        state.withLock { $0.lifecycle.issued.last { $0.fingerprint == fingerprint }?.scope }
+    }
+
+    /// Decides what a 401 means for the request that got it.
+    func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
+        let now = options.timeSource.now()
+        return state.withLock { $0.lifecycle.refused(request, at: now, canReplace: source.canReplaceTokens) }
+    }
+
+    /// Drops the token, and what is under way to a new one.
+    func signOut() {
+        let flight = state.withLock { state in
+            state.lifecycle.signedOut(with: .signedOut)
+            defer { state.flight = nil }
+            return state.flight?.flight
+        }
+        flight?.abandon(with: OAuth2Error.signedOut)
+    }
+
+    /// Begins anew after a sign-out, or after a grant that has ended.
+    func signIn() {
+        let flight = state.withLock { state in
+            state.lifecycle.signedIn()
+            defer { state.flight = nil }
+            return state.flight?.flight
+        }
+        flight?.abandon(with: OAuth2Error.signedOut)
+    }
+
+    // MARK: The flight
+
+    @discardableResult
+    private func start(_ id: TokenLifecycle.FlightID, _ state: inout State) -> Flight<AccessToken> {
+        journal.started(id)
+        let need = TokenNeed(deadline: id.deadline) { [weak self] token in
+            self?.isKnown(token.fingerprint) ?? false
+        }
+        let flight = Flight(timeout: options.flightTimeout, timeSource: options.timeSource) { [self] in
+            do {
+                let token = try await source.token(for: need)
+                land(id, token)
+                return token
+            } catch {
+                let failure = OAuth2Error(wrapping: error)
+                fail(id, failure)
+                throw failure
+            }
+        }
+        state.flight = (id, flight)
+        return flight
+    }
+
+    private func land(_ id: TokenLifecycle.FlightID, _ token: AccessToken) {
+        let now = options.timeSource.now()
+        let jitter = options.random()
+        let generation = state.withLock { state -> Int? in
+            guard state.lifecycle.landed(id, with: token, at: now, jitter: jitter) else { return nil }
+            if state.flight?.id == id { state.flight = nil }
+            return state.lifecycle.generation
+        }
+        if let generation { journal.landed(token, generation: generation, at: now) }
+    }
+
+    private func fail(_ id: TokenLifecycle.FlightID, _ error: OAuth2Error) {
+        let now = options.timeSource.now()
+        let jitter = options.random()
+        let outcome = state.withLock { state -> (backoff: Duration?, isDead: Bool)? in
+            guard state.lifecycle.failed(id, with: error, at: now, jitter: jitter) else { return nil }
+            if state.flight?.id == id { state.flight = nil }
+            return (state.lifecycle.backoff.map { $0.until - now }, state.lifecycle.dead != nil)
+        }
+        guard let outcome else { return }
+        journal.failed(error, backoff: outcome.backoff, isDead: outcome.isDead)
+    }
+}
+
+extension OAuth2Error {
+    /// Nobody is signed in.
+    static var signedOut: Self {
+        Self(.reauthenticationRequired, "signed out; sign in again to get tokens")
+    }
+
+    /// The error that a source of somebody else threw, as one of ours.
+    init(wrapping error: any Error) {
+        if let error = error as? OAuth2Error {
+            self = error
+        } else {
+            self.init(.grantFailed, "the token source failed", cause: error)
+        }
+    }
+}

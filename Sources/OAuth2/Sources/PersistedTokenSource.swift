@@ -1,0 +1,81 @@
+import Foundation
+public import Networking
+
+/// Keeps the tokens of any source in a store, so that other processes, and this one after a restart, go on with them.
+///
+/// A ``GrantTokenSource`` has a store already; this is for sources of another kind. Tokens that are bound to a key are passed on and
+/// not stored, because the key is not the store's.
+public final class PersistedTokenSource: TokenSource {
+    private let source: any TokenSource
+    private let store: any TokenStore
+    private let key: String
+    private let timeout: Duration
+    private let timeSource: TimeSource
+
+    /// Makes a source.
+    ///
+    /// - Parameters:
+    ///   - source: What is asked if nothing in the store will do.
+    ///   - store: Where the tokens are kept.
+    ///   - key: What they are kept under.
+    ///   - timeout: How long to wait for others who ask.
+    ///   - timeSource: Where time comes from.
+    public init(
+        _ source: any TokenSource,
+        store: any TokenStore,
+        key: String,
+        timeout: Duration = .seconds(30),
+        timeSource: TimeSource = .system
+    ) {
+        self.source = source
+        self.store = store
+        self.key = key
+        self.timeout = timeout
+        self.timeSource = timeSource
+    }
+
+    /// Whether the wrapped source can.
+    public var canReplaceTokens: Bool { source.canReplaceTokens }
+
+    /// The token in the store, if it is good and wanted; otherwise the wrapped source's, after it was stored.
+    ///
+    /// - Parameter need: What the token is for.
+    /// - Returns: The token. One that the store could not take is returned all the same.
+    /// - Throws: What the wrapped source and the store's section throw.
+    public func token(for need: TokenNeed) async throws -> AccessToken {
+        try await store.withExclusiveAccess(to: key, timeout: timeout) {
+            let stored = try? await self.store.load(self.key)
+            if let record = stored?.record, !need.isUnwanted(record.accessToken), let token = self.token(in: record) {
+                return token
+            }
+            let token = try await self.source.token(for: need)
+            guard token.proofGenerator == nil else { return token }
+            let left = token.expiry.map { ($0 - self.timeSource.now()) / .seconds(1) }
+            let record = TokenRecord(
+                accessToken: token.value,
+                tokenType: token.type,
+                scope: token.scope,
+                expiration: left.map { self.timeSource.date().addingTimeInterval($0) }
+            )
+            _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
+            return token
+        }
+    }
+
+    private func token(in record: TokenRecord) -> AccessToken? {
+        let now = timeSource.now()
+        let left = record.expiration.map { $0.timeIntervalSince(timeSource.date()) }
+        if let left, !(left > 1) { return nil }
+        guard record.tokenType.equalsIgnoringASCIICase("Bearer"), record.accessToken != TokenRecord.noToken else {
+            return nil
+        }
+        return AccessToken(
+            value: record.accessToken,
+            type: record.tokenType,
+            scope: record.scope,
+            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
+            requested: now,
+            isFound: true
+        )
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The decision table for resources, rows 6 and 7: proofs of possession.
+@Suite("Resource table: proofs", .timeLimit(.minutes(10)))
+struct ProofRowTests {
+    /// SHA-256 of `bound-1`, computed by Python's hashlib.
+    private static let hashOfBound1 = "EpOx4yzc41i0tCmTizlMU9v-YNcwJcJ0Vf91WdP_B_M"
+
+    @Test("A request with a bound token has the scheme DPoP and a proof of its own")
+    func proof() async throws {
+        let call = RefusedCall.dpop()
+        let url = try #require(URL(string: "https://api.example/reports?page=2#top"))
+        let request = try await call.request(url: url)
+        #expect(request.value(forHTTPHeaderField: "Authorization") == "DPoP bound-1")
+        let claims = try request.proof()
+        #expect(claims["htm"]?.string == "GET")
+        #expect(claims["htu"]?.string == "https://api.example/reports")
+        #expect(claims["ath"]?.string == Self.hashOfBound1)
+        #expect(claims["nonce"] == nil)
+        #expect(try await call.request().proof()["jti"] != claims["jti"])
+    }
+
+    @Test(
+        "Row 6: a nonce is asked for in a challenge or in the body, on 401 or 400, beside other challenges",
+        arguments: [
+            (401, RefusedCall.nonceNeeded, ""),
+            (401, #"Bearer realm="a", error="invalid_token", DPoP algs="ES256", error="use_dpop_nonce""#, ""),
+            (401, #"Bearer error="use_dpop_nonce""#, ""),
+            (400, "", #"{"error":"use_dpop_nonce"}"#),
+            (401, "", #"{"error":"use_dpop_nonce"}"#),
+        ]
+    )
+    func row6d(status: Int, challenge: String, body: String) async throws {
+        let call = RefusedCall.dpop()
+        let action = try await call.action(
+            status,
+            challenge.isEmpty ? nil : challenge,
+            headers: ["DPoP-Nonce": "n1"],
+            body: body
+        )
+        #expect(action == .retry)
+        let next = try await call.request()
+        #expect(try next.proof()["nonce"]?.string == "n1")
+        #expect(next.value(forHTTPHeaderField: "Authorization") == "DPoP bound-1")
+        #expect(call.realm.endpoint.requests.count == 1)
+    }
+
+    @Test("Row 6a: a nonce that is asked for and not given ends the call")
+    func row6a() async throws {
+        #expect(try await RefusedCall.dpop().action(401, RefusedCall.nonceNeeded) == .noRetry(.missingNonce))
+    }
+
+    @Test("Row 6b: a nonce that the proof had already ends the call")
+    func row6b() async throws {
+        let call = RefusedCall.dpop()
+        _ = try await call.action(401, RefusedCall.nonceNeeded, headers: ["DPoP-Nonce": "n1"])
+        let action = try await call.action(401, RefusedCall.nonceNeeded, headers: ["DPoP-Nonce": "n1"])
+        #expect(action == .noRetry(.repeatedNonce))
+    }
+
+    @Test("Row 6c: the third nonce of one call ends it")
+    func row6c() async throws {
+        let call = RefusedCall.dpop()
+        let earlier = ["n1", "n2"].map { RefusedCall.failure(401, RefusedCall.nonceNeeded, nonce: $0) }
+        for (count, expected) in [(1, DecidedAction.retry), (2, .noRetry(.tooManyNonces))] {
+            let state = Retry.State(authenticationErrors: Array(earlier.prefix(count)), started: call.realm.time.now)
+            let action = try await call.action(
+                401,
+                RefusedCall.nonceNeeded,
+                headers: ["DPoP-Nonce": "n\(count + 1)"],
+                state: state
+            )
+            #expect(action == expected)
+        }
+    }
+
+    @Test("A resource that always wants another nonce gets three requests")
+    func alwaysAnotherNonce() async throws {
+        let answers = (1...9).map { number in
+            MockTransport.Step.status(
+                401,
+                headers: ["WWW-Authenticate": RefusedCall.nonceNeeded, "DPoP-Nonce": "n\(number)"]
+            )
+        }
+        let realm = Realm(steps: [.boundToken("b1"), .boundToken("b2")], answers: answers)
+        let client = realm.client(realm.authenticator(dpop: .generated()))
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: Realm.api)) }
+        #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.tooManyNonces))
+        #expect(realm.resource.requests.count == 3)
+        #expect(realm.endpoint.requests.count == 1)
+    }
+
+    @Test("A nonce is taken from answers of every kind, and used for that origin alone")
+    func nonceOfEveryAnswer() async throws {
+        let realm = Realm(
+            steps: [.boundToken("b1")],
+            answers: [
+                .text("ok", headers: ["DPoP-Nonce": "n1"]), .status(404, headers: ["DPoP-Nonce": "n2"]),
+                .text("ok", headers: ["DPoP-Nonce": "not a nonce"]),
+                .text("ok", headers: ["DPoP-Nonce": String(repeating: "n", count: 1_025)]), .text("ok"), .text("ok"),
+            ]
+        )
+        let client = realm.client(realm.authenticator(dpop: .generated()))
+        for _ in 1...5 { _ = try? await client.makeRequest(URLRequest(url: Realm.api)) }
+        let elsewhere = try #require(URL(string: "https://other.example/"))
+        _ = try? await client.makeRequest(URLRequest(url: elsewhere))
+        let nonces = try realm.resource.requests.map { request in
+            try UnverifiedToken(#require(request.headers["DPoP"])).unverifiedClaims["nonce"]?.string
+        }
+        #expect(nonces == [nil, "n1", "n2", "n2", "n2", nil])
+    }
+
+    @Test("Row 7: a proof that a wrong clock has made is made anew once; any other ends the call")
+    func row7() async throws {
+        let call = RefusedCall.dpop()
+        let challenge = #"DPoP error="invalid_dpop_proof""#
+        #expect(try await call.action(401, challenge) == .noRetry(.proofRejected))
+        // The server's clock is five minutes ahead.
+        let date = HTTPDateText.text(call.realm.time.date.addingTimeInterval(300))
+        #expect(try await call.action(401, challenge, headers: ["Date": date]) == .retry)
+        let next = try await call.request()
+        let issued = try #require(try next.proof()["iat"]?.number?.double)
+        #expect(abs(issued - call.realm.time.date.timeIntervalSince1970 - 300) <= 1)
+        let state = Retry.State(
+            authenticationErrors: [RefusedCall.failure(401, challenge)],
+            started: call.realm.time.now
+        )
+        #expect(
+            try await call.action(401, challenge, headers: ["Date": date], state: state) == .noRetry(.proofRejected)
+        )
+        #expect(try await call.action(401, challenge, headers: ["Date": date]) == .noRetry(.proofRejected))
+    }
+
+    @Test("A bearer token is not taken where one that is bound was asked for, unless that is allowed")
+    func bearerInsteadOfDPoP() async throws {
+        let realm = Realm()
+        #expect(
+            await failureCode { _ = try await realm.authenticator(dpop: .generated()).text() } == .unsupportedTokenType
+        )
+        var lenient = DPoPKey.generated()
+        lenient.insecurelyAcceptsBearerTokens = true
+        let call = RefusedCall(realm, authenticator: realm.authenticator(dpop: lenient))
+        #expect(try await call.request().value(forHTTPHeaderField: "Authorization") == "Bearer access-2")
+    }
+
+    @Test("The key stays with the tokens: another authenticator goes on with both")
+    func keyInStore() async throws {
+        let store = InMemoryTokenStore()
+        let realm = Realm(steps: [.boundToken("b1", refresh: "r1"), .boundToken("b2", refresh: "r2")])
+        let first = RefusedCall(realm, authenticator: realm.authenticator(store: store, dpop: .generated()))
+        let second = RefusedCall(realm, authenticator: realm.authenticator(store: store, dpop: .generated()))
+        let keys = try [await first.request(), await second.request()].map { request in
+            try UnverifiedToken(#require(request.value(forHTTPHeaderField: "DPoP"))).unverifiedHeader["jwk"]
+        }
+        #expect(keys[0] != nil)
+        #expect(keys[0] == keys[1])
+        #expect(realm.endpoint.requests.count == 1)
+        realm.time.advance(by: .seconds(3600))
+        _ = try await second.request()
+        let proof = try UnverifiedToken(#require(realm.endpoint.requests.last?.headers["DPoP"]))
+        #expect(proof.unverifiedHeader["jwk"] == keys[0])
+        #expect(proof.unverifiedClaims["ath"] == nil)
+        #expect(proof.unverifiedClaims["htm"]?.string == "POST")
+        #expect(realm.forms.last?["refresh_token"] == "r1")
+    }
+}
+
+/// Dates as HTTP writes them.
+enum HTTPDateText {
+    static func text(_ date: Date) -> String {
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        return formatter.string(from: date)
+    }
+}

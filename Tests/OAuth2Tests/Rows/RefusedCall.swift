@@ -1,0 +1,106 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// One request with a token, and what an authenticator says of the answers to it.
+struct RefusedCall {
+    let realm: Realm
+    let authenticator: OAuth2Authenticator
+
+    init(_ realm: Realm = Realm(), authenticator: OAuth2Authenticator? = nil) {
+        self.realm = realm
+        self.authenticator = authenticator ?? realm.authenticator()
+    }
+
+    /// A realm whose tokens are bound to a key.
+    static func dpop(_ realm: Realm = Realm(steps: [.boundToken("bound-1"), .boundToken("bound-2")])) -> Self {
+        Self(realm, authenticator: realm.authenticator(dpop: .generated()))
+    }
+
+    func request(
+        url: URL = Realm.api,
+        after earlier: [any Error] = []
+    ) async throws -> URLRequest {
+        let context = RequestContext(retryState: Retry.State(authenticationErrors: earlier, started: realm.time.now))
+        return try await authenticator.authenticateRequest(URLRequest(url: url), context: context)
+    }
+
+    func action(
+        _ status: Int?,
+        _ challenge: String? = nil,
+        headers: HTTPHeaders = [:],
+        body: String = "",
+        on request: URLRequest? = nil,
+        from answering: URL? = nil,
+        error: (any Error)? = nil,
+        state: Retry.State? = nil
+    ) async throws -> DecidedAction {
+        DecidedAction(
+            try await rawAction(
+                status,
+                challenge,
+                headers: headers,
+                body: body,
+                on: request,
+                from: answering,
+                error: error,
+                state: state
+            )
+        )
+    }
+
+    func rawAction(
+        _ status: Int?,
+        _ challenge: String? = nil,
+        headers: HTTPHeaders = [:],
+        body: String = "",
+        on given: URLRequest? = nil,
+        from answering: URL? = nil,
+        error: (any Error)? = nil,
+        state: Retry.State? = nil
+    ) async throws -> Retry.Action {
+        let request: URLRequest
+        if let given { request = given } else { request = try await self.request() }
+        var headers = headers
+        if let challenge { headers["WWW-Authenticate"] = challenge }
+        let response = try status.map { status in
+            HTTPResponse(url: try answering ?? #require(request.url), status: status, headers: headers).urlResponse
+        }
+        return authenticator.evaluateFailedRequest(
+            request,
+            data: Data(body.utf8),
+            response: response,
+            error: error ?? ServerError(endpoint: "reports", errorCode: status ?? 0),
+            retryState: state ?? Retry.State(started: realm.time.now)
+        )
+    }
+
+    /// A failure as it is found in a retry state.
+    static func failure(_ status: Int, _ challenge: String, nonce: String? = nil) -> ServerError {
+        var headers: HTTPHeaders = ["WWW-Authenticate": challenge]
+        headers["DPoP-Nonce"] = nonce
+        return ServerError(endpoint: "reports", errorCode: status, headers: headers)
+    }
+
+    static let invalidToken = #"Bearer error="invalid_token""#
+    static let nonceNeeded = #"DPoP error="use_dpop_nonce""#
+}
+
+extension MockTransport.Step {
+    /// A token that is bound to the proof's key.
+    static func boundToken(_ access: String, refresh: String? = nil) -> Self {
+        let refresh = refresh.map { #","refresh_token":"\#($0)""# } ?? ""
+        return .json(#"{"access_token":"\#(access)","token_type":"DPoP","expires_in":3600\#(refresh)}"#)
+    }
+}
+
+extension URLRequest {
+    /// What the request's DPoP proof says.
+    func proof() throws -> JSONObject {
+        try UnverifiedToken(#require(value(forHTTPHeaderField: "DPoP"))).unverifiedClaims
+    }
+}

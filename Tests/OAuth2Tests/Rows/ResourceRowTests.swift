@@ -1,0 +1,198 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+/// The decision table for resources, rows 1 to 5 and 8 to 12: what is not about the token, or not mended by another.
+@Suite("Resource table", .timeLimit(.minutes(10)))
+struct ResourceRowTests {
+    @Test("Row 1: a cancelled request is nobody's refusal")
+    func row1() async throws {
+        let call = RefusedCall()
+        #expect(try await call.action(401, error: CancellationError()) == .none)
+        #expect(try await call.action(401, error: NetworkError(.cancelled, "")) == .none)
+        #expect(try await call.authenticator.text() == "access-1")
+    }
+
+    @Test("Row 2: without a response the retry policies decide", arguments: [NetworkError.Code.timedOut, .tls])
+    func row2(code: NetworkError.Code) async throws {
+        #expect(try await RefusedCall().action(nil, error: NetworkError(code, "")) == .none)
+    }
+
+    @Test("Row 3: a request that is not ours, or whose answer comes from elsewhere, says nothing of the token")
+    func row3() async throws {
+        let call = RefusedCall()
+        var request = URLRequest(url: Realm.api)
+        #expect(try await call.action(401, on: request) == .none)
+        request.setValue("Bearer the caller's", forHTTPHeaderField: "Authorization")
+        #expect(try await call.action(401, on: request) == .none)
+        for other in ["https://elsewhere.example/reports", "https://api.example:8443/", "http://api.example/"] {
+            let url = try #require(URL(string: other))
+            #expect(try await call.action(401, RefusedCall.invalidToken, from: url) == .none)
+        }
+        #expect(try await call.authenticator.text() == "access-1")
+    }
+
+    @Test(
+        "Row 4: other statuses are not authentication's",
+        arguments: [200, 204, 301, 304, 307, 404, 405, 407, 408, 409, 425, 429, 500, 502, 503, 504]
+    )
+    func row4(status: Int) async throws {
+        let call = RefusedCall()
+        #expect(try await call.action(status, RefusedCall.invalidToken, headers: ["Retry-After": "1"]) == .none)
+        #expect(try await call.authenticator.text() == "access-1")
+    }
+
+    @Test("Row 5: a body that can be sent only once ends the call, and the token is replaced for the next one")
+    func row5() async throws {
+        let realm = Realm(answers: [.refusal])
+        let client = realm.client(realm.authenticator())
+        let parts = AsyncStream<Data> { continuation in
+            continuation.yield(Data("once".utf8))
+            continuation.finish()
+        }
+        let body = HTTPBody.once(parts)
+        var request = URLRequest(url: Realm.api)
+        request.httpMethod = "POST"
+        let error = await #expect(throws: ServerError.self) {
+            try await client.makeRequest(request, options: RequestOptions(body: body))
+        }
+        guard case .bodyNotReplayable? = error?.retry?.reason else {
+            Issue.record("ended for another reason: \(String(describing: error?.retry?.reason))")
+            return
+        }
+        #expect(realm.resource.requests.count == 1)
+        _ = try await client.makeRequest(URLRequest(url: Realm.api))
+        #expect(realm.credentials.last == "Bearer access-2")
+    }
+
+    @Test("Row 8: a step-up is never answered by a refresh, and says what would do")
+    func row8() async throws {
+        let realm = Realm()
+        let call = RefusedCall(realm)
+        let challenge = #"""
+            Bearer error="insufficient_user_authentication", acr_values="gold silver", max_age="300", \#
+            scope="pay", resource_metadata="https://api.example/.well-known/oauth-protected-resource"
+            """#
+        let action = try await call.rawAction(401, challenge)
+        guard case .noRetry(.custom(let error as OAuth2Error)) = action else {
+            Issue.record("not ended: \(action)")
+            return
+        }
+        #expect(error.code == .stepUpRequired)
+        #expect(error.demand?.acrValues == ["gold", "silver"])
+        #expect(error.demand?.maxAge == .seconds(300))
+        #expect(error.demand?.scope == ["pay"])
+        #expect(
+            error.demand?.resourceMetadata?.absoluteString == "https://api.example/.well-known/oauth-protected-resource"
+        )
+        #expect(try await call.authenticator.text() == "access-1")
+        #expect(realm.endpoint.requests.count == 1)
+    }
+
+    @Test("Row 8: a grant that can step up without a user repeats the call once, with a token of its own")
+    func row8Grant() async throws {
+        let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
+        let realm = Realm(answers: [.challenge(demand)])
+        let client = realm.client(realm.authenticator(grant: SteppingGrant()))
+        #expect(try await client.makeRequest(URLRequest(url: Realm.api)) == Data("ok".utf8))
+        #expect(realm.credentials == ["Bearer access-1", "Bearer access-2"])
+        #expect(realm.forms.map { $0["acr_values"] } == [nil, "gold"])
+        // The next call goes with the token of the grant itself again.
+        _ = try await client.makeRequest(URLRequest(url: Realm.api))
+        #expect(realm.credentials.last == "Bearer access-1")
+    }
+
+    @Test("Row 9a: more scope is asked for, once, together with the grant's own", arguments: [401, 403])
+    func row9a(status: Int) async throws {
+        let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write read""#]
+        let realm = Realm(answers: [.status(status, headers: headers)])
+        let client = realm.client(realm.authenticator(grant: ClientCredentialsGrant(scope: "read list")))
+        #expect(try await client.makeRequest(URLRequest(url: Realm.api)) == Data("ok".utf8))
+        #expect(realm.forms.map { $0["scope"] } == ["read list", "read list write"])
+        #expect(realm.credentials == ["Bearer access-1", "Bearer access-2"])
+    }
+
+    @Test("Row 9a: a demand that goes on after that ends the call")
+    func row9aOnce() async throws {
+        let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write""#]
+        let again: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="delete""#]
+        let realm = Realm(answers: [.status(403, headers: headers), .status(403, headers: again)])
+        let client = realm.client(realm.authenticator())
+        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: Realm.api)) }
+        #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.insufficientScope))
+        #expect(realm.resource.requests.count == 2)
+        #expect(realm.endpoint.requests.count == 2)
+    }
+
+    @Test(
+        "Row 9b: a demand that the grant can't meet, or already asks for, ends the call",
+        arguments: [#"Bearer error="insufficient_scope", scope="read""#, #"Bearer error="insufficient_scope""#]
+    )
+    func row9b(challenge: String) async throws {
+        let realm = Realm()
+        let call = RefusedCall(realm, authenticator: realm.authenticator(grant: ClientCredentialsGrant(scope: "read")))
+        #expect(try await call.action(403, challenge) == .noRetry(.insufficientScope))
+        let refreshing = Realm(steps: [.tokens("a1", refresh: "r1")])
+        let user = RefusedCall(
+            refreshing,
+            authenticator: refreshing.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
+        )
+        #expect(try await user.action(403, challenge) == .noRetry(.insufficientScope))
+        #expect(refreshing.endpoint.requests.count == 1)
+    }
+
+    @Test("Row 10: another 403 is not the token's fault, unless the server is known to mean 401")
+    func row10() async throws {
+        let realm = Realm()
+        #expect(try await RefusedCall(realm).action(403) == .none)
+        #expect(try await RefusedCall(realm).action(403, RefusedCall.invalidToken) == .none)
+        var options = OAuth2Authenticator.Options(attempts: 1, timeSource: realm.time.timeSource, random: { 0 })
+        options.insecurelyTreatsForbiddenAsInvalidToken = true
+        let lenient = OAuth2Authenticator(
+            server: Realm.server,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            grant: ClientCredentialsGrant(),
+            client: NetworkClient(transport: realm.endpoint, options: .init(timeSource: realm.time.timeSource)),
+            options: options
+        )
+        #expect(try await RefusedCall(realm, authenticator: lenient).action(403) == .retry)
+        #expect(try await lenient.text() == "access-4")
+    }
+
+    @Test(
+        "Row 11: a malformed request stays malformed",
+        arguments: [
+            (400, #"Bearer error="invalid_request""#), (401, #"Bearer error="invalid_request""#), (400, "Bearer"),
+            (400, RefusedCall.invalidToken),
+        ]
+    )
+    func row11(status: Int, challenge: String) async throws {
+        let call = RefusedCall()
+        #expect(try await call.action(status, challenge) == .none)
+        #expect(try await call.authenticator.text() == "access-1")
+    }
+
+    @Test("Row 12: other schemes are others' affair", arguments: ["Basic realm=\"x\"", "Negotiate", "Digest nonce=n"])
+    func row12(challenge: String) async throws {
+        #expect(try await RefusedCall().action(401, challenge) == .none)
+    }
+}
+
+/// A grant of the client's own that can ask for a stronger authentication.
+private struct SteppingGrant: Grant {
+    var acrValues: [String] = []
+
+    var identifier: String { "stepping \(acrValues)" }
+    var isRepeatable: Bool { true }
+
+    func parameters() -> [(name: String, value: String)]? {
+        [("grant_type", "client_credentials")] + acrValues.map { ("acr_values", $0) }
+    }
+
+    func answering(_ demand: ResourceDemand) -> (any Grant)? {
+        demand.acrValues.isEmpty ? nil : Self(acrValues: demand.acrValues)
+    }
+}

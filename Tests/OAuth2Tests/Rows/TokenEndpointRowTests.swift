@@ -1,0 +1,311 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The table of the token endpoint's outcomes, row by row.
+@Suite("Token endpoint table", .timeLimit(.minutes(10)))
+struct TokenEndpointRowTests {
+    private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
+
+    /// What came of one call of an authenticator that asks three times, without pauses.
+    private struct Outcome {
+        var text: String?
+        var error: OAuth2Error?
+        var forms: [[String: String]]
+    }
+
+    private func outcome(
+        _ steps: [MockTransport.Step],
+        grant: any Grant = ClientCredentialsGrant(),
+        dpop: DPoPKey? = nil
+    ) async -> (outcome: Outcome, realm: Realm, authenticator: OAuth2Authenticator) {
+        let realm = Realm(steps: steps)
+        let authenticator = realm.authenticator(grant: grant, dpop: dpop, random: 0, attempts: 3)
+        var outcome = Outcome(forms: [])
+        do { outcome.text = try await authenticator.text() } catch { outcome.error = error as? OAuth2Error }
+        outcome.forms = realm.forms
+        return (outcome, realm, authenticator)
+    }
+
+    @Test("T1: the refresh token is in the store before the token is used; a store that fails costs nothing")
+    func t1() async throws {
+        let journal = Journal()
+        let store = ProbedTokenStore { journal.add("stored \($0.refresh ?? "")") }
+        let realm = Realm(
+            steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")],
+            answers: [
+                .handler { request in
+                    journal.add("used \(request.headers["Authorization"] ?? "")")
+                    return .text("ok")
+                }
+            ]
+        )
+        let authenticator = realm.authenticator(grant: grant, store: store)
+        var events = authenticator.events.makeAsyncIterator()
+        _ = try await realm.client(authenticator).makeRequest(.init(url: Realm.api))
+        #expect(journal.entries == ["stored r1", "used Bearer a1"])
+        store.fail(.write, .write, .write)
+        realm.time.advance(by: .seconds(3600))
+        #expect(try await authenticator.text() == "a2")
+        #expect(authenticator.counters.storeFailures == 1)
+        var seen: [OAuth2Event] = []
+        while let event = await events.next() {
+            seen.append(event)
+            if case .refreshed(generation: 2, _, _) = event { break }
+        }
+        #expect(seen.contains(.storeFailed))
+    }
+
+    @Test("T2: an answer without a refresh token leaves the old one")
+    func t2() async throws {
+        let (outcome, realm, authenticator) = await outcome([.tokens("a1"), .tokens("a2")], grant: grant)
+        #expect(outcome.text == "a1")
+        realm.time.advance(by: .seconds(3600))
+        #expect(try await authenticator.text() == "a2")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+    }
+
+    @Test("T3: an error with the status 200 is that error")
+    func t3() async {
+        let answer = MockTransport.Step.json(#"{"error":"bad_refresh_token","error_description":"no"}"#)
+        let (outcome, _, _) = await outcome([answer], grant: grant)
+        #expect(outcome.error?.code == .requestRejected)
+        #expect(outcome.error?.serverCode == "bad_refresh_token")
+        #expect(outcome.forms.count == 1)
+        let (dead, _, _) = await self.outcome([.json(#"{"error":"invalid_grant"}"#)], grant: grant)
+        #expect(dead.error?.code == .reauthenticationRequired)
+    }
+
+    @Test(
+        "T4: what is not an answer of OAuth is asked for once more if the status is good, and not if it is not",
+        arguments: ["<html>Sign in</html>", "", "[]", #""token""#, #"{"access_token":5}"#, #"{"access_token":"a"}"#]
+    )
+    func t4(body: String) async {
+        let page = MockTransport.Step.text(body)
+        #expect(await outcome([page, .tokens("a1")]).outcome.text == "a1")
+        let twice = await outcome([page, page, .tokens("a1")]).outcome
+        #expect(twice.error?.code == .protocolViolation)
+        #expect(twice.error?.status == 200)
+        #expect(twice.forms.count == 2)
+        let refused = await outcome([.text(body, status: 404), .tokens("a1")]).outcome
+        #expect(refused.error?.code == .protocolViolation)
+        #expect(refused.forms.count == 1)
+        #expect(await outcome([.text(body, status: 500), .tokens("a1")]).outcome.text == "a1")
+    }
+
+    @Test("T5: a token of another type than was asked for is dropped", arguments: ["mac", "DPoP", "N_A", ""])
+    func t5(type: String) async {
+        let answer = MockTransport.Step.json(#"{"access_token":"a","token_type":"\#(type)"}"#)
+        let (outcome, _, _) = await outcome([answer])
+        #expect(outcome.error?.code == .unsupportedTokenType)
+        #expect(outcome.forms.count == 1)
+    }
+
+    @Test("T6: a refused refresh token is not sent again, unless the store has another")
+    func t6() async throws {
+        let store = InMemoryTokenStore()
+        let realm = Realm(steps: [.tokens("a1", refresh: "r1")])
+        let authenticator = realm.authenticator(grant: grant, store: store)
+        _ = try await authenticator.text()
+        // Somebody who does not keep to the section rotates the token while it is under way.
+        let rotating = RotatingStore(store: store, replacement: "r2")
+        let other = Realm(steps: [.error("invalid_grant"), .tokens("a3", refresh: "r3")])
+        other.time.advance(by: .seconds(7200))
+        #expect(try await other.authenticator(grant: grant, store: rotating).text() == "a3")
+        #expect(other.forms.map { $0["refresh_token"] } == ["r1", "r2"])
+        let (dead, _, _) = await outcome([.error("invalid_grant"), .tokens("never")], grant: grant)
+        #expect(dead.error?.code == .reauthenticationRequired)
+        #expect(dead.error?.isPossiblyLostRotation == false)
+        #expect(dead.forms.map { $0["refresh_token"] } == ["r0"])
+    }
+
+    @Test("T6: a grant of the client's own is asked instead")
+    func t6Primary() async throws {
+        let (outcome, realm, authenticator) = await outcome([.tokens("a1", refresh: "r1"), .error("invalid_grant")])
+        #expect(outcome.text == "a1")
+        realm.time.advance(by: .seconds(3600))
+        #expect(try await authenticator.text() == "access-1")
+        #expect(
+            realm.forms.map { $0["grant_type"] } == ["client_credentials", "refresh_token", "client_credentials"]
+        )
+    }
+
+    @Test("T7: a client that is refused three times in sequence leaves the server alone for a minute")
+    func t7() async throws {
+        let realm = Realm(steps: Array(repeating: .error("invalid_client", status: 401), count: 4))
+        let authenticator = realm.authenticator(grant: grant)
+        for _ in 1...3 { #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient) }
+        for _ in 1...5 {
+            let soon = realm.time.now + .seconds(1)
+            let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken(until: soon) }
+            #expect(error?.code == .invalidClient)
+            #expect(error?.retryAfter == .seconds(60))
+        }
+        #expect(realm.endpoint.requests.count == 3)
+        realm.time.advance(by: .seconds(60))
+        #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
+        realm.time.advance(by: .seconds(60))
+        #expect(try await authenticator.text() == "access-1")
+        #expect(Set(realm.forms.map { $0["refresh_token"] }) == ["r0"])
+    }
+
+    @Test(
+        "T8: a rejected request is the caller's affair, and nothing is lost by it",
+        arguments: [
+            "invalid_scope", "invalid_target", "invalid_authorization_details", "invalid_request",
+            "unauthorized_client", "unsupported_grant_type",
+        ]
+    )
+    func t8(code: String) async throws {
+        let (outcome, realm, authenticator) = await outcome([.error(code)], grant: grant)
+        #expect(outcome.error?.code == .requestRejected)
+        #expect(outcome.error?.serverCode == code)
+        #expect(outcome.forms.count == 1)
+        #expect(try await authenticator.text() == "access-1")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+    }
+
+    @Test("T9: a nonce that is asked for is sent, once, with a proof and an assertion of their own")
+    func t9() async throws {
+        let needed = MockTransport.Step.json(
+            #"{"error":"use_dpop_nonce"}"#,
+            status: 400,
+            headers: ["DPoP-Nonce": "n1"]
+        )
+        let (outcome, realm, _) = await outcome([needed, .boundToken("b1")], dpop: .generated())
+        #expect(outcome.text == "b1")
+        let proofs = try realm.endpoint.requests.map {
+            try UnverifiedToken(#require($0.headers["DPoP"])).unverifiedClaims
+        }
+        #expect(proofs.map { $0["nonce"]?.string } == [nil, "n1"])
+        #expect(proofs[0]["jti"] != proofs[1]["jti"])
+        #expect(proofs[0]["htu"]?.string == "https://as.example/token")
+
+        let without = MockTransport.Step.error("use_dpop_nonce")
+        #expect(await self.outcome([without], dpop: .generated()).outcome.error?.code == .missingNonce)
+        let same = await self.outcome([needed, needed, .boundToken("b1")], dpop: .generated()).outcome
+        #expect(same.error?.code == .repeatedNonce)
+        let other = MockTransport.Step.json(#"{"error":"use_dpop_nonce"}"#, status: 400, headers: ["DPoP-Nonce": "n2"])
+        let endless = await self.outcome([needed, other, .boundToken("b1")], dpop: .generated()).outcome
+        #expect(endless.error?.code == .tooManyNonces)
+        #expect(endless.forms.count == 2)
+    }
+
+    @Test("T10: a proof that a wrong clock has made is made anew, once; any other is not")
+    func t10() async throws {
+        let now = ManualTime().date
+        let late = MockTransport.Step.json(
+            #"{"error":"invalid_dpop_proof"}"#,
+            status: 400,
+            headers: ["Date": HTTPDateText.text(now.addingTimeInterval(-120))]
+        )
+        let (outcome, realm, _) = await outcome([late, .boundToken("b1")], dpop: .generated())
+        #expect(outcome.text == "b1")
+        let issued = try realm.endpoint.requests.map { request in
+            try UnverifiedToken(#require(request.headers["DPoP"])).unverifiedClaims["iat"]?.number?.double
+        }
+        #expect(try abs(#require(issued[1]) - #require(issued[0]) + 120) <= 1)
+        let twice = await self.outcome([late, late, .boundToken("b1")], dpop: .generated()).outcome
+        #expect(twice.error?.code == .proofRejected)
+        #expect(twice.forms.count == 2)
+        let right = await self.outcome([.error("invalid_dpop_proof"), .boundToken("b1")], dpop: .generated()).outcome
+        #expect(right.error?.code == .proofRejected)
+        #expect(right.forms.count == 1)
+    }
+
+    @Test(
+        "T11: a server that fails for the moment is asked three times, whatever code it sends, and loses no token",
+        arguments: [
+            (500, "invalid_grant"), (503, "invalid_client"), (429, "invalid_request"), (400, "server_error"),
+            (400, "temporarily_unavailable"),
+        ]
+    )
+    func t11(status: Int, code: String) async throws {
+        let failure = MockTransport.Step.error(code, status: status)
+        #expect(await outcome([failure, failure, .tokens("a1")], grant: grant).outcome.text == "a1")
+        let (outcome, realm, authenticator) = await outcome([failure, failure, failure, .tokens("a1")], grant: grant)
+        #expect(outcome.error?.code == .serverTransient)
+        #expect(outcome.forms.map { $0["refresh_token"] } == ["r0", "r0", "r0"])
+        #expect(try await authenticator.text() == "a1")
+        #expect(realm.forms.last?["refresh_token"] == "r0")
+    }
+
+    @Test("T11: a Retry-After beyond the flight's time ends it, and is waited for before the next")
+    func t11RetryAfter() async throws {
+        let (outcome, realm, authenticator) = await outcome([.retryAfter(40), .tokens("a1")], grant: grant)
+        #expect(outcome.error?.code == .serverTransient)
+        #expect(outcome.error?.retryAfter == .seconds(40))
+        realm.time.advance(by: .seconds(10))
+        let soon = realm.time.now + .seconds(29)
+        let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken(until: soon) }
+        #expect(error?.retryAfter == .seconds(30))
+        #expect(realm.endpoint.requests.count == 1)
+        let patient = Task { try await authenticator.text(until: realm.time.now + .seconds(60)) }
+        try await realm.time.waitForSleepers(count: 1)
+        realm.time.advance(by: .seconds(30))
+        #expect(try await patient.value == "a1")
+    }
+
+    @Test(
+        "T12: a server that can't be reached is asked three times, and nothing can have been lost",
+        arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .tls]
+    )
+    func t12(code: NetworkError.Code) async {
+        let failure = MockTransport.Step.failure(NetworkError(code, "no luck"))
+        #expect(await outcome([failure, failure, .tokens("a1")], grant: grant).outcome.text == "a1")
+        let lost = await outcome([failure, .error("invalid_grant")], grant: grant).outcome
+        #expect(lost.error?.code == .reauthenticationRequired)
+        #expect(lost.error?.isPossiblyLostRotation == false)
+    }
+
+    @Test(
+        "T13: a lost answer is asked for again with the same token; if that is refused, the error says what may have been",
+        arguments: [NetworkError.Code.timedOut, .connectionLost, .invalidResponse]
+    )
+    func t13(code: NetworkError.Code) async {
+        let failure = MockTransport.Step.failure(NetworkError(code, "cut"))
+        let (outcome, realm, _) = await outcome([failure, .tokens("a1", refresh: "r1")], grant: grant)
+        #expect(outcome.text == "a1")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+        let lost = await self.outcome([failure, .error("invalid_grant")], grant: grant).outcome
+        #expect(lost.error?.code == .reauthenticationRequired)
+        #expect(lost.error?.isPossiblyLostRotation == true)
+    }
+}
+
+/// A store in which another token is found once one was removed.
+private final class RotatingStore: TokenStore {
+    let outlivesProcess = false
+    private let store: InMemoryTokenStore
+    private let replacement: String
+
+    init(store: InMemoryTokenStore, replacement: String) {
+        self.store = store
+        self.replacement = replacement
+    }
+
+    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+        store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+    }
+
+    func remove(_ key: String, ifVersion version: Int) -> Bool {
+        guard var record = store.load(key)?.record else { return false }
+        record.refreshToken = Secret(replacement)
+        _ = store.compareAndSwap(key, expectedVersion: version, record: record)
+        return false
+    }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
+    }
+}
