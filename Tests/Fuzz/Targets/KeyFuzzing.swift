@@ -21,6 +21,15 @@ enum KeyFuzzing {
         }
     }
 
+    /// Whether the octets are one SEQUENCE from the first to the last, as every key and certificate is.
+    static func isSequence(_ bytes: [UInt8]) -> Bool {
+        guard bytes.count > 2, bytes[0] == 0x30 else { return false }
+        guard bytes[1] >= 0x80 else { return bytes.count == 2 + Int(bytes[1]) }
+        let count = Int(bytes[1] & 0x7F)
+        guard (1...3).contains(count), bytes.count >= 2 + count else { return false }
+        return bytes.count == 2 + count + bytes[2..<2 + count].reduce(0) { $0 << 8 | Int($1) }
+    }
+
     /// Keys in each of their formats, and a certificate.
     static func seeds() throws -> [Data] {
         let rsa = try rsaKey()
