@@ -38,21 +38,16 @@ final class Floor: @unchecked Sendable {
         floor_key_free(key)
     }
 
-    var signing: Side {
-        Side { times in use(try Self.sign(self.message, with: self.key, times: times)) }
+    var signing: Side { Side { times in try self.sign(times: times) } }
+    var verification: Side { Side { times in try self.verify(times: times) } }
+
+    func sign(times: Int) throws {
+        use(try Self.sign(message, with: key, times: times))
     }
 
-    var verification: Side {
-        Side { times in
-            let isGood = floor_verify(
-                self.key,
-                self.message,
-                self.message.count,
-                self.signature,
-                self.signature.count,
-                times
-            )
-            guard isGood == 1 else { throw Failure(text: "OpenSSL does not take its own signature") }
+    func verify(times: Int) throws {
+        guard floor_verify(key, message, message.count, signature, signature.count, times) == 1 else {
+            throw Failure(text: "OpenSSL does not take its own signature")
         }
     }
 

@@ -17,52 +17,99 @@ struct ScalingSuite {
                 """
                 One key, used by one thread and by two. “scaling” is two threads' throughput against one's by wall clock;
                 “by CPU” is what it would be had the machine nothing else to do: 2 × CPU time of an operation of one / of two.
+                “OpenSSL” is the same of OpenSSL alone, where each thread has a key and contexts of its own.
                 “control” shares nothing: what the machine itself allows. “blocked” is how often a thread waited.
                 """
             )
-            print("case                1 thread/s  2 threads/s   scaling    by CPU   blocked/s")
+            print("case                1 thread/s  2 threads/s   scaling    by CPU   blocked/s   OpenSSL    by CPU")
         }
-        try report("control") { floor_spin(1000) }
+        try report("control", [Operation](repeating: { floor_spin(1000) }, count: 2), floor: nil)
         for algorithm in TokenAlgorithm.all {
             let names = ["\(algorithm.name) sign", "\(algorithm.name) verify"]
             guard names.contains(where: arguments.wants) else { continue }
-            let ours = try Ours(KeyMaterial(algorithm))
-            if arguments.wants(names[0]) { try report(names[0]) { use(try ours.sign()) } }
-            if arguments.wants(names[1]) { try report(names[1]) { use(try ours.verify()) } }
+            let material = try KeyMaterial(algorithm)
+            let ours = try Ours(material)
+            let floors = try (0..<2).map { _ in try Floor(algorithm, material, token: ours.token) }
+            if arguments.wants(names[0]) {
+                try report(
+                    names[0],
+                    [Operation](repeating: { use(try ours.sign()) }, count: 2),
+                    floor: floors.map { floor in { try floor.sign(times: 16) } }
+                )
+            }
+            if arguments.wants(names[1]) {
+                try report(
+                    names[1],
+                    [Operation](repeating: { use(try ours.verify()) }, count: 2),
+                    floor: floors.map { floor in { try floor.verify(times: 16) } }
+                )
+            }
         }
     }
 
-    private func report(_ name: String, _ operation: @escaping @Sendable () throws -> Void) throws {
-        try operation()
-        var ones: [Run] = []
-        var twos: [Run] = []
+    /// Measures what each of two threads does, alone and beside the other.
+    private func report(_ name: String, _ operations: [Operation], floor: [Operation]?) throws {
+        try operations[0]()
+        var ours = Scaling()
+        var floors = Scaling()
         for _ in 0..<arguments.rounds {
-            ones.append(try Run(threads: 1, seconds: Self.slice, operation))
-            twos.append(try Run(threads: 2, seconds: Self.slice, operation))
+            try ours.measure(operations, seconds: Self.slice)
+            if let floor { try floors.measure(floor, seconds: Self.slice) }
         }
-        let one = ones.map(\.throughput).median
-        let two = twos.map(\.throughput).median
-        let byCPU = 2 * ones.map(\.timePerOperation).median / twos.map(\.timePerOperation).median
-        let blocked = twos.map(\.blocked).median
         if arguments.isJSON {
             print(
                 String(
                     format: #"{"suite":"scaling","case":"%@","one_per_s":%.0f,"two_per_s":%.0f,"#
-                        + #""scaling":%.3f,"scaling_by_cpu":%.3f,"blocked_per_s":%.1f}"#,
+                        + #""scaling":%.3f,"scaling_by_cpu":%.3f,"blocked_per_s":%.1f"#,
                     name,
-                    one,
-                    two,
-                    two / one,
-                    byCPU,
-                    blocked
+                    ours.one,
+                    ours.two,
+                    ours.byClock,
+                    ours.byCPU,
+                    ours.blocked
                 )
+                    + (floor == nil
+                        ? "}"
+                        : String(
+                            format: #","floor_scaling":%.3f,"floor_scaling_by_cpu":%.3f}"#,
+                            floors.byClock,
+                            floors.byCPU
+                        ))
             )
         } else {
-            let cells = String(format: "%12.0f %12.0f %9.2f %9.2f %11.1f", one, two, two / one, byCPU, blocked)
-            print(name + String(repeating: " ", count: max(0, 17 - name.count)) + cells)
+            let cells = String(
+                format: "%12.0f %12.0f %9.2f %9.2f %11.1f",
+                ours.one,
+                ours.two,
+                ours.byClock,
+                ours.byCPU,
+                ours.blocked
+            )
+            let floorCells = floor == nil ? "" : String(format: " %9.2f %9.2f", floors.byClock, floors.byCPU)
+            print(name + String(repeating: " ", count: max(0, 17 - name.count)) + cells + floorCells)
         }
         fflush(nil)
     }
+}
+
+/// What one thread does again and again.
+private typealias Operation = @Sendable () throws -> Void
+
+/// One thread against two, in turns.
+private struct Scaling {
+    private var ones: [Run] = []
+    private var twos: [Run] = []
+
+    mutating func measure(_ operations: [Operation], seconds: Double) throws {
+        ones.append(try Run([operations[0]], seconds: seconds))
+        twos.append(try Run(operations, seconds: seconds))
+    }
+
+    var one: Double { ones.map(\.throughput).median }
+    var two: Double { twos.map(\.throughput).median }
+    var byClock: Double { two / one }
+    var byCPU: Double { 2 * ones.map(\.timePerOperation).median / twos.map(\.timePerOperation).median }
+    var blocked: Double { twos.map(\.blocked).median }
 }
 
 /// What a number of threads got done in a time.
@@ -74,13 +121,14 @@ private struct Run {
     /// How often a second a thread waited for something, such as a lock.
     let blocked: Double
 
-    init(threads count: Int, seconds: Double, _ operation: @escaping @Sendable () throws -> Void) throws {
+    /// Lets each operation have a thread.
+    init(_ operations: [Operation], seconds: Double) throws {
         let results = Results()
         let waitsBefore = Self.waits
         let cpuBefore = CPUClock.now
         let start = WallClock.now
         let end = start + UInt64(seconds * 1e9)
-        let threads = (0..<count).map { _ in
+        let threads = operations.map { operation in
             Thread {
                 var done = 0
                 do {
@@ -96,10 +144,10 @@ private struct Run {
             }
         }
         for thread in threads { thread.start() }
-        let (operations, finish) = try results.wait(for: count)
+        let (count, finish) = try results.wait(for: threads.count)
         let elapsed = Double(finish - start) / 1e9
-        throughput = Double(operations) / elapsed
-        timePerOperation = Double(CPUClock.now - cpuBefore) / Double(operations)
+        throughput = Double(count) / elapsed
+        timePerOperation = Double(CPUClock.now - cpuBefore) / Double(count)
         blocked = Double(Self.waits - waitsBefore) / elapsed
     }
 
