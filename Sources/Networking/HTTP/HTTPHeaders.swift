@@ -87,7 +87,9 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 extension StringProtocol {
     /// Whether two texts are the same but for the case of ASCII letters.
     package func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
-        utf8.elementsEqual(other.utf8) { left, right in
+        // Most texts that differ do so in their lengths, which are known.
+        guard utf8.count == other.utf8.count else { return false }
+        return utf8.elementsEqual(other.utf8) { left, right in
             left == right || (left ^ right == 0x20 && (0x61...0x7A).contains(left | 0x20))
         }
     }

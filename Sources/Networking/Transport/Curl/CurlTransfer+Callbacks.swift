@@ -15,14 +15,14 @@ extension CurlTransfer {
     /// Takes a line of the header or the trailer; false to abort the transfer.
     func receive(headerLine: Span<UInt8>) -> Bool {
         timing.receive(at: round.now)
-        let wasComplete = head.isComplete
+        let isComplete: Bool
         do throws(NetworkError) {
-            try head.read(line: headerLine)
+            isComplete = try head.read(line: headerLine)
         } catch {
             failure = NetworkError(error.code, "\(origin): \(error.message)")
             return false
         }
-        if head.isComplete, !wasComplete {
+        if isComplete {
             readFraming()
             observation?.receiveHead(status: head.status, handle)
             if traffic == .held { round.touch(self) }

@@ -6,24 +6,21 @@ enum ResponseFraming {
     /// The header fields that one response may have.
     static let maximumFieldCount = 5000
 
-    /// Checks a header line and the number of fields with it.
+    /// Checks the name of a field.
     ///
-    /// Between name and colon there is no white space ([RFC 9112 §5.1](https://www.rfc-editor.org/rfc/rfc9112#section-5.1)); a
-    /// CR or an octet of zero in a value is dangerous ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
-    static func check(line: Span<UInt8>, startsWithName: Bool, count: Int) throws(NetworkError) {
-        var isName = startsWithName
-        for index in line.indices {
-            let octet = line[index]
-            if isName, octet == UInt8(ascii: ":") {
-                isName = false
-            } else if isName ? octet <= 0x20 || octet == 0x7F : octet == 0x0D || octet == 0 {
-                throw NetworkError(
-                    .invalidResponse,
-                    isName
-                        ? "the response has a header field whose name has white space in it"
-                        : "the response has a header field with a control character in it"
-                )
-            }
+    /// Between name and colon there is no white space ([RFC 9112 §5.1](https://www.rfc-editor.org/rfc/rfc9112#section-5.1)).
+    static func check(name: Span<UInt8>) throws(NetworkError) {
+        for index in name.indices where name[index] <= 0x20 || name[index] == 0x7F {
+            throw NetworkError(.invalidResponse, "the response has a header field whose name has white space in it")
+        }
+    }
+
+    /// Checks a field's value, or a part of it, and the number of fields with it.
+    ///
+    /// A CR or an octet of zero in a value is dangerous ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+    static func check(value: Span<UInt8>, count: Int) throws(NetworkError) {
+        for index in value.indices where value[index] == 0x0D || value[index] == 0 {
+            throw NetworkError(.invalidResponse, "the response has a header field with a control character in it")
         }
         guard count <= maximumFieldCount else {
             throw NetworkError(.invalidResponse, "the response has more than \(maximumFieldCount) header fields")
@@ -37,6 +34,11 @@ enum ResponseFraming {
     static func check(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
         var length: Int64?
         for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
+            // As all but the oddest say it.
+            if length == nil, let value = number(field.value.utf8[...]) {
+                length = value
+                continue
+            }
             for member in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
                 guard let value = number(member), length == nil || length == value else {
                     if fields.contains(where: { $0.name.equalsIgnoringASCIICase("Transfer-Encoding") }) { return }
@@ -49,10 +51,18 @@ enum ResponseFraming {
 
     /// Reads `1*DIGIT` with white space around it; unlike `Int64.init` it takes no sign.
     private static func number(_ text: Substring.UTF8View.SubSequence) -> Int64? {
-        let blanks: Set<UInt8> = [0x20, 0x09]
-        var digits = text.drop { blanks.contains($0) }
-        while let last = digits.last, blanks.contains(last) { digits.removeLast() }
-        guard let first = digits.first, (0x30...0x39).contains(first) else { return nil }
-        return Int64(Substring(digits))
+        func isBlank(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
+        var digits = text.drop(while: isBlank)
+        while let last = digits.last, isBlank(last) { digits.removeLast() }
+        guard !digits.isEmpty else { return nil }
+        var number: Int64 = 0
+        for octet in digits {
+            guard (0x30...0x39).contains(octet) else { return nil }
+            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+            let (sum, isTooLargeWithDigit) = tens.addingReportingOverflow(Int64(octet & 0x0F))
+            guard !isTooLarge, !isTooLargeWithDigit else { return nil }
+            number = sum
+        }
+        return number
     }
 }

@@ -21,7 +21,10 @@ struct ResponseHeadReader {
     private var size = 0
 
     /// Reads one line with its line end.
-    mutating func read(line: Span<UInt8>) throws(NetworkError) {
+    ///
+    /// - Returns: Whether it made the final response's header whole.
+    @discardableResult
+    mutating func read(line: Span<UInt8>) throws(NetworkError) -> Bool {
         size += line.count
         guard size <= maximumSize else {
             throw NetworkError(
@@ -30,10 +33,14 @@ struct ResponseHeadReader {
             )
         }
         let content = line.extracting(0..<line.endOfContent)
-        guard !isComplete else { return readTrailer(content) }
+        guard !isComplete else {
+            readTrailer(content)
+            return false
+        }
         if content.isEmpty {
             if status >= 200 { try ResponseFraming.check(headers) }
             isComplete = status >= 200
+            return isComplete
         } else if content.startsStatusLine {
             try readStatusLine(content)
         } else if content[0].isHTTPWhitespace {
@@ -41,10 +48,13 @@ struct ResponseHeadReader {
         } else {
             try readField(content)
         }
+        return false
     }
 
     private mutating func readStatusLine(_ line: Span<UInt8>) throws(NetworkError) {
         headers.removeAll(keepingCapacity: true)
+        // What most responses have: enough to grow once instead of with every other field.
+        headers.reserveCapacity(8)
         let space = line.firstIndex(of: UInt8(ascii: " "))
         let end = space + 4
         var status = 0
@@ -60,11 +70,14 @@ struct ResponseHeadReader {
     }
 
     private mutating func readField(_ line: Span<UInt8>) throws(NetworkError) {
-        guard status != 0, let field = Self.field(line) else {
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        guard status != 0, colon < line.count, colon > 0 else {
             throw NetworkError(.invalidResponse, "the response has a header line that is not “name: value”")
         }
-        try ResponseFraming.check(line: line, startsWithName: true, count: headers.count + 1)
-        headers.append(field)
+        try ResponseFraming.check(name: line.extracting(0..<colon))
+        try ResponseFraming.check(value: line.extracting(colon..<line.count), count: headers.count + 1)
+        let value = line.trimmed((colon + 1)..<line.count)
+        headers.append(HTTPHeaders.Field(name: line.text(0..<colon), value: line.text(value)))
     }
 
     private static func field(_ line: Span<UInt8>) -> HTTPHeaders.Field? {
@@ -92,7 +105,7 @@ struct ResponseHeadReader {
         guard !headers.isEmpty else {
             throw NetworkError(.invalidResponse, "the response's header begins with a continued line")
         }
-        try ResponseFraming.check(line: line, startsWithName: false, count: headers.count)
+        try ResponseFraming.check(value: line, count: headers.count)
         let more = line.text(line.trimmed(line.indices))
         let index = headers.count - 1
         headers[index].value = headers[index].value.isEmpty ? more : headers[index].value + " " + more
