@@ -24,13 +24,12 @@ struct DeadlineQueue {
         siftUp(heap.count - 1)
     }
 
-    /// The soonest deadline of an exchange that still runs.
-    mutating func soonest(where isLive: (UInt64) -> Bool) -> ContinuousClock.Instant? {
-        while let first = heap.first {
-            if isLive(first.identifier) { return first.deadline }
-            removeFirst()
-        }
-        return nil
+    /// A time before which no deadline passes; that of an exchange which may have ended, because looking costs more than waking up.
+    var earliest: ContinuousClock.Instant? { heap.first?.deadline }
+
+    /// Forgets all, when no exchange runs.
+    mutating func removeAll() {
+        heap.removeAll(keepingCapacity: heap.count <= 1024)
     }
 
     /// Takes an exchange whose deadline has passed; it may have ended.

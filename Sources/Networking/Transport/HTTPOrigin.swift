@@ -82,13 +82,29 @@ package struct HTTPOrigin: Hashable, Sendable {
 
     /// Whether the host is this machine by its name or address.
     package var isLoopback: Bool {
-        if host == "localhost" || host.hasSuffix(".localhost") || host == "[::1]" { return true }
-        let octets = host.split(separator: ".", omittingEmptySubsequences: false)
-        return octets.count == 4 && octets[0] == "127" && octets.allSatisfy(Self.isOctet)
+        switch host.utf8.last {
+        case UInt8(ascii: "t"): return host == "localhost" || host.hasSuffix(".localhost")
+        case UInt8(ascii: "]"): return host == "[::1]"
+        default: return host.utf8.starts(with: "127.".utf8) && Self.isAddress(host.utf8)
+        }
     }
 
-    private static func isOctet(_ text: Substring) -> Bool {
-        text.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8(text) != nil
+    /// Whether a text is four numbers of at most 255 with periods between them.
+    private static func isAddress(_ text: String.UTF8View) -> Bool {
+        var periods = 0
+        var number: Int?
+        for byte in text {
+            if byte == UInt8(ascii: "."), number != nil {
+                periods += 1
+                number = nil
+            } else {
+                guard (0x30...0x39).contains(byte) else { return false }
+                let value = (number ?? 0) * 10 + Int(byte & 0x0F)
+                guard value <= 255 else { return false }
+                number = value
+            }
+        }
+        return periods == 3 && number != nil
     }
 }
 

@@ -71,6 +71,44 @@ struct ExchangeQueueTests {
         #expect(drain(&queue) == [1])
     }
 
+    @Test("Whoever finds room and nobody waiting goes in at once")
+    func entering() {
+        var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 2)
+        #expect(enter(a, &queue))
+        #expect(!enter(a, &queue))
+        #expect(enter(b, &queue))
+        queue.append(1, origin: a)
+        queue.release(b)
+        // The total has room, and the first origin has none.
+        #expect(!queue.hasTurn)
+        #expect(enter(b, &queue))
+        queue.release(a)
+        // Nobody goes before those who wait.
+        #expect(!enter(a, &queue))
+        queue.release(b)
+        #expect(queue.hasTurn)
+        #expect(!enter(b, &queue))
+        #expect(drain(&queue) == [1])
+        #expect(enter(b, &queue))
+    }
+
+    @Test("Origins without exchanges are forgotten, the others are not")
+    func forgetting() throws {
+        var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 10)
+        #expect(enter(a, &queue))
+        for number in 0..<1000 {
+            let origin = try #require(HTTPOrigin(plain: "http://h\(number).example/"))
+            #expect(enter(origin, &queue))
+            queue.release(origin)
+        }
+        #expect(queue.originCount <= 64)
+        #expect(!enter(a, &queue))
+        queue.release(a)
+        #expect(enter(a, &queue))
+    }
+
+    private func enter(_ origin: HTTPOrigin, _ queue: inout ExchangeQueue) -> Bool { queue.enter(origin) }
+
     @Test("Thousands wait and come in order")
     func many() {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)

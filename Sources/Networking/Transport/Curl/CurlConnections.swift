@@ -31,9 +31,14 @@ struct CurlConnections {
         self[traffic]?.remove(handle, at: now)
     }
 
+    /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
+    func wake(by event: EventPoller.Event) -> Bool {
+        CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.wake(by: event) ?? true
+    }
+
     /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
-        CurlTraffic(rawValue: event.user & ~CurlRestingSockets.mark).flatMap { self[$0] }?.act(on: event)
+        CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.act(on: event)
     }
 
     /// Moves the transfers on whose time has come.

@@ -52,3 +52,9 @@ struct CurlSubmission: Sendable {
         }
     }
 }
+
+/// An outcome on its way to the task that waits for it.
+struct CurlDelivery {
+    let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
+    let outcome: CurlSubmission.Outcome
+}

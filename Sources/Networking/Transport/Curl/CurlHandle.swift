@@ -20,6 +20,10 @@ import CCurl
     /// What the settings are good for; `nil` if they must be made anew.
     private var profile: CurlProfile?
     private var needsReset = false
+    /// What was set last; `nil` after a reset.
+    private var message: CurlSettings.Message?
+    /// Who makes and closes the transfer's sockets.
+    private(set) var socketOwner: CurlSockets?
 
     init?() {
         guard let easy = unsafe ccurl_easy_init() else { return nil }
@@ -43,7 +47,8 @@ import CCurl
             reset()
             setUp(&settings, for: transfer, preparation)
         }
-        settings.setMessage(transfer.request)
+        settings.setMessage(transfer.request, after: message)
+        message = CurlSettings.Message(transfer.request)
         self.profile = settings.areAccepted ? profile : nil
         return settings.areAccepted
     }
@@ -66,6 +71,8 @@ import CCurl
         guard needsReset else { return needsReset = true }
         unsafe ccurl_easy_reset(easy)
         profile = nil
+        message = nil
+        socketOwner = nil
     }
 
     /// Forgets the transfer; connections and resolved names stay with the multi handle.
@@ -98,19 +105,22 @@ extension CurlHandle {
         return address.isEmpty ? nil : address
     }
 
-    /// Has the sockets of the transfer's connections closed by someone who lives as long as they do; false if libcurl refused.
-    func setSocketOwner(_ owner: CurlRestingSockets) -> Bool {
+    /// Has the sockets of the transfer's connections made and closed by someone who lives as long as they do; false if libcurl refused.
+    func setSocketOwner(_ owner: CurlSockets) -> Bool {
+        guard socketOwner !== owner else { return true }
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
         let code = unsafe ccurl_easy_set_socket_closed_function(
             easy,
             { context, socket in
                 guard let context = unsafe context else { return 0 }
-                unsafe Unmanaged<CurlRestingSockets>.fromOpaque(context).takeUnretainedValue().close(socket)
+                unsafe Unmanaged<CurlSockets>.fromOpaque(context).takeUnretainedValue().close(socket)
                 return 0
             },
             context
         )
-        return code == Int32(CCURL_OK)
+        guard code == Int32(CCURL_OK) else { return false }
+        socketOwner = owner
+        return true
     }
 
     /// Adds the transfer to those that are driven; false if libcurl refused.

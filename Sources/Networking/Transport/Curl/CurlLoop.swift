@@ -2,11 +2,10 @@ import CCurl
 
 /// The engine: it owns all transfers and runs on a thread of its own.
 ///
-/// Each round looks at the mail, lets libcurl work, reports what happened and sleeps until something happens. Only
+/// Each round sleeps until something happens, looks at the mail, lets libcurl work and reports what happened. Only
 /// this thread reports outcomes, so each exchange has exactly one.
 final class CurlLoop {
     private let mailbox: CurlMailbox
-    private let configuration: CurlTransport.Configuration
     private let preparation: CurlPreparation
     private let round = CurlRound()
     private var connections: CurlConnections
@@ -16,11 +15,14 @@ final class CurlLoop {
     /// When to look at the timeouts of exchanges that have some besides their deadline.
     private var alarms = DeadlineQueue()
     private var unusedHandles: [CurlHandle] = []
+    /// Outcomes that nobody was told yet.
+    private var deliveries: [CurlDelivery] = []
+    /// What happened on the sockets while the engine slept.
+    private var events: [EventPoller.Event] = []
     private var closing: ContinuousClock.Instant?
 
     init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
         self.mailbox = mailbox
-        self.configuration = configuration
         preparation = CurlPreparation(configuration)
         connections = CurlConnections(poller: mailbox.poller, maximumIdle: configuration.maximumConnections)
         queue = ExchangeQueue(
@@ -29,11 +31,17 @@ final class CurlLoop {
         )
     }
 
+    private var configuration: CurlTransport.Configuration { preparation.configuration }
+
     /// Works until the mailbox is closed.
     func run() {
+        var mail = CurlMailbox.Mail()
         while true {
-            let mail = mailbox.collect()
+            wait()
             round.now = .now
+            // Before exchanges begin: none may begin on a connection on which something came since its last one.
+            events.removeAll { connections.wake(by: $0) }
+            mailbox.collect(&mail)
             closing = mail.closing
             for submission in mail.submissions { accept(submission) }
             for identifier in mail.cancellations { cancel(identifier) }
@@ -43,6 +51,7 @@ final class CurlLoop {
             work()
         }
         for transfer in Array(transfers.values) { end(transfer, .transportClosed) }
+        deliver()
         unusedHandles = []
         connections.close()
         mailbox.stopped()
@@ -55,13 +64,18 @@ final class CurlLoop {
             guard deadline > round.now else { return submission.refuse(.missedDeadline(exchange, .queued)) }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
-        transfers[exchange.identifier] = CurlTransfer(
+        let transfer = CurlTransfer(
             submission: submission,
             round: round,
-            configuration: configuration,
+            preparation: preparation,
             upload: upload(of: exchange)
         )
-        queue.append(exchange.identifier, origin: exchange.request.origin)
+        transfers[exchange.identifier] = transfer
+        if queue.enter(transfer.origin) {
+            start(transfer)
+        } else {
+            queue.append(exchange.identifier, origin: transfer.origin)
+        }
     }
 
     private func upload(of exchange: CurlExchange) -> CurlUpload? {
@@ -112,21 +126,20 @@ final class CurlLoop {
     /// One round of libcurl: due timers, then events, then outcomes.
     private func work() {
         connections.ring(at: round.now)
+        for event in events { connections.act(on: event) }
         report()
         expire()
-        admit()
         if connections.closeIdle(since: round.now - configuration.idleTimeout) { unusedHandles = [] }
+        deliver()
+    }
+
+    /// Sleeps until there is something to do, if there is nothing, and takes what happened on the sockets.
+    private func wait() {
         let next = nextEvent()
         let now = ContinuousClock.now
-        let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty
+        let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty || queue.hasTurn
         let mustLook = isDue || !mailbox.prepareToSleep()
-        let milliseconds = mustLook ? 0 : next.map { Int32((($0 - now).milliseconds)) } ?? -1
-        mailbox.poller.wait(milliseconds: milliseconds) {
-            round.now = .now
-        } perform: { event in
-            connections.act(on: event)
-        }
-        report()
+        mailbox.poller.wait(milliseconds: mustLook ? 0 : next.map { Int32(($0 - now).milliseconds) } ?? -1, &events)
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
@@ -134,8 +147,12 @@ final class CurlLoop {
         func consider(_ time: ContinuousClock.Instant?) {
             if let time { next = min(next ?? time, time) }
         }
-        consider(deadlines.soonest { transfers[$0] != nil })
-        consider(alarms.soonest { transfers[$0] != nil })
+        if transfers.isEmpty {
+            deadlines.removeAll()
+            alarms.removeAll()
+        }
+        consider(deadlines.earliest)
+        consider(alarms.earliest)
         consider(connections.idleSince.map { $0 + configuration.idleTimeout })
         consider(closing)
         return next
@@ -151,6 +168,15 @@ final class CurlLoop {
             if transfer.hasTimeouts { check(transfer) }
             if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }
         }
+    }
+
+    /// Tells the callers what became of their exchanges, one right after the other.
+    ///
+    /// The first one wakes a thread up; the others find it awake.
+    private func deliver() {
+        guard !deliveries.isEmpty else { return }
+        for delivery in deliveries { delivery.continuation.resume(returning: delivery.outcome) }
+        deliveries.removeAll(keepingCapacity: true)
     }
 
     private func failure(of transfer: CurlTransfer, code: Int32) -> NetworkError? {
@@ -191,7 +217,7 @@ final class CurlLoop {
     /// Reports the outcome and frees everything that the exchange used.
     private func end(_ transfer: CurlTransfer, _ failure: NetworkError?) {
         transfers[transfer.exchange.identifier] = nil
-        transfer.end(failure)
+        if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
         if transfer.isDriven { connections.remove(handle, transfer.traffic, at: round.now) }

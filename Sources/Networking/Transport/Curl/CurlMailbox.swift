@@ -14,6 +14,13 @@ final class CurlMailbox: Sendable {
         var closing: ContinuousClock.Instant?
 
         var isEmpty: Bool { submissions.isEmpty && cancellations.isEmpty && resumptions.isEmpty }
+
+        /// Forgets what came and keeps the room for what comes, if that is not much.
+        mutating func empty() {
+            submissions.removeAll(keepingCapacity: submissions.count <= 256)
+            cancellations.removeAll(keepingCapacity: cancellations.count <= 256)
+            resumptions.removeAll(keepingCapacity: resumptions.count <= 256)
+        }
     }
 
     private struct State {
@@ -80,14 +87,15 @@ final class CurlMailbox: Sendable {
         if mustSignal { poller.signal() }
     }
 
-    /// Takes what came; for the engine.
-    func collect() -> Mail {
+    /// Takes what came, in exchange for what was taken before and is done with; for the engine.
+    func collect(_ mail: inout Mail) {
+        // Outside of the lock, because submissions are let go of.
+        mail.empty()
         state.withLock { state in
             state.isSleeping = false
             state.isClosingNews = false
-            let mail = state.mail
-            state.mail = Mail(closing: mail.closing)
-            return mail
+            mail.closing = state.mail.closing
+            swap(&mail, &state.mail)
         }
     }
 

@@ -15,9 +15,8 @@ enum CurlTraffic: UInt32, CaseIterable {
 /// this object, when no transfer is left in it.
 @safe final class CurlMulti {
     private let multi: OpaquePointer
-    private let poller: EventPoller
-    private let traffic: CurlTraffic
-    private let resting: CurlRestingSockets
+    private let sockets: CurlSockets
+    private let beginning = ContinuousClock.now
     private var count = 0
     /// When libcurl wants to be called, events or not.
     private(set) var alarm: ContinuousClock.Instant?
@@ -27,9 +26,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int) {
         guard let multi = unsafe ccurl_multi_init() else { return nil }
         unsafe self.multi = multi
-        self.poller = poller
-        self.traffic = traffic
-        resting = CurlRestingSockets(poller: poller, traffic: traffic)
+        sockets = CurlSockets(poller: poller, traffic: traffic)
         let sharing = traffic == .brief ? CCURL_PIPE_MULTIPLEX : CCURL_PIPE_NOTHING
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         let codes = [
@@ -40,13 +37,9 @@ enum CurlTraffic: UInt32, CaseIterable {
                 { easy, socket, interest, context, _ in
                     guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
                     let isRemoved = Int(interest) == CCURL_POLL_REMOVE
-                    if !isRemoved, let easy = unsafe easy {
-                        unsafe CurlHandle.of(easy)?.socket = socket
-                        multi.resting.use(socket)
-                    }
-                    multi.poller.watch(
+                    if !isRemoved, let easy = unsafe easy { unsafe CurlHandle.of(easy)?.socket = socket }
+                    multi.sockets.use(
                         socket,
-                        of: multi.traffic.rawValue,
                         readable: !isRemoved && Int(interest) & CCURL_POLL_IN != 0,
                         writable: !isRemoved && Int(interest) & CCURL_POLL_OUT != 0
                     )
@@ -75,7 +68,7 @@ enum CurlTraffic: UInt32, CaseIterable {
 
     /// Begins to drive a transfer; false if libcurl refused.
     func add(_ handle: CurlHandle) -> Bool {
-        guard handle.setSocketOwner(resting), unsafe handle.join(multi) else { return false }
+        guard handle.setSocketOwner(sockets), unsafe handle.join(multi) else { return false }
         count += 1
         idleSince = nil
         return true
@@ -86,15 +79,17 @@ enum CurlTraffic: UInt32, CaseIterable {
         unsafe handle.leave(multi)
         // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
         if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
-            resting.rest(socket)
+            sockets.rest(socket)
         }
         count -= 1
         if count == 0 { idleSince = now }
     }
 
-    /// Moves the transfers of a socket on; or, if none uses it, sees what that means.
+    /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
+    func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket) }
+
+    /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
-        guard event.user == traffic.rawValue else { return resting.wake(event.socket) }
         let events = (event.isReadable ? CCURL_READABLE : 0) | (event.isWritable ? CCURL_WRITABLE : 0)
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
@@ -116,7 +111,12 @@ enum CurlTraffic: UInt32, CaseIterable {
     }
 
     private func setAlarm(milliseconds: Int) {
-        alarm = milliseconds < 0 ? nil : .now + .milliseconds(milliseconds)
+        switch milliseconds {
+        case ..<0: alarm = nil
+        // At once means before the engine sleeps, for which it need not look at the clock.
+        case 0: alarm = beginning
+        default: alarm = .now + .milliseconds(milliseconds)
+        }
     }
 
     private static func behind(_ context: UnsafeMutableRawPointer?) -> CurlMulti? {

@@ -1,5 +1,7 @@
 /// What an engine's handles are prepared with.
-struct CurlPreparation {
+///
+/// An object, because each transfer refers to it, and a copy of a configuration costs a dozen reference counts.
+final class CurlPreparation {
     let configuration: CurlTransport.Configuration
     /// The resolver entries, which must outlive each transfer.
     let resolverLines: CurlLines?

@@ -59,9 +59,11 @@ extension CurlSettings {
             unsafe ccurl_easy_set_make_socket_function(
                 easy,
                 { context, _, kind in
-                    let transfer = unsafe CurlHandle.behind(context)?.transfer
+                    let handle = unsafe CurlHandle.behind(context)
+                    let transfer = handle?.transfer
                     if transfer?.configuration.unixSocketPath == nil { transfer?.observation?.resolve() }
-                    return unsafe ccurl_make_socket(kind)
+                    guard let kind = unsafe kind else { return -1 }
+                    return unsafe handle?.socketOwner?.make(kind) ?? -1
                 },
                 context
             )

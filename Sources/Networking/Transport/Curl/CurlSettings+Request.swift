@@ -23,11 +23,26 @@ extension CurlSettings {
     }
 
     /// Sets what each message has of its own.
-    mutating func setMessage(_ request: CurlRequest) {
-        set(CCURL_STRING_URL, request.url)
-        set(CCURL_LIST_HTTPHEADER, request.lines)
+    ///
+    /// - Parameters:
+    ///   - request: The message.
+    ///   - last: What is set already; `nil` if nothing is.
+    mutating func setMessage(_ request: CurlRequest, after last: Message?) {
+        if last?.url != request.url { set(CCURL_STRING_URL, request.url) }
+        if request.lines != nil || last?.hasLines ?? true { set(CCURL_LIST_HTTPHEADER, request.lines) }
         if let lines = request.proxyLines { set(CCURL_LIST_PROXYHEADER, lines) }
         if request.hasBody, !request.body.isReadWhileSent, case .held(let data) = request.body { setCopiedBody(data) }
+    }
+
+    /// What is the same in many messages, and need not be set again then.
+    struct Message {
+        let url: String
+        let hasLines: Bool
+
+        init(_ request: CurlRequest) {
+            url = request.url
+            hasLines = request.lines != nil
+        }
     }
 
     private mutating func setReadBody(of handle: CurlHandle, length: Int?) {

@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 final class CurlTransfer {
     let submission: CurlSubmission
     let round: CurlRound
-    let configuration: CurlTransport.Configuration
+    private let preparation: CurlPreparation
     /// The handle while the transfer runs; `nil` while it waits in line.
     var handle: CurlHandle?
     /// Whether libcurl drives the transfer.
@@ -38,16 +38,16 @@ final class CurlTransfer {
     private var hasBegun = false
     private var body = Data()
 
-    init(submission: CurlSubmission, round: CurlRound, configuration: CurlTransport.Configuration, upload: CurlUpload?)
-    {
+    init(submission: CurlSubmission, round: CurlRound, preparation: CurlPreparation, upload: CurlUpload?) {
         self.submission = submission
         self.round = round
-        self.configuration = configuration
+        self.preparation = preparation
         self.upload = upload
-        head = ResponseHeadReader(maximumSize: configuration.maximumHeaderSize)
+        head = ResponseHeadReader(maximumSize: preparation.configuration.maximumHeaderSize)
         observation = submission.exchange.request.observer.map { CurlObservation(submission.exchange, tell: $0) }
     }
 
+    var configuration: CurlTransport.Configuration { preparation.configuration }
     var exchange: CurlExchange { submission.exchange }
     var request: CurlRequest { submission.exchange.request }
     var origin: HTTPOrigin { submission.exchange.request.origin }
@@ -68,8 +68,11 @@ final class CurlTransfer {
         observation?.receive(receivedCount)
     }
 
-    /// Reports the outcome, which is only done once; `nil` if libcurl had nothing to complain about.
-    func end(_ failure: NetworkError?) {
+    /// Reports the outcome, which is only done once.
+    ///
+    /// - Parameter failure: `nil` if libcurl had nothing to complain about.
+    /// - Returns: Who waits for the whole response, and is told later.
+    func end(_ failure: NetworkError?) -> CurlDelivery? {
         hasEnded = true
         let failure = failure ?? incompleteness
         upload?.end()
@@ -77,10 +80,14 @@ final class CurlTransfer {
         observation?.end(handle, version: head.isComplete ? head.version : "")
         switch submission.recipient {
         case .whole(let continuation):
-            continuation.resume(returning: failure.map(Result.failure) ?? .success(response))
+            return CurlDelivery(
+                continuation: continuation,
+                outcome: failure.map(Result.failure) ?? .success(response)
+            )
         case .parts(let stream):
             if failure == nil || failure?.code != .cancelled && failure?.code != .closed { begin(stream) }
             stream.end(failure.map(Result.failure) ?? .success(HTTPHeaders(head.trailers)))
+            return nil
         }
     }
 
@@ -88,6 +95,10 @@ final class CurlTransfer {
     func keep(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         switch submission.recipient {
         case .whole:
+            if receivedCount == 0, octets.count == declaredSize {
+                unsafe body = Data(buffer: octets)
+                return true
+            }
             if receivedCount == 0, let declaredSize, !isDecoded { body.reserveCapacity(min(declaredSize, 1 << 20)) }
             unsafe body.append(octets)
             return true

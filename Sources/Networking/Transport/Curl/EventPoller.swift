@@ -24,7 +24,7 @@ final class EventPoller: Sendable {
         Glibc.close(queue)
     }
 
-    /// Makes the current or next ``wait(milliseconds:perform:)`` return; for other threads.
+    /// Makes the current or next ``wait(milliseconds:_:)`` return; for other threads.
     func signal() {
         _ = eventfd_write(signalCounter, 1)
     }
@@ -47,20 +47,32 @@ final class EventPoller: Sendable {
         var isWritable: Bool
     }
 
-    /// Waits for events, at most so many milliseconds (for ever if negative), and reports each.
+    /// Waits for events, at most so many milliseconds (for ever if negative).
+    ///
+    /// All that can be told at once is told, so that a socket without an event had none.
     ///
     /// - Parameters:
     ///   - milliseconds: How long to wait.
-    ///   - awake: Called when the wait is over, before anything is reported.
-    ///   - action: Called for each socket.
-    func wait(milliseconds: Int32, awake: () -> Void, perform action: (Event) -> Void) {
-        unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { events in
-            guard let first = events.baseAddress else { return }
-            let count = unsafe epoll_wait(queue, first, Int32(events.count), milliseconds)
-            awake()
-            for index in 0..<max(0, Int(count)) {
-                let happened = unsafe events[index].events
-                let data = unsafe events[index].data.u64
+    ///   - events: Takes what happened, in place of what it had.
+    func wait(milliseconds: Int32, _ events: inout [Event]) {
+        events.removeAll(keepingCapacity: true)
+        var capacity = 128
+        while collect(capacity, milliseconds: milliseconds, &events) {
+            // There may be more; level-triggered events are all told again.
+            events.removeAll(keepingCapacity: true)
+            capacity *= 4
+        }
+    }
+
+    /// Collects events, and says whether there were as many as there was room for.
+    private func collect(_ capacity: Int, milliseconds: Int32, _ events: inout [Event]) -> Bool {
+        unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { buffer in
+            guard let first = buffer.baseAddress else { return false }
+            let count = unsafe Int(epoll_wait(queue, first, Int32(capacity), milliseconds))
+            guard count < capacity else { return true }
+            for index in 0..<max(0, count) {
+                let happened = unsafe buffer[index].events
+                let data = unsafe buffer[index].data.u64
                 let socket = Int32(truncatingIfNeeded: data)
                 guard socket != signalCounter else {
                     var signals: eventfd_t = 0
@@ -69,7 +81,7 @@ final class EventPoller: Sendable {
                 }
                 // After an error or hang-up, reading and writing both tell what it was.
                 let isBroken = happened & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
-                action(
+                events.append(
                     Event(
                         socket: socket,
                         user: UInt32(truncatingIfNeeded: data >> 32),
@@ -78,6 +90,7 @@ final class EventPoller: Sendable {
                     )
                 )
             }
+            return false
         }
     }
 
