@@ -35,6 +35,22 @@ struct NetworkingSnippets {
         #expect(client.interceptors.count == 1)
     }
 
+    @Test("STRV's RetryConfiguration")
+    func migrating() {
+        let policy = Retry.Policy.backoff(.constant(.seconds(2), until: .maxRetries(3)), when: .always)
+
+        let metadata = Retry.Policy.Metadata(request: URLRequest(url: URL(filePath: "/")))
+        let action = policy.shouldRetry(
+            after: ServerError(endpoint: nil, errorCode: 500),
+            state: .empty,
+            metadata: metadata
+        )
+        guard case .retryAfter(.seconds(2)) = action else {
+            Issue.record("not repeated after two seconds: \(action)")
+            return
+        }
+    }
+
     @Test("A redirect policy for one request")
     func redirects() async throws {
         try await withLoopbackServer { server async throws in
