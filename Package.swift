@@ -85,7 +85,7 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "MockNetworking", "TokenGeneration", "TestVectors"],
+            dependencies: ["jwt", "quickstart", "MockNetworking", "Networking", "TokenGeneration", "TestVectors"],
             swiftSettings: settings
         ),
         // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.

@@ -1,3 +1,6 @@
+import Networking
+import TokenGeneration
+
 /// Why a command could not do what it was asked, other than a wrong command line.
 struct CommandFailure: Error {
     /// What kind of failure it is; its value is the exit code.
@@ -19,5 +22,27 @@ struct CommandFailure: Error {
         self.code = code
         self.message = message
         self.cause = cause
+    }
+
+    /// Makes a failure of what a token or a key was refused for.
+    init(_ code: Code, _ error: TokenError) {
+        self.init(code, error.message, cause: error)
+    }
+
+    /// A bounded name for programs: the code of the cause, such as `expired` or `incorrectPassword`; `serverError`; `system` where a call of the
+    /// system failed; otherwise `rejected` or `failed`.
+    var reason: String {
+        switch cause {
+        case let error as TokenError: error.code.description
+        case let error as NetworkError: error.code.description
+        case is ServerError: "serverError"
+        case is FileDescriptor.Failure: "system"
+        default: code == .rejected ? "rejected" : "failed"
+        }
+    }
+
+    /// The failure as a program reads it.
+    var report: JSONObject {
+        ["code": .string(reason), "message": .string(message)]
     }
 }

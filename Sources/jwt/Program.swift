@@ -50,7 +50,9 @@ enum Program {
     ///
     /// - Returns: The exit code.
     private static func run(_ arguments: [String]) -> Int32 {
-        var console = Console(prefix: definition.name)
+        // The wish for JSON counts however wrong the rest of the line is.
+        let writesJSON = arguments.prefix { $0 != "--" }.contains(OptionDefinition.json.spelling)
+        var console = Console(prefix: definition.name, writesJSON: writesJSON)
         do {
             switch try Invocation(arguments, root: definition) {
             case .help(let command, let path):
@@ -61,19 +63,23 @@ enum Program {
                 console.explain(HelpText(path: path, command: command).text)
                 return usageStatus
             case .run(let action, let arguments):
-                console = Console(prefix: arguments.path.joined(separator: " "))
+                console = Console(
+                    prefix: arguments.path.joined(separator: " "),
+                    writesJSON: arguments.contains(.json)
+                )
                 try action(arguments, console)
             }
             return 0
         } catch let error as UsageError {
-            console.note(error.line)
+            console.fail(error)
             return usageStatus
         } catch let error as CommandFailure {
-            if !error.message.isEmpty { console.fail(error.message) }
+            console.fail(error)
             return error.code.exitStatus
         } catch {
-            console.fail("\(error)")
-            return CommandFailure.Code.failed.exitStatus
+            let failure = CommandFailure(.failed, "\(error)", cause: error)
+            console.fail(failure)
+            return failure.code.exitStatus
         }
     }
 }

@@ -54,7 +54,7 @@ struct ArgumentParser {
         into result: inout ParsedArguments
     ) throws(UsageError) {
         let name = text.prefix { $0 != "=" }
-        guard let option = definition.allOptions.first(where: { $0.longName == name }) else {
+        guard let option = definition.allOptions.first(where: { $0.isNamed(name) }) else {
             throw unknownOption(String(name))
         }
         let attached = name.endIndex == text.endIndex ? nil : String(text[name.endIndex...].dropFirst())
@@ -99,7 +99,10 @@ struct ArgumentParser {
             throw error("\(option.spelling) needs a value: \(option.synopsis)")
         }
         let name = next.prefix { $0 != "=" }
-        if let other = definition.allOptions.first(where: { [$0.spelling, $0.shortSpelling].contains(String(name)) }) {
+        let isOption = { (option: OptionDefinition) in
+            name.hasPrefix("--") ? option.isNamed(name.dropFirst(2)) : option.shortSpelling == String(name)
+        }
+        if let other = definition.allOptions.first(where: isOption) {
             throw error("\(option.spelling) needs a value, but \(other.spelling) follows")
         }
         rest.removeFirst()
@@ -109,7 +112,7 @@ struct ArgumentParser {
     private func takesNextArgument(_ argument: String) -> Bool {
         guard argument.hasPrefix("-") else { return false }
         if argument.hasPrefix("--") {
-            return definition.allOptions.contains { $0.spelling == argument && $0.value != nil }
+            return definition.allOptions.contains { $0.isNamed(argument.dropFirst(2)) && $0.value != nil }
         }
         var letters = argument.dropFirst()
         while let letter = letters.popFirst() {

@@ -32,5 +32,5 @@ struct CommandDefinition: Sendable {
     var action: Action?
 
     /// The options with those that every command has.
-    var allOptions: [OptionDefinition] { options + [.help] }
+    var allOptions: [OptionDefinition] { options + (action == nil ? [.help] : [.json, .help]) }
 }

@@ -6,6 +6,7 @@ struct Option<Value: ArgumentValue>: Sendable {
     ///
     /// - Parameters:
     ///   - longName: The name without dashes.
+    ///   - aliases: Other long names that mean the same.
     ///   - shortName: A letter for `-x`, if there is one.
     ///   - value: How help calls the value, such as `FILE`.
     ///   - isRequired: Whether the command refuses to run without it.
@@ -14,6 +15,7 @@ struct Option<Value: ArgumentValue>: Sendable {
     ///   - summary: What it does, without a final period.
     init(
         _ longName: String,
+        aliases: [String] = [],
         short shortName: Character? = nil,
         value: String,
         isRequired: Bool = false,
@@ -23,6 +25,7 @@ struct Option<Value: ArgumentValue>: Sendable {
     ) {
         definition = OptionDefinition(
             longName: longName,
+            aliases: aliases,
             shortName: shortName,
             value: OptionDefinition.Value(name: value, kind: Value.valueKind),
             isRequired: isRequired,

@@ -16,6 +16,8 @@ struct OptionDefinition: Sendable {
 
     /// The name without its dashes.
     var longName: String
+    /// Other long names that mean the same, which help does not show.
+    var aliases: [String] = []
     var shortName: Character?
     /// The value taken, `nil` for a flag.
     var value: Value?
@@ -46,5 +48,17 @@ struct OptionDefinition: Sendable {
         summary: "Show this help"
     )
 
+    /// Every option of every command that does something: output for programs.
+    static let json = OptionDefinition(
+        longName: "json",
+        section: defaultSection,
+        summary: "Print the result as one line of JSON, and errors and warnings, too"
+    )
+
     static let defaultSection = "Options"
+
+    /// Whether the option has this long name.
+    func isNamed(_ name: some StringProtocol) -> Bool {
+        longName == name || aliases.contains { $0 == name }
+    }
 }

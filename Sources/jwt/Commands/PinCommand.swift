@@ -1,16 +1,9 @@
-import Dispatch
 import Networking
-import Synchronization
 import TokenGeneration
 
 /// `jwt pin`: prints the pins of a server or of certificates.
 struct PinCommand {
-    private static let roots = Option<InputFile>(
-        "roots",
-        value: "FILE",
-        "The only root certificates under which a server is trusted, PEM or DER (default: the system's)"
-    )
-    private static let json = Flag("json", "Print a JSON object instead of lines")
+    private static let roots = RootsOption.option
 
     static let definition = CommandDefinition(
         name: "pin",
@@ -23,7 +16,7 @@ struct PinCommand {
             pins to print: name its root with --roots, or give its certificate as a file.
             """
         ],
-        options: [roots.definition, json.definition],
+        options: [roots.definition],
         operands: [
             OperandDefinition(
                 name: "URL|FILE",
@@ -62,7 +55,7 @@ struct PinCommand {
         }
         self.arguments = arguments
         roots = try arguments.value(of: Self.roots)
-        printsJSON = arguments.contains(Self.json)
+        printsJSON = arguments.contains(.json)
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
             guard scheme == "https" else { throw arguments.usageError("the URL must begin with https://") }
             source = .server(operand)
@@ -90,24 +83,15 @@ struct PinCommand {
     }
 
     private func chain(of url: String) throws -> [ServerCertificates.Item] {
-        let roots = try roots.map(Self.trustRoots) ?? .system
+        let roots = try RootsOption.roots(roots)
         do {
-            return try Self.waiting {
+            return try AsynchronousWork.result {
                 try await ServerCertificates.chain(of: url, tls: TLSConfiguration(trustRoots: roots))
             }
         } catch let error as NetworkError {
             guard error.code != .invalidRequest else { throw arguments.usageError(error.message) }
             let advice = error.tlsFailure == .untrustedChain ? "; to name its root: --roots FILE" : ""
             throw CommandFailure(error.code == .tls ? .rejected : .failed, error.message + advice, cause: error)
-        }
-    }
-
-    private static func trustRoots(_ file: InputFile) throws(CommandFailure) -> TrustRoots {
-        let bytes = try file.read().bytes
-        do throws(TrustConfigurationError) {
-            return try ServerCertificates.roots(bytes)
-        } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
         }
     }
 
@@ -136,36 +120,5 @@ struct PinCommand {
             return JSONValue.object(JSONObject(members))
         }
         return VisibleText.json(JSONObject([("certificates", .array(certificates))]).prettyPrinted())
-    }
-
-    /// Waits for an asynchronous function; the command has nothing else to do.
-    private static func waiting<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
-        let outcome = Outcome<Value>()
-        Task {
-            do {
-                outcome.set(.success(try await body()))
-            } catch {
-                outcome.set(.failure(error))
-            }
-        }
-        return try outcome.wait()
-    }
-
-    /// What an asynchronous function led to.
-    private final class Outcome<Value: Sendable>: Sendable {
-        private let result = Mutex<Result<Value, any Error>?>(nil)
-        private let semaphore = DispatchSemaphore(value: 0)
-
-        func set(_ result: Result<Value, any Error>) {
-            self.result.withLock { $0 = result }
-            semaphore.signal()
-        }
-
-        func wait() throws -> Value {
-            while true {
-                semaphore.wait()
-                if let result = result.withLock({ $0 }) { return try result.get() }
-            }
-        }
     }
 }

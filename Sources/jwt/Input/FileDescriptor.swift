@@ -71,6 +71,25 @@ struct FileDescriptor: ~Copyable {
 
     var isTerminal: Bool { isatty(number) == 1 }
 
+    /// Whether reading will not have to wait.
+    var isReadable: Bool {
+        var entry = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&entry, 1, 0) > 0
+    }
+
+    /// Reads what is there, and waits only if there is nothing yet.
+    ///
+    /// - Parameter buffer: What is overwritten from its beginning.
+    /// - Returns: How many octets were read; 0 at the end of the file.
+    /// - Throws: ``Failure``.
+    func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
+        while true {
+            let count = unsafe Glibc.read(number, &buffer, buffer.count)
+            if count >= 0 { return count }
+            if errno != EINTR { throw .current }
+        }
+    }
+
     /// Reads to the end of the file.
     ///
     /// - Returns: The octets, or `nil` if there are more than the limit.
@@ -78,11 +97,7 @@ struct FileDescriptor: ~Copyable {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
-            let count = unsafe read(number, &chunk, chunk.count)
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw .current
-            }
+            let count = try read(into: &chunk)
             if count == 0 { return bytes }
             bytes += chunk.prefix(count)
             if bytes.count > limit { return nil }

@@ -1,36 +1,54 @@
 import Glibc
 import TokenGeneration
 
-/// A key the user named by its file: PEM, DER, a JWK or a JWK Set, told apart by content.
+/// A key the user gave: PEM, DER, a JWK or a JWK Set, told apart by content; or a bare secret, if the user says so.
 struct KeyFile {
-    private enum Content {
+    enum Content {
         case pem(String)
         case der([UInt8])
         case jwk(JWK)
         case set(JWKSet)
+        case secret([UInt8])
     }
 
-    private let file: InputFile
-    private let content: Content
+    /// How messages call the place it comes from.
+    let name: String
+    let content: Content
     private let mode: mode_t?
+    private let password: String?
 
-    /// Reads the file.
+    /// Finds out what a file holds.
     ///
-    /// - Throws: ``CommandFailure`` that names the file if it cannot be read or holds no key.
-    init(_ file: InputFile) throws(CommandFailure) {
-        let data = try file.read()
-        self.file = file
+    /// - Parameters:
+    ///   - name: How messages call the place it comes from.
+    ///   - data: What is there.
+    ///   - secretEncoding: How a bare secret is written, if it is one.
+    ///   - password: The password of an encrypted private key.
+    /// - Throws: ``CommandFailure`` that names the place if it holds no key.
+    init(
+        _ name: String,
+        _ data: InputFile.Content,
+        _ secretEncoding: SecretEncoding? = nil,
+        password: String? = nil
+    ) throws(CommandFailure) {
+        self.name = name
+        self.password = password
         mode = data.mode
         let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
-        guard let start else { throw CommandFailure(.failed, "\(file.name): empty, so there is no key in it") }
-        if let text = String(validating: data.bytes, as: UTF8.self), start == UInt8(ascii: "{") {
-            content = try Self.describing(file) { try Self.json(text) }
+        guard let start else { throw CommandFailure(.failed, "\(name): empty, so there is no key in it") }
+        if let secretEncoding {
+            guard let secret = secretEncoding.octets(data.bytes) else {
+                throw CommandFailure(.failed, "\(name): the secret is not written in \(secretEncoding.rawValue)")
+            }
+            content = .secret(secret)
+        } else if let text = String(validating: data.bytes, as: UTF8.self), start == UInt8(ascii: "{") {
+            content = try Self.describing(name) { try Self.json(text) }
         } else if let text = String(validating: data.bytes, as: UTF8.self), text.contains("-----BEGIN ") {
             content = .pem(text)
         } else if data.bytes.first == 0x30 {
             content = .der(data.bytes)
         } else {
-            throw CommandFailure(.failed, "\(file.name): neither PEM, DER nor JWK")
+            throw CommandFailure(.failed, "\(name): neither PEM, DER nor JWK")
         }
     }
 
@@ -40,44 +58,50 @@ struct KeyFile {
     /// - Returns: The key and its ID.
     /// - Throws: ``CommandFailure`` if the file holds no private key that can sign.
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
-        try Self.describing(file) {
+        try Self.describing(name) {
             switch content {
-            case .pem(let text): (try SigningKey(pem: text, algorithm: algorithm), nil)
-            case .der(let bytes): (try SigningKey(der: bytes, algorithm: algorithm), nil)
+            case .pem(let text): (try SigningKey(pem: text, password: password, algorithm: algorithm), nil)
+            case .der(let bytes): (try SigningKey(der: bytes, password: password, algorithm: algorithm), nil)
             case .jwk(let jwk): (try SigningKey(jwk: jwk, algorithm: algorithm), jwk.keyID)
-            case .set: throw CommandFailure(.failed, "\(file.name): a JWK Set; signing needs a single key")
+            case .set: throw CommandFailure(.failed, "\(name): a JWK Set; signing needs a single key")
+            case .secret(let octets): (try SigningKey(secret: octets, algorithm: Self.named(algorithm)), nil)
             }
         }
     }
 
-    /// A verifier with the public key, the public half of the private key, or the set of keys.
+    /// The public key, the public half of the private key, or the secret.
     ///
-    /// - Parameters:
-    ///   - algorithm: The algorithm of keys that do not state one, if the user named it.
-    ///   - policy: What the token must say.
-    /// - Returns: The verifier.
-    /// - Throws: ``CommandFailure`` if the file holds no usable key.
-    func verifier(
-        for algorithm: JWSAlgorithm?,
-        policy: ValidationPolicy
-    ) throws(CommandFailure) -> JWTVerifier {
-        try Self.describing(file) {
+    /// - Parameter algorithm: The algorithm, if the user named one.
+    /// - Returns: The key.
+    /// - Throws: ``CommandFailure`` if the file holds no key that can verify.
+    func verificationKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> VerificationKey {
+        try Self.describing(name) {
             switch content {
             case .pem(let text) where text.contains("PRIVATE KEY-----"):
-                JWTVerifier(key: try SigningKey(pem: text, algorithm: algorithm).verificationKey, policy: policy)
-            case .pem(let text):
-                JWTVerifier(key: try VerificationKey(pem: text, algorithm: algorithm), policy: policy)
-            case .der(let bytes):
-                JWTVerifier(key: try Self.publicHalf(of: bytes, for: algorithm), policy: policy)
-            case .jwk(let jwk):
-                JWTVerifier(key: try VerificationKey(jwk: jwk, algorithm: algorithm), policy: policy)
-            case .set(let set):
-                JWTVerifier(
-                    keys: set,
-                    selection: KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []),
-                    policy: policy
-                )
+                try SigningKey(pem: text, password: password, algorithm: algorithm).verificationKey
+            case .pem(let text): try VerificationKey(pem: text, algorithm: algorithm)
+            case .der(let bytes): try publicHalf(of: bytes, for: algorithm)
+            case .jwk(let jwk): try VerificationKey(jwk: jwk, algorithm: algorithm)
+            case .set: throw CommandFailure(.failed, "\(name): a JWK Set, where a single key is needed")
+            case .secret(let octets): try VerificationKey(secret: octets, algorithm: Self.named(algorithm))
             }
+        }
+    }
+
+    /// The keys of a JWK Set; `nil` if the file holds a single key.
+    var keySet: JWKSet? {
+        guard case .set(let set) = content else { return nil }
+        return set
+    }
+
+    /// Whether the file holds something that others must not see.
+    var isPrivate: Bool {
+        switch content {
+        case .pem(let text): text.contains("PRIVATE KEY-----")
+        case .der(let bytes): !Self.isPublicDER(bytes)
+        case .jwk(let jwk): jwk.isPrivate
+        case .set(let set): set.keys.contains(where: \.isPrivate)
+        case .secret: true
         }
     }
 
@@ -85,28 +109,12 @@ struct KeyFile {
     var permissionWarning: String? {
         guard let mode, mode & S_IFMT == S_IFREG, mode & 0o077 != 0 else { return nil }
         let permissions = String(mode & 0o777, radix: 8)
-        return "\(file.name): other users may use this private key (mode \(permissions)); to stop it: chmod 600 FILE"
-    }
-
-    private static func publicHalf(
-        of der: [UInt8],
-        for algorithm: JWSAlgorithm?
-    ) throws(TokenError) -> VerificationKey {
-        do throws(TokenError) {
-            return try VerificationKey(der: der, algorithm: algorithm)
-        } catch  where error.code == .publicKeyRequired {
-            return try SigningKey(der: der, algorithm: algorithm).verificationKey
-        }
-    }
-
-    private static func json(_ text: String) throws -> Content {
-        let object = try JSONObject(parsing: text)
-        return object["keys"] == nil ? .jwk(try JWK(object)) : .set(try JWKSet(parsing: text))
+        return "\(name): other users may use this private key (mode \(permissions)); to stop it: chmod 600 FILE"
     }
 
     /// Puts the file's name in front of what is wrong with the key.
-    private static func describing<Value>(
-        _ file: InputFile,
+    static func describing<Value>(
+        _ name: String,
         _ body: () throws -> Value
     ) throws(CommandFailure) -> Value {
         do {
@@ -116,13 +124,46 @@ struct KeyFile {
         } catch let error as TokenError {
             let advice =
                 switch error.code {
-                case .passwordRequired: "; to decrypt it: openssl pkey -in FILE"
+                case .passwordRequired: "; give it with --password-file FILE or --password-env NAME"
                 case .algorithmRequired: " with --alg"
                 default: ""
                 }
-            throw CommandFailure(.failed, "\(file.name): \(error.message)\(advice)", cause: error)
+            throw CommandFailure(.failed, "\(name): \(error.message)\(advice)", cause: error)
         } catch {
-            throw CommandFailure(.failed, "\(file.name): \(error)", cause: error)
+            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
         }
+    }
+
+    private func publicHalf(
+        of der: [UInt8],
+        for algorithm: JWSAlgorithm?
+    ) throws(TokenError) -> VerificationKey {
+        do throws(TokenError) {
+            return try VerificationKey(der: der, algorithm: algorithm)
+        } catch  where error.code == .publicKeyRequired {
+            return try SigningKey(der: der, password: password, algorithm: algorithm).verificationKey
+        }
+    }
+
+    /// Whether DER holds a public key, of whatever algorithm.
+    private static func isPublicDER(_ bytes: [UInt8]) -> Bool {
+        do throws(TokenError) {
+            _ = try VerificationKey(der: bytes)
+            return true
+        } catch {
+            return error.code == .algorithmRequired
+        }
+    }
+
+    private static func named(_ algorithm: JWSAlgorithm?) throws(TokenError) -> JWSAlgorithm {
+        guard let algorithm else {
+            throw TokenError(.algorithmRequired, "a bare secret can be for HS256, HS384 and HS512: name the algorithm")
+        }
+        return algorithm
+    }
+
+    private static func json(_ text: String) throws -> Content {
+        let object = try JSONObject(parsing: text)
+        return object["keys"] == nil ? .jwk(try JWK(object)) : .set(try JWKSet(parsing: text))
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import TokenGeneration
 
 /// Where a command gets its token: the argument, or standard input.
 struct TokenInput: Equatable {
@@ -19,8 +20,11 @@ struct TokenInput: Equatable {
     /// - Throws: ``UsageError`` if there is no token and standard input is a terminal: waiting there would look like hanging.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         let operand = arguments.operands.first
+        if arguments.contains(BatchRun.flag), operand != nil {
+            throw arguments.usageError("--batch reads the tokens from standard input: leave TOKEN out")
+        }
         argument = operand == "-" ? nil : operand
-        if operand == nil, FileDescriptor.standard(STDIN_FILENO).isTerminal {
+        if operand == nil, !arguments.contains(BatchRun.flag), FileDescriptor.standard(STDIN_FILENO).isTerminal {
             throw arguments.usageError("no token: give it as an argument, or - to type it")
         }
     }
@@ -32,15 +36,22 @@ struct TokenInput: Equatable {
     /// - Throws: ``CommandFailure`` if standard input cannot be read or holds no text.
     func read() throws(CommandFailure) -> String {
         let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput() }
-        guard let first = bytes.firstIndex(where: { !Self.isSpace($0) }),
-            let last = bytes.lastIndex(where: { !Self.isSpace($0) })
-        else {
-            throw CommandFailure(.rejected, "no token: \(isStandardInput ? "standard input" : "the argument") is empty")
+        let trimmed = Self.trimmed(bytes)
+        guard !trimmed.isEmpty else {
+            let place = isStandardInput ? "standard input" : "the argument"
+            throw CommandFailure(.rejected, TokenError(.malformedToken, "no token: \(place) is empty"))
         }
-        guard let token = String(validating: bytes[first...last], as: UTF8.self) else {
-            throw CommandFailure(.rejected, "not a token: it is not text")
+        guard let token = String(validating: trimmed, as: UTF8.self) else {
+            throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: it is not text"))
         }
         return token
+    }
+
+    /// The octets without the white space around them.
+    static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
+        guard let first = bytes.firstIndex(where: { !isSpace($0) }), let last = bytes.lastIndex(where: { !isSpace($0) })
+        else { return [] }
+        return first == 0 && last == bytes.count - 1 ? bytes : Array(bytes[first...last])
     }
 
     private static func readStandardInput() throws(CommandFailure) -> [UInt8] {
@@ -50,7 +61,7 @@ struct TokenInput: Equatable {
         } catch {
             throw CommandFailure(.failed, "standard input: cannot be read: \(error.reason)", cause: error)
         }
-        throw CommandFailure(.rejected, "not a token: larger than 2 MiB")
+        throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than 2 MiB"))
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {

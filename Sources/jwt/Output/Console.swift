@@ -1,9 +1,12 @@
 import Glibc
+import TokenGeneration
 
 /// Where a command prints: results on standard output, everything else on standard error.
 struct Console: Sendable {
     /// What stands before each message: the names of the commands, "jwt sign".
     let prefix: String
+    /// Whether a program reads what is printed, so that each message is a line of JSON.
+    var writesJSON = false
 
     /// Prints a result.
     ///
@@ -12,8 +15,26 @@ struct Console: Sendable {
     ///   - terminator: What follows it.
     /// - Throws: ``CommandFailure`` if standard output takes no more; it has no message if the reader of a pipe has left.
     func print(_ text: String, terminator: String = "\n") throws(CommandFailure) {
+        try write(Array((text + terminator).utf8))
+    }
+
+    /// Prints a result for a program, in one line.
+    func print(_ object: JSONObject) throws(CommandFailure) {
+        try print(VisibleText.json(object.serialized()))
+    }
+
+    /// Prints JSON for a person, in color if that person sits at a terminal.
+    func show(_ json: String) throws(CommandFailure) {
+        let visible = VisibleText.json(json)
+        try print(Terminal.showsColor(STDOUT_FILENO) ? ColoredJSON.text(visible) : visible)
+    }
+
+    /// Prints octets of a result as they are.
+    ///
+    /// - Throws: ``CommandFailure`` as ``print(_:terminator:)`` does.
+    func write(_ bytes: [UInt8]) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
-            try FileDescriptor.standard(STDOUT_FILENO).writeAll(Array((text + terminator).utf8))
+            try FileDescriptor.standard(STDOUT_FILENO).writeAll(bytes)
         } catch {
             let message = error.number == EPIPE ? "" : "cannot write to standard output: \(error.reason)"
             throw CommandFailure(.failed, message, cause: error)
@@ -28,16 +49,35 @@ struct Console: Sendable {
 
     /// Prints one line on standard error.
     func note(_ line: String) {
-        explain(VisibleText.line(line) + "\n")
+        explain((writesJSON ? Self.line("note", .string(line)) : VisibleText.line(line)) + "\n")
     }
 
     /// Prints a warning on standard error.
     func warn(_ message: String) {
-        note("\(prefix): warning: \(message)")
+        explain(
+            (writesJSON
+                ? Self.line("warning", .object(["message": .string(message)]))
+                : VisibleText.line("\(prefix): warning: \(message)")) + "\n"
+        )
     }
 
     /// Prints what went wrong on standard error.
-    func fail(_ message: String) {
-        note("\(prefix): \(message)")
+    func fail(_ failure: CommandFailure) {
+        guard !failure.message.isEmpty else { return }
+        explain(
+            (writesJSON
+                ? Self.line("error", .object(failure.report))
+                : VisibleText.line("\(prefix): \(failure.message)")) + "\n"
+        )
+    }
+
+    /// Prints what is wrong with the command line on standard error.
+    func fail(_ error: UsageError) {
+        let report: JSONObject = ["code": "usage", "message": .string(error.message)]
+        explain((writesJSON ? Self.line("error", .object(report)) : VisibleText.line(error.line)) + "\n")
+    }
+
+    private static func line(_ name: String, _ value: JSONValue) -> String {
+        VisibleText.json(JSONObject([(name, value)]).serialized())
     }
 }

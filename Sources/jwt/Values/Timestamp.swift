@@ -30,12 +30,27 @@ struct Timestamp: ArgumentValue, Equatable {
     var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
 
     /// The moment in UTC, in whole seconds: `2026-01-31T12:00:00Z`.
-    var text: String {
-        let seconds = Int(secondsSince1970.rounded(.down))  // reason: the range fits
+    var text: String { text(offset: 0) }
+
+    /// The moment in the time zone of the user, in whole seconds: `2026-01-31T13:00:00+01:00`.
+    var localText: String {
+        // Beyond these, a local date could fall into a year of another number of digits.
+        let isOrdinary = (-62_135_510_400.0..<253_402_214_400.0).contains(secondsSince1970)
+        return text(offset: isOrdinary ? TimeZone.current.secondsFromGMT(for: date) : 0)
+    }
+
+    private func text(offset: Int) -> String {
+        let seconds = Int(secondsSince1970.rounded(.down)) + offset  // reason: the range fits
         let (year, month, day) = Self.date(ofDay: Self.quotient(seconds, 86_400))
         let time = seconds - Self.quotient(seconds, 86_400) * 86_400
         let clock = [time / 3_600, time / 60 % 60, time % 60].map { Self.padded($0, 2) }.joined(separator: ":")
-        return "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))T\(clock)Z"
+        return "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))T\(clock)\(Self.zone(offset))"
+    }
+
+    private static func zone(_ offset: Int) -> String {
+        guard offset != 0 else { return "Z" }
+        let minutes = (offset < 0 ? -offset : offset) / 60
+        return "\(offset < 0 ? "-" : "+")\(padded(minutes / 60, 2)):\(padded(minutes % 60, 2))"
     }
 
     private static func plainSeconds(_ text: String) -> Double? {

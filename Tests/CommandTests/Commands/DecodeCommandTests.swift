@@ -7,7 +7,7 @@ struct DecodeCommandTests {
 
     @Test("header and claims are printed, marked as unverified for people and for programs")
     func contents() throws {
-        let result = try BuiltProgram.jwt.run("decode", try SampleTokens.es256Token())
+        let result = try BuiltProgram.jwt.run("decode", "--at", "1300822980", try SampleTokens.es256Token())
         #expect(
             result
                 == ProcessResult(
@@ -26,7 +26,7 @@ struct DecodeCommandTests {
                         }
 
                         """,
-                    errors: Self.warning + "exp: 2011-03-22T18:43:00Z\n"
+                    errors: Self.warning + "exp: 2011-03-22T18:43:00Z (expired 1 hour ago)\n"
                 )
         )
     }
@@ -34,10 +34,10 @@ struct DecodeCommandTests {
     @Test("the token comes from standard input with or without a dash")
     func standardInput() throws {
         let token = try SampleTokens.es256Token()
-        let expected = try BuiltProgram.jwt.run("decode", token)
+        let expected = try BuiltProgram.jwt.run("decode", "--at=0", token)
         #expect(expected.status == 0)
-        #expect(try BuiltProgram.jwt.run("decode", input: token) == expected)
-        #expect(try BuiltProgram.jwt.run("decode", "-", input: "\n \(token) \r\n") == expected)
+        #expect(try BuiltProgram.jwt.run("decode", "--at=0", input: token) == expected)
+        #expect(try BuiltProgram.jwt.run("decode", "--at=0", "-", input: "\n \(token) \r\n") == expected)
     }
 
     @Test(
@@ -62,17 +62,79 @@ struct DecodeCommandTests {
         let token = SampleTokens.unsigned(
             claims: "{\"iat\":1300815780.9,\"nbf\":-62135596800,\"exp\":1e300,\"sub\":\"a\"}"
         )
-        let result = try BuiltProgram.jwt.run("decode", token)
+        let result = try BuiltProgram.jwt.run("decode", "--at", "1300815780", token)
         #expect(
             result.errors == Self.warning + """
-                iat: 2011-03-22T17:43:00Z
-                nbf: 0001-01-01T00:00:00Z
+                iat: 2011-03-22T17:43:00Z (issued now)
+                nbf: 0001-01-01T00:00:00Z (began 2010 years ago)
                 exp: outside the years 1 to 9999
 
                 """
         )
         let text = SampleTokens.unsigned(claims: "{\"exp\":\"tomorrow\"}")
         #expect(try BuiltProgram.jwt.run("decode", text).errors == Self.warning + "exp: not a time\n")
+    }
+
+    @Test("dates are those of the user's time zone, and say how far away they are")
+    func timeZone() throws {
+        let token = SampleTokens.unsigned(claims: "{\"iat\":1300815600,\"nbf\":1300815960,\"exp\":1300819380}")
+        for (zone, texts) in [
+            ("Europe/Berlin", ["2011-03-22T18:40:00+01:00", "2011-03-22T18:46:00+01:00", "2011-03-22T19:43:00+01:00"]),
+            (
+                "America/St_Johns",
+                ["2011-03-22T15:10:00-02:30", "2011-03-22T15:16:00-02:30", "2011-03-22T16:13:00-02:30"]
+            ),
+        ] {
+            let result = try BuiltProgram.jwt.run("decode", "--at=1300815780", token, environment: ["TZ": zone])
+            #expect(
+                result.errors == Self.warning + """
+                    iat: \(texts[0]) (issued 3 minutes ago)
+                    nbf: \(texts[1]) (begins in 3 minutes)
+                    exp: \(texts[2]) (expires in 1 hour)
+
+                    """
+            )
+        }
+        // The day at the end of all years stays within them.
+        let last = SampleTokens.unsigned(claims: "{\"exp\":253402300799}")
+        let errors = try BuiltProgram.jwt.run("decode", last, environment: ["TZ": "Europe/Berlin"]).errors
+        #expect(errors.contains("exp: 9999-12-31T23:59:59Z (expires in "))
+    }
+
+    @Test("colors are for terminals only, and only for those who want them")
+    func colors() throws {
+        let token = SampleTokens.unsigned(claims: "{\"a\\\"\":[1,\"b:\",null]}")
+        let colored = try BuiltProgram.shell("script -qec 'jwt decode \(token) 2>/dev/null' /dev/null")
+        #expect(colored.output.contains("\u{1B}[1;34m\"a\\\"\"\u{1B}[0m: ["))
+        #expect(colored.output.contains("\u{1B}[33m1\u{1B}[0m,"))
+        #expect(colored.output.contains("\u{1B}[32m\"b:\"\u{1B}[0m,"))
+        #expect(colored.output.contains("\u{1B}[33mnull\u{1B}[0m"))
+        let plain = try BuiltProgram.jwt.run("decode", token).output
+        for setting in ["NO_COLOR=1", "TERM=dumb"] {
+            let result = try BuiltProgram.shell("\(setting) script -qec 'jwt decode \(token) 2>/dev/null' /dev/null")
+            #expect(result.output == plain.replacing("\n", with: "\r\n"))
+        }
+        let empty = try BuiltProgram.shell("NO_COLOR= script -qec 'jwt decode \(token) 2>/dev/null' /dev/null")
+        #expect(empty == colored)
+        #expect(!plain.contains("\u{1B}"))
+    }
+
+    @Test("a program gets one line, and no notes")
+    func json() throws {
+        let result = try BuiltProgram.jwt.run("decode", "--json", try SampleTokens.es256Token())
+        #expect(
+            result
+                == ProcessResult(
+                    status: 0,
+                    output:
+                        #"{"claims":{"exp":1300819380,"http://example.com/is_root":true,"iss":"joe"},"header":{"alg":"ES256"},"verified":false}"#
+                        + "\n",
+                    errors: ""
+                )
+        )
+        let refused = try BuiltProgram.jwt.run("decode", "--json", "secret")
+        let error = #"{"error":{"code":"malformedToken","message":"a signed token has 3 segments, this has 1"}}"#
+        #expect(refused == ProcessResult(status: 1, output: "", errors: error + "\n"))
     }
 
     @Test("hidden characters reach the terminal escaped, also in names")

@@ -132,7 +132,8 @@ struct KeyFileTests {
         )
         try expectRefusal(
             of: "encrypted",
-            "The private key in line 1 is encrypted: a password is needed; to decrypt it: openssl pkey -in FILE"
+            "The private key in line 1 is encrypted: a password is needed; give it with --password-file FILE or "
+                + "--password-env NAME"
         )
     }
 }

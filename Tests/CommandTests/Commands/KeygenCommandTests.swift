@@ -195,6 +195,55 @@ struct KeygenCommandTests {
         #expect(try folder.names() == [])
     }
 
+    @Test("an encrypted key opens with its password alone")
+    func password() throws {
+        let file = try folder.write("correct horse\n", to: "password")
+        for arguments in [["--password-file", file], ["--password-env", "PW"]] {
+            let result = try BuiltProgram.jwt.run(
+                ["keygen", "--alg", "ES256"] + arguments,
+                environment: ["PW": "correct horse"]
+            )
+            #expect(result.status == 0)
+            #expect(result.output.hasPrefix("-----BEGIN ENCRYPTED PRIVATE KEY-----\n"))
+            #expect(try SigningKey(pem: result.output, password: "correct horse").algorithm == .es256)
+            #expect(throws: TokenError(.incorrectPassword, "")) {
+                try SigningKey(pem: result.output, password: "other")
+            }
+        }
+    }
+
+    @Test("an RSA key has the size that is asked for, a JWK the kid")
+    func sizeAndKeyID() throws {
+        let rsa = try BuiltProgram.jwt.run("keygen", "--alg=PS256", "--rsa-bits=2056", "--format=jwk", "--kid=k1")
+        let jwk = try JWK(parsing: rsa.output)
+        #expect(jwk.keyID == "k1")
+        #expect(jwk.members["n"]?.string?.count == (257 * 4 + 2) / 3)
+    }
+
+    @Test("a program gets both halves, but for what goes to files")
+    func json() throws {
+        let both = try JSONObject(parsing: BuiltProgram.jwt.run("keygen", "--alg=ES256", "--json").output)
+        let key = try SigningKey(pem: try #require(both["privateKey"]?.string))
+        #expect(try both["publicKey"]?.string == key.verificationKey.pem())
+        #expect(both["kid"]?.string == key.verificationKey.thumbprint)
+        let files = try BuiltProgram.jwt.run(
+            "keygen",
+            "--alg=ES256",
+            "--json",
+            "--format=jwk",
+            "-o",
+            folder.file("k"),
+            "--public-out",
+            folder.file("p")
+        )
+        #expect(files.status == 0)
+        let report = try JSONObject(parsing: files.output)
+        #expect(report.map(\.name).sorted() == ["kid", "thumbprint"])
+        #expect(try JWK(parsing: folder.text(of: "k")).keyID == report["kid"]?.string)
+        let secret = try JSONObject(parsing: BuiltProgram.jwt.run("keygen", "--alg=HS256", "--json").output)
+        #expect(secret.map(\.name).sorted() == ["kid", "privateKey"])
+    }
+
     @Test(
         "a wrong command line exits with 64 and one line",
         arguments: [
@@ -216,6 +265,19 @@ struct KeygenCommandTests {
                 "the private and the public key need different places"
             ),
             (["--alg", "ES256", "--alg", "ES256"], "--alg is given twice"),
+            (["--alg", "RS256", "--rsa-bits", "1024"], "--rsa-bits must be a number of bits from 2048 to 16384"),
+            (
+                ["--alg", "ES256", "--rsa-bits", "2048"],
+                "--rsa-bits is for RS and PS algorithms; a key for ES256 has one size"
+            ),
+            (
+                ["--alg", "ES256", "--kid", "a"],
+                "PEM has no place for --kid: use --format jwk, or name it when signing"
+            ),
+            (
+                ["--alg", "ES256", "--format", "jwk", "--password-env", "A"],
+                "only PEM can be encrypted: leave the password out, or use --format pem"
+            ),
             (["--alg", "ES256", "--force=yes"], "--force takes no value"),
             (["--alg", "ES256", "key.pem"], "unexpected argument: this command takes only options"),
         ]

@@ -260,7 +260,7 @@ struct VerifyCommandTests {
     @Test(
         "a wrong command line exits with 64 and one line",
         arguments: [
-            (["x"], "--key FILE is required"),
+            (["x"], "a key is needed: --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"),
             (["--key", "-"], "the key and the token cannot both come from standard input"),
             (["--key", "-", "-"], "the key and the token cannot both come from standard input"),
             (

@@ -53,16 +53,34 @@ struct BuiltProgram {
         try run(arguments, input: input, environment: environment, hasReader: hasReader)
     }
 
+    /// Runs the program without holding up other tests, one of which may be the server it talks to.
+    func runApart(_ arguments: [String], environment: [String: String] = [:]) async throws -> ProcessResult {
+        try await withCheckedThrowingContinuation { continuation in
+            Thread.detachNewThread {
+                continuation.resume(
+                    with: Result {
+                        // The server's answers come when two busy processors come to them.
+                        try run(arguments, environment: environment, secondsToLive: 600)
+                    }
+                )
+            }
+        }
+    }
+
     /// Runs the program with a list of arguments.
     @discardableResult
     func run(
         _ arguments: [String],
         input: String = "",
         environment: [String: String] = [:],
-        hasReader: Bool = true
+        hasReader: Bool = true,
+        secondsToLive: Int = 60
     ) throws -> ProcessResult {
         var variables = ProcessInfo.processInfo.environment
         variables["PATH"] = Self.folder + ":" + (variables["PATH"] ?? "/usr/bin:/bin")
+        // Dates, colors and languages are the same wherever the tests run.
+        variables.merge(["TZ": "UTC", "TERM": "xterm", "LC_ALL": "C"]) { $1 }
+        variables["NO_COLOR"] = nil
         variables.merge(environment) { $1 }
         var child = try ChildProcess(
             path: path,
@@ -70,7 +88,7 @@ struct BuiltProgram {
             environment: variables.map { "\($0)=\($1)" },
             hasReader: hasReader
         )
-        return try child.finish(input: Array(input.utf8))
+        return try child.finish(input: Array(input.utf8), secondsToLive: secondsToLive)
     }
 
     private static let folder: String = {
@@ -91,8 +109,6 @@ extension String {
 /// Foundation's `Process` is not used: a pipe it makes can be inherited by a process that another test starts in the same moment,
 /// and then its end of file does not come.
 private struct ChildProcess {
-    private static let secondsToLive = 60
-
     private let identifier: pid_t
     private var input: Int32
     /// Negative if nobody reads it.
@@ -142,17 +158,17 @@ private struct ChildProcess {
     }
 
     /// Writes the input and reads both outputs at the same time, so that no full pipe can stop either side.
-    mutating func finish(input bytes: [UInt8]) throws -> ProcessResult {
+    mutating func finish(input bytes: [UInt8], secondsToLive: Int) throws -> ProcessResult {
         var rest = bytes[...]
         var collected: [Int32: [UInt8]] = [output: [], errors: []]
         var open = Set([output, errors].filter { $0 >= 0 })
-        let deadline = ContinuousClock.now + .seconds(Self.secondsToLive)
+        let deadline = ContinuousClock.now + .seconds(secondsToLive)
         if rest.isEmpty { closeInput() }
         while !open.isEmpty {
             guard ContinuousClock.now < deadline else {
                 kill(identifier, SIGKILL)
                 _ = wait()
-                throw BuiltProgram.Failure(description: "the process did not end within \(Self.secondsToLive) s")
+                throw BuiltProgram.Failure(description: "the process did not end within \(secondsToLive) s")
             }
             var polled = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             if input >= 0 { polled.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0)) }

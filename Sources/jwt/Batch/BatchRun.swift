@@ -1,0 +1,132 @@
+import Glibc
+import TokenGeneration
+
+/// Many tokens in one process: a line in, a line of JSON out, in the same order, whatever is wrong with a line.
+struct BatchRun {
+    /// What became of a line.
+    enum Result {
+        /// A token, which needs no escapes in JSON.
+        case token(String)
+        case object(JSONObject)
+        /// An object that says why the line was refused.
+        case refused(JSONObject)
+    }
+
+    static let flag = Flag(
+        "batch",
+        "Work on the lines of standard input: one line of JSON for each, in the same order"
+    )
+
+    /// More than this is not kept back from the reader of the results.
+    private static let bufferSize = 65_536
+
+    let input: InputFile
+
+    /// Works on every line.
+    ///
+    /// What is printed is kept back until it is much, or until the next line has not come yet: so a pipe is fast, and a program that
+    /// waits for each answer gets it. A terminal gets each line at once.
+    ///
+    /// - Parameters:
+    ///   - console: Where the results go.
+    ///   - body: Makes the result of a line, which comes without white space around it.
+    /// - Throws: ``CommandFailure`` with the code `rejected` if at least one line was refused, once all have been worked on; with
+    ///   `failed` if the lines cannot be read or the results not be written.
+    func run(on console: Console, _ body: ([UInt8]) throws -> Result) throws {
+        let flushesLines = FileDescriptor.standard(STDOUT_FILENO).isTerminal
+        var output: [UInt8] = []
+        output.reserveCapacity(Self.bufferSize + 4_096)
+        var (count, refusedCount) = (0, 0)
+        let flush = { (output: inout [UInt8]) throws(CommandFailure) in
+            if output.isEmpty { return }
+            try console.write(output)
+            output.removeAll(keepingCapacity: true)
+        }
+        var reader = try reader()
+        while let line = try next(&reader, { try flush(&output) }) {
+            count += 1
+            let result = Self.result(of: line, body)
+            if case .refused = result { refusedCount += 1 }
+            Self.append(result, to: &output)
+            if flushesLines || output.count >= Self.bufferSize { try flush(&output) }
+        }
+        try flush(&output)
+        guard refusedCount == 0 else {
+            throw CommandFailure(.rejected, "\(refusedCount) of \(count) lines failed")
+        }
+    }
+
+    /// Reads the JSON object of a line.
+    ///
+    /// - Throws: ``TokenError``.
+    static func object(in line: [UInt8]) throws(TokenError) -> JSONObject {
+        do throws(TokenError) {
+            return try JSONObject(parsing: line, limits: .document)
+        } catch {
+            throw TokenError(error.code, "claims must be a JSON object: \(error.message)", cause: error)
+        }
+    }
+
+    /// Reads the token of a line.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedToken`.
+    static func token(in line: [UInt8]) throws(TokenError) -> String {
+        guard let token = String(validating: line, as: UTF8.self) else {
+            throw TokenError(.malformedToken, "not a token: it is not text")
+        }
+        return token
+    }
+
+    private func reader() throws(CommandFailure) -> LineReader {
+        do throws(FileDescriptor.Failure) {
+            let file =
+                input.isStandardInput ? FileDescriptor.standard(STDIN_FILENO) : try FileDescriptor(reading: input.path)
+            return LineReader(file, limit: TokenInput.sizeLimit)
+        } catch {
+            throw failure(error)
+        }
+    }
+
+    private func next(_ reader: inout LineReader, _ beforeWaiting: () throws -> Void) throws -> LineReader.Line? {
+        do {
+            return try reader.next(beforeWaiting: beforeWaiting)
+        } catch let error as FileDescriptor.Failure {
+            throw failure(error)
+        }
+    }
+
+    private func failure(_ error: FileDescriptor.Failure) -> CommandFailure {
+        CommandFailure(.failed, "\(input.name): cannot be read: \(error.reason)", cause: error)
+    }
+
+    private static func result(of line: LineReader.Line, _ body: ([UInt8]) throws -> Result) -> Result {
+        guard case .octets(let octets) = line else { return refusal("tooLarge", "the line has more than 2 MiB") }
+        do {
+            return try body(TokenInput.trimmed(octets))
+        } catch let error as TokenError {
+            return refusal(error.code.description, error.message)
+        } catch let error as CommandFailure {
+            return refusal(error.reason, error.message)
+        } catch let error as ValueError {
+            return refusal("duplicateClaim", error.message)
+        } catch {
+            return refusal("failed", "\(error)")
+        }
+    }
+
+    private static func refusal(_ code: String, _ message: String) -> Result {
+        .refused(["error": ["code": .string(code), "message": .string(message)]])
+    }
+
+    private static func append(_ result: Result, to output: inout [UInt8]) {
+        switch result {
+        case .token(let token):
+            output += "{\"token\":\"".utf8
+            output += token.utf8
+            output += "\"}\n".utf8
+        case .object(let object), .refused(let object):
+            output += VisibleText.json(object.serialized()).utf8
+            output.append(UInt8(ascii: "\n"))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import TokenGeneration
+
+/// The options that say what stands in the header of what is signed.
+struct HeaderOptions {
+    static let section = "Header"
+
+    private static let keyID = Option<NonEmptyText>(
+        "kid",
+        value: "ID",
+        section: section,
+        "The key ID; auto is the key's RFC 7638 thumbprint (default: the kid of a JWK)"
+    )
+    private static let type = Option<NonEmptyText>(
+        "typ",
+        value: "TYPE",
+        section: section,
+        "The type, such as at+jwt (default: JWT for tokens)"
+    )
+    private static let parameter = Option<Assignment>(
+        "header",
+        value: "NAME=VALUE",
+        isRepeatable: true,
+        section: section,
+        "A header parameter; VALUE is JSON if it can be read as JSON, and otherwise text"
+    )
+
+    static let options = [keyID.definition, type.definition, parameter.definition]
+
+    /// The parameters besides `alg` and `kid`.
+    let parameters: JSONObject
+    private let statedKeyID: String?
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        var members = MemberCollection(kind: "header parameter")
+        let type = try arguments.value(of: Self.type)?.text
+        for assignment in try arguments.values(of: Self.parameter) {
+            switch assignment.name {
+            case "alg": throw arguments.usageError("--header cannot set alg: the key decides it")
+            case "kid": throw arguments.usageError("--header cannot set kid: use --kid")
+            case "b64": throw arguments.usageError("--header cannot set b64: use --unencoded-payload")
+            case "typ" where type != nil:
+                throw arguments.usageError("typ is given by --typ and by --header; leave one out")
+            default: break
+            }
+            do throws(ValueError) {
+                try members.add(assignment.name, assignment.value, from: Self.parameter.definition.spelling)
+            } catch {
+                throw arguments.usageError(error.message)
+            }
+        }
+        var parameters = members.object
+        if let type { parameters["typ"] = .string(type) }
+        self.parameters = parameters
+        statedKeyID = try arguments.value(of: Self.keyID)?.text
+    }
+
+    /// The key ID to write: the one the user states, or else the key's own.
+    func keyID(of key: SigningKey, own: String?) -> String? {
+        statedKeyID == "auto" ? key.verificationKey.thumbprint : statedKeyID ?? own
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import TokenGeneration
+
+/// `jwt sign`: makes a token.
+struct SignCommand {
+    private static let key = Option<InputFile>(
+        "key",
+        aliases: ["key-file"],
+        short: "k",
+        value: "FILE",
+        section: KeySource.section,
+        """
+        The private key: PEM, DER or JWK; without it a key is made for this token alone, and its public JWK is printed on \
+        standard error
+        """
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: KeySource.section,
+        """
+        The algorithm, for a key that does not state it, such as an RSA key in PEM; without --key, of the key that is made \
+        (default: ES256)
+        """
+    )
+    private static let payloadOut = Option<OutputFile>(
+        "payload-out",
+        value: "FILE",
+        section: SignatureForm.section,
+        "Where the claims go as they were signed; what --detached leaves out is needed to verify"
+    )
+
+    static let definition = CommandDefinition(
+        name: "sign",
+        summary: "Make a signed token",
+        discussion: [
+            """
+            Prints the token alone. Claims come from a file, from options, or both; a claim given twice is an error. A \
+            token without an expiration time is refused by most receivers, so give --expires-in or the claim exp.
+            """,
+            """
+            With --batch, each line of claims becomes one line of JSON on standard output, in the same order: \
+            {"token":"…"}, or {"error":{"code":"…","message":"…"}} for a line that can't be signed, which stops nothing.
+            """,
+        ],
+        options: [key.definition, algorithm.definition] + KeySource.options + HeaderOptions.options
+            + ClaimOptions.options + SignatureForm.options + [payloadOut.definition, BatchRun.flag.definition],
+        examples: [
+            .init(
+                purpose: "A token that is good for five minutes",
+                line: "jwt sign --key key.pem --iss me --sub alice --aud api --expires-in 5m"
+            ),
+            .init(
+                purpose: "Claims from a file and from options",
+                line: "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'"
+            ),
+            .init(
+                purpose: "A private key that never touches the disk",
+                line: "pass show key | jwt sign --key - --expires-in 1h"
+            ),
+            .init(
+                purpose: "A shared secret from the environment",
+                line: "jwt sign --key-env API_SECRET --secret text --alg HS256 --sub alice --expires-in 1h"
+            ),
+            .init(
+                purpose: "A million tokens",
+                line: "jwt sign --key key.pem --batch --expires-in 1h < claims.jsonl | jq -r .token > tokens"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The token is printed"),
+            .init(code: 1, meaning: "With --batch: at least one line could not be signed"),
+            .init(code: 2, meaning: "The key or the claims cannot be used, or standard output is closed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try SignCommand($0).run(on: $1) }
+    )
+
+    private let arguments: ParsedArguments
+    private let keySource: KeySource?
+    private let algorithm: JWSAlgorithm?
+    private let header: HeaderOptions
+    private let claims: ClaimOptions
+    private let claimsFile: InputFile?
+    private let form: SignatureForm
+    private let payloadOut: OutputFile?
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        // The command line is checked as a whole before a file is read or a key made.
+        self.arguments = arguments
+        header = try HeaderOptions(arguments)
+        claims = try ClaimOptions(arguments)
+        form = try SignatureForm(arguments)
+        keySource = try KeySource(arguments, key: Self.key)
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        claimsFile = try arguments.value(of: ClaimOptions.claims)
+        payloadOut = try arguments.value(of: Self.payloadOut)
+        if keySource == nil, let algorithm, algorithm.isSymmetric {
+            throw arguments.usageError(
+                "--alg \(algorithm) needs --key: nobody could check a token of a secret that is gone"
+            )
+        }
+        let isBatch = arguments.contains(BatchRun.flag)
+        let readsClaims = claimsFile?.isStandardInput ?? isBatch
+        if keySource?.takesStandardInput == true, readsClaims {
+            throw arguments.usageError("--key and --claims cannot both read standard input")
+        }
+        if isBatch, keySource == nil { throw arguments.usageError("--batch needs --key") }
+        if isBatch, payloadOut != nil { throw arguments.usageError("--payload-out is for one token, not for --batch") }
+        if isBatch, form.isDetached {
+            throw arguments.usageError(
+                "--detached is for one token, not for --batch: each line would be missing its claims"
+            )
+        }
+        if let payloadOut, payloadOut.isStandardOutput {
+            throw arguments.usageError("--payload-out needs a file: the token goes to standard output")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let service = try service(console)
+        if arguments.contains(BatchRun.flag) { return try runBatch(service, console) }
+        let others = try claimsFile.map { file throws(CommandFailure) in try ClaimOptions.object(in: file) }
+        let claims: JSONObject
+        do {
+            claims = try self.claims.claims(adding: others, from: "the --claims file", now: ClaimOptions.now)
+        } catch let error as ValueError {
+            throw arguments.usageError(error.message)
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, error)
+        }
+        let signed = try sign(claims, service)
+        let payload = try payloadOut.map { place throws(CommandFailure) in
+            try StagedFile(path: place.path, mode: 0o644, content: claims.serialized(), replaces: false)
+        }
+        if console.writesJSON {
+            var result: JSONObject = ["token": signed]
+            if keySource == nil { result["publicKey"] = .object(service.verificationKey.jwk.members) }
+            try console.print(result)
+        } else {
+            if keySource == nil {
+                console.note(service.verificationKey.jwk.members.serialized())
+            }
+            try console.print(SignatureForm.text(signed))
+        }
+        try payload?.commit()
+    }
+
+    private func service(_ console: Console) throws -> KeySigningService {
+        guard let keySource else {
+            let key = try SigningKey.generate(algorithm ?? .es256)
+            return KeySigningService(key: key, keyID: header.keyID(of: key, own: key.verificationKey.thumbprint))
+        }
+        let file = try keySource.read()
+        let (key, keyID) = try file.signingKey(for: algorithm)
+        if let warning = file.permissionWarning { console.warn(warning) }
+        return KeySigningService(key: key, keyID: header.keyID(of: key, own: keyID))
+    }
+
+    private func sign(_ claims: JSONObject, _ service: KeySigningService) throws -> JSONValue {
+        guard form.isToken else {
+            return try form.sign(claims.serializedData(), header: formHeader, with: service)
+        }
+        do {
+            return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token)
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, error)
+        }
+    }
+
+    /// The header of a form that `JWTGenerator` does not make.
+    ///
+    /// What is not encoded is no JWT
+    /// ([RFC 7797 §7](https://www.rfc-editor.org/rfc/rfc7797#section-7)) and does not call itself one.
+    private var formHeader: JSONObject {
+        var parameters = header.parameters
+        if parameters["typ"] == nil, !form.isUnencoded { parameters["typ"] = "JWT" }
+        return parameters
+    }
+
+    private func runBatch(_ service: KeySigningService, _ console: Console) throws {
+        // Claims of which nothing changes are signed byte for byte.
+        let isVerbatim = claims.isEmpty && form.isToken
+        let parameters = header.parameters
+        try BatchRun(input: claimsFile ?? .standardInput).run(on: console) { line in
+            if isVerbatim {
+                let generator = JWTGenerator(header: parameters, claimsJSON: Data(line), signingService: service)
+                do {
+                    return .token(try generator.token)
+                } catch let error as TokenError where error.code == .unencodableContent {
+                    // The same words, however the line is signed.
+                    _ = try BatchRun.object(in: line)
+                    throw error
+                }
+            }
+            let others = try BatchRun.object(in: line)
+            let claims = try self.claims.claims(adding: others, from: "the line", now: ClaimOptions.now)
+            let signed = try sign(claims, service)
+            return signed.string.map(BatchRun.Result.token) ?? .object(["token": signed])
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import TokenGeneration
+
+/// The form of what is signed: which serialization, and where its payload is.
+struct SignatureForm {
+    /// A serialization of RFC 7515.
+    enum Serialization: String, CaseIterable, ArgumentValue {
+        case compact
+        case json
+        case general
+
+        static let valueKind = OptionDefinition.ValueKind.choice(["compact", "json", "general"])
+    }
+
+    static let section = "Form"
+
+    private static let serialization = Option<Serialization>(
+        "format",
+        value: "compact|json|general",
+        section: section,
+        "One line of three parts (default), or JSON: flattened, or general with a list of signatures"
+    )
+    private static let detached = Flag(
+        "detached",
+        section: section,
+        "Leave the payload out: whoever verifies must have it (RFC 7515, appendix F)"
+    )
+    private static let unencoded = Flag(
+        "unencoded-payload",
+        section: section,
+        "Sign the payload as it is, not in base64url (RFC 7797)"
+    )
+
+    static let options = [serialization.definition, detached.definition, unencoded.definition]
+
+    private let serialization: Serialization
+    private let placement: JWSPayloadPlacement
+    private let encoding: JWSPayloadEncoding
+
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        serialization = try arguments.value(of: Self.serialization) ?? .compact
+        placement = arguments.contains(Self.detached) ? .detached : .attached
+        encoding = arguments.contains(Self.unencoded) ? .unencoded : .base64url
+    }
+
+    /// Whether this is the form of a JWT ([RFC 7519 §3](https://www.rfc-editor.org/rfc/rfc7519#section-3)).
+    var isToken: Bool { serialization == .compact && placement == .attached && encoding == .base64url }
+
+    var isDetached: Bool { placement == .detached }
+
+    var isUnencoded: Bool { encoding == .unencoded }
+
+    /// Signs.
+    ///
+    /// - Returns: A string for the compact serialization, otherwise an object.
+    /// - Throws: ``CommandFailure``.
+    func sign(_ payload: Data, header: JSONObject, with service: KeySigningService) throws -> JSONValue {
+        let generator = JWSGenerator(
+            payload: payload,
+            payloadEncoding: encoding,
+            header: header,
+            signingService: service
+        )
+        do {
+            switch serialization {
+            case .compact: return .string(try generator.compact(placement))
+            case .json: return .object(try generator.flattenedJSON(placement))
+            case .general: return .object(try generator.generalJSON(placement))
+            }
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, error)
+        }
+    }
+
+    /// What is signed as it is printed.
+    static func text(_ signed: JSONValue) -> String {
+        if let text = signed.string { return text }
+        return signed.object?.serialized() ?? ""
+    }
+}

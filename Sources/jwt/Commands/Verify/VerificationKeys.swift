@@ -1,0 +1,199 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+/// The keys by which a command verifies: one key, or the keys of a set in a file, on the web, or of an issuer.
+struct VerificationKeys {
+    private static let key = Option<InputFile>(
+        "key",
+        aliases: ["key-file"],
+        short: "k",
+        value: "FILE",
+        section: KeySource.section,
+        "The key: PEM, DER or JWK, a certificate, or a JWK Set; of a private key the public half is used"
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: KeySource.section,
+        "The algorithm, for keys that do not state it, such as an RSA key in PEM"
+    )
+    private static let set = Option<NonEmptyText>(
+        "jwks",
+        value: "FILE|URL",
+        section: KeySource.section,
+        "A JWK Set: a file, or an https URL; the token's kid chooses the key"
+    )
+    private static let discovery = Option<NonEmptyText>(
+        "discover",
+        value: "ISSUER",
+        section: KeySource.section,
+        "The https URL of the issuer, whose metadata says where its keys are; the token's iss must be the same"
+    )
+
+    private static let timeout = Option<TimeSpan>(
+        "timeout",
+        value: "DURATION",
+        section: KeySource.section,
+        "The longest time that fetching each document may take (default: 20s)"
+    )
+
+    static let options =
+        [key.definition] + KeySource.options + [
+            algorithm.definition, set.definition, discovery.definition, RootsOption.option.definition,
+            timeout.definition,
+        ]
+
+    private enum Place {
+        case key(KeySource)
+        case setFile(InputFile)
+        case setOnWeb(WebDocument)
+        case issuer(String, WebDocument, WebDocument)
+    }
+
+    /// What verifies.
+    enum Keys {
+        case one(VerificationKey)
+        case set(JWKSet, KeySelection)
+    }
+
+    /// The issuer whose keys these are, if it is known.
+    let issuer: String?
+    let algorithm: JWSAlgorithm?
+    private let place: Place
+    private let roots: InputFile?
+    private let timeout: Duration
+
+    /// - Throws: ``UsageError`` if there is not exactly one place.
+    init(_ arguments: ParsedArguments) throws(UsageError) {
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        roots = try arguments.value(of: RootsOption.option)
+        timeout = .seconds(try arguments.value(of: Self.timeout)?.seconds ?? 20)
+        let source = try KeySource(arguments, key: Self.key)
+        let set = try arguments.value(of: Self.set)?.text
+        let issuer = try arguments.value(of: Self.discovery)?.text
+        self.issuer = issuer
+        switch (source, set, issuer) {
+        case (let source?, nil, nil): place = .key(source)
+        case (nil, let set?, nil): place = try Self.place(ofSet: set, arguments)
+        case (nil, nil, let issuer?): place = try Self.place(ofIssuer: issuer, arguments)
+        case (nil, nil, nil):
+            throw arguments.usageError(
+                "a key is needed: --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
+            )
+        default: throw arguments.usageError("--key, --jwks and --discover exclude each other")
+        }
+        if roots != nil {
+            switch place {
+            case .key, .setFile: throw arguments.usageError("--roots is for keys that are fetched from a URL")
+            case .setOnWeb, .issuer: break
+            }
+        }
+    }
+
+    /// Whether standard input is used up by a key.
+    var takesStandardInput: Bool {
+        switch place {
+        case .key(let source): source.takesStandardInput
+        case .setFile(let file): file.isStandardInput
+        case .setOnWeb, .issuer: false
+        }
+    }
+
+    /// Reads or fetches the keys.
+    ///
+    /// - Parameter console: Where a warning goes.
+    /// - Returns: The keys.
+    /// - Throws: ``CommandFailure`` if there are none.
+    func keys(_ console: Console) throws(CommandFailure) -> Keys {
+        switch place {
+        case .key(let source):
+            let file = try source.read()
+            if file.isPrivate, let warning = file.permissionWarning { console.warn(warning) }
+            if let set = file.keySet { return selected(set) }
+            return .one(try file.verificationKey(for: algorithm))
+        case .setFile(let file):
+            return selected(try Self.set(try file.read().bytes, file.name))
+        case .setOnWeb(let document):
+            return selected(
+                try Self.set(
+                    Array(try document.fetch(roots: RootsOption.roots(roots), timeout: timeout)),
+                    document.name
+                )
+            )
+        case .issuer(let issuer, let openID, let oauth):
+            return try discover(issuer, openID, oauth)
+        }
+    }
+
+    private func selected(_ set: JWKSet) -> Keys {
+        .set(set, KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []))
+    }
+
+    /// Asks the issuer where its keys are: OpenID Connect Discovery 1.0 §4, and RFC 8414 §3 if it does not know that.
+    private func discover(
+        _ issuer: String,
+        _ openID: WebDocument,
+        _ oauth: WebDocument
+    ) throws(CommandFailure) -> Keys {
+        let roots = try RootsOption.roots(roots)
+        var metadata: Data
+        var place = openID
+        do throws(CommandFailure) {
+            metadata = try openID.fetch(roots: roots, timeout: timeout)
+        } catch {
+            guard (error.cause as? ServerError)?.errorCode == 404 else { throw error }
+            place = oauth
+            metadata = try oauth.fetch(roots: roots, timeout: timeout)
+        }
+        guard let object = try? JSONObject(parsing: metadata) else {
+            throw CommandFailure(.failed, "\(place.name): the metadata is no JSON object")
+        }
+        // Who answers for another issuer could hand out keys of their own (RFC 8414 §3.3).
+        guard let stated = object["issuer"]?.string, Array(stated.utf8) == Array(issuer.utf8) else {
+            throw CommandFailure(.failed, "\(place.name): the metadata is that of another issuer")
+        }
+        guard let address = object["jwks_uri"]?.string, let document = WebDocument(address) else {
+            throw CommandFailure(.failed, "\(place.name): the metadata names no https URL of keys (jwks_uri)")
+        }
+        return selected(try Self.set(Array(try document.fetch(roots: roots, timeout: timeout)), document.name))
+    }
+
+    private static func set(_ bytes: [UInt8], _ name: String) throws(CommandFailure) -> JWKSet {
+        do throws(TokenError) {
+            return try JWKSet(parsing: Data(bytes))
+        } catch {
+            throw CommandFailure(.failed, "\(name): \(error.message)", cause: error)
+        }
+    }
+
+    private static func place(ofSet text: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {
+        if text.contains("://") {
+            guard let document = WebDocument(text) else {
+                throw arguments.usageError("--jwks must be a file or an https URL without a password")
+            }
+            return .setOnWeb(document)
+        }
+        do throws(ValueError) {
+            return .setFile(try InputFile(argument: text))
+        } catch {
+            throw arguments.usageError("--jwks \(error.message)")
+        }
+    }
+
+    private static func place(ofIssuer issuer: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {
+        let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
+        guard let document = WebDocument(issuer), document.name == issuer, document.url.fragment == nil,
+            let openID = WebDocument(base + "/.well-known/openid-configuration"),
+            let oauth = WebDocument(wellKnown(document.url, base))
+        else { throw arguments.usageError("--discover must be an https URL without a query") }
+        return .issuer(issuer, openID, oauth)
+    }
+
+    /// RFC 8414 puts its part in front of the issuer's path.
+    private static func wellKnown(_ url: URL, _ base: String) -> String {
+        let part = "/.well-known/oauth-authorization-server"
+        guard let path = base.dropFirst("https://".count).firstIndex(of: "/") else { return base + part }
+        return base[..<path] + part + base[path...]
+    }
+}

@@ -1,0 +1,97 @@
+import TokenGeneration
+
+/// `jwt verify`: checks a token and prints its claims.
+struct VerifyCommand {
+    static let definition = CommandDefinition(
+        name: "verify",
+        summary: "Check a token and print its claims",
+        discussion: [
+            """
+            Checks the signature and the claims exp, nbf and iat, and what the options ask for. Prints the claims as \
+            JSON if the token passes, and otherwise one line on standard error. The key decides the algorithm, never \
+            the token.
+            """,
+            """
+            With --batch, each line of standard input is a token and becomes one line of JSON, in the same order: \
+            {"valid":true,"header":{…},"claims":{…}}, or {"valid":false,"error":{"code":"…","message":"…"}}.
+            """,
+        ],
+        options: VerificationKeys.options + PolicyOptions.options + [BatchRun.flag.definition],
+        operands: [TokenInput.operand],
+        examples: [
+            .init(
+                purpose: "Check a token, then use a claim",
+                line: "jwt verify --key public.pem --aud api < token | jq -r .sub"
+            ),
+            .init(
+                purpose: "By the keys that an issuer publishes",
+                line: "jwt verify --discover https://id.example.org --aud api < token"
+            ),
+            .init(
+                purpose: "Was it good at that time?",
+                line: "jwt verify --key public.pem --at 2026-01-31T12:00:00Z < token"
+            ),
+            .init(
+                purpose: "Which of these tokens are bad, and why?",
+                line: "jwt verify --jwks keys.jwks --batch < tokens | jq -r 'select(.valid | not) | .error.code'"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The token is good"),
+            .init(code: 1, meaning: "The token was rejected; with --batch: at least one was"),
+            .init(code: 2, meaning: "The key cannot be used, or a file, a pipe or the network failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try VerifyCommand($0).run(on: $1) }
+    )
+
+    private let keys: VerificationKeys
+    private let token: TokenInput
+    private let policy: ValidationPolicy
+    private let isBatch: Bool
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        keys = try VerificationKeys(arguments)
+        token = try TokenInput(arguments)
+        policy = try PolicyOptions(arguments, keyIssuer: keys.issuer).policy
+        isBatch = arguments.contains(BatchRun.flag)
+        if keys.takesStandardInput, token.isStandardInput {
+            throw arguments.usageError("the key and the token cannot both come from standard input")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let verifier =
+            switch try keys.keys(console) {
+            case .one(let key): JWTVerifier(key: key, policy: policy)
+            case .set(let set, let selection): JWTVerifier(keys: set, selection: selection, policy: policy)
+            }
+        if isBatch { return try runBatch(verifier, console) }
+        let token = try token.read()
+        let verified: VerifiedToken
+        do throws(TokenError) {
+            verified = try verifier.verify(token)
+        } catch {
+            throw CommandFailure(.rejected, error.message + PolicyOptions.advice(for: error, on: token), cause: error)
+        }
+        if console.writesJSON {
+            try console.print(Self.result(verified))
+        } else {
+            try console.show(verified.claims.prettyPrinted())
+        }
+    }
+
+    private func runBatch(_ verifier: JWTVerifier, _ console: Console) throws {
+        try BatchRun(input: .standardInput).run(on: console) { line in
+            do {
+                return .object(Self.result(try verifier.verify(try BatchRun.token(in: line))))
+            } catch let error as TokenError {
+                return .refused(["valid": false, "error": .object(CommandFailure(.rejected, error).report)])
+            }
+        }
+    }
+
+    private static func result(_ token: VerifiedToken) -> JSONObject {
+        ["valid": true, "header": .object(token.header), "claims": .object(token.claims)]
+    }
+}

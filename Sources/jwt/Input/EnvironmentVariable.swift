@@ -1,0 +1,35 @@
+import Glibc
+
+/// An environment variable the user named, for secrets that are in no file.
+struct EnvironmentVariable: ArgumentValue, Equatable {
+    let name: String
+
+    init(argument: String) throws(ValueError) {
+        let isName =
+            argument.utf8.first.map { !(0x30...0x39).contains($0) } ?? false
+            && argument.utf8.allSatisfy {
+                $0 == UInt8(ascii: "_") || (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF)
+            }
+        guard isName else {
+            throw ValueError(message: "must be the name of an environment variable, without $ and not its value")
+        }
+        name = argument
+    }
+
+    /// The value.
+    ///
+    /// - Parameter option: The option that names the variable. The name itself may be a secret that was given by mistake.
+    /// - Returns: Its text.
+    /// - Throws: ``CommandFailure`` if the variable is not set or empty.
+    func value(for option: String) throws(CommandFailure) -> String {
+        guard let text = Self.text(of: name), !text.isEmpty else {
+            throw CommandFailure(.failed, "the environment variable that \(option) names is not set, or empty")
+        }
+        return text
+    }
+
+    /// The value of a variable of our own choice, or `nil` if it is not set.
+    static func text(of name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+}

@@ -1,0 +1,33 @@
+/// A moment as the user writes it where now matters: `now`, `+5m`, `-1h`, or a ``Timestamp``.
+enum Moment: ArgumentValue, Equatable {
+    case fixed(Timestamp)
+    /// So many seconds from now.
+    case relative(Int)
+
+    init(argument: String) throws(ValueError) {
+        if argument == "now" {
+            self = .relative(0)
+            return
+        }
+        let isAhead = argument.hasPrefix("+")
+        if isAhead || argument.hasPrefix("-"), let span = try? TimeSpan(argument: String(argument.dropFirst())) {
+            self = .relative(isAhead ? span.seconds : -span.seconds)
+            return
+        }
+        do throws(ValueError) {
+            self = .fixed(try Timestamp(argument: argument))
+        } catch {
+            throw ValueError(
+                message: "must be now, a time from now such as +5m or -1h, or " + error.message.dropFirst(8)
+            )
+        }
+    }
+
+    /// Whole seconds since 1970.
+    func seconds(now: Int) -> Int {
+        switch self {
+        case .fixed(let time): Int(time.secondsSince1970.rounded(.down))  // reason: a timestamp's range fits
+        case .relative(let seconds): now + seconds
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Batches")
+struct BatchTests {
+    private let folder: TemporaryFolder
+    private let key: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        key = try folder.write(try SampleTokens.es256JWK(), to: "key.jwk")
+    }
+
+    private static func lines(_ text: String) throws -> [JSONObject] {
+        try text.split(separator: "\n").map { try JSONObject(parsing: String($0)) }
+    }
+
+    @Test("each line of claims becomes a line with a token, in order, and bad lines stop nothing")
+    func sign() throws {
+        let input = "{\"n\":1}\n\nsecret\n {\"n\": 2.50} \r\n[3]\n{\"n\":4,\"n\":4}\n{\"n\":5}"
+        let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", input: input)
+        #expect(result.status == 1)
+        #expect(result.errors == "jwt sign: 4 of 7 lines failed\n")
+        #expect(!result.output.contains("secret"))
+        let lines = try Self.lines(result.output)
+        #expect(
+            lines.map { $0["error"]?.object?["code"]?.string } == [
+                nil, "malformedJSON", "malformedJSON", nil, "malformedJSON", "malformedJSON", nil,
+            ]
+        )
+        // What is not changed is signed byte for byte.
+        let claims = try lines.compactMap(\.["token"]?.string).map { try SampleTokens.claims(of: $0) }
+        #expect(claims == [#"{"n":1}"#, #"{"n": 2.50}"#, #"{"n":5}"#])
+        let verifier = JWTVerifier(
+            key: try VerificationKey(jwk: JWK(parsing: SampleTokens.es256JWK())),
+            policy: ValidationPolicy(expiration: .optional)
+        )
+        for token in lines.compactMap(\.["token"]?.string) {
+            #expect(throws: Never.self) { try verifier.verify(token) }
+        }
+    }
+
+    @Test("options add claims to every line; a claim that both give fails its line")
+    func addedClaims() throws {
+        let file = try folder.write("{\"sub\":\"a\"}\n{\"iss\":\"x\"}\n{}\n", to: "claims.jsonl")
+        let result = try BuiltProgram.jwt.run(
+            "sign",
+            "-k",
+            key,
+            "--batch",
+            "--claims",
+            file,
+            "--iss",
+            "me",
+            "--jti",
+            "auto",
+            "--kid",
+            "1"
+        )
+        #expect(result.status == 1)
+        let lines = try Self.lines(result.output)
+        let tokens = lines.map { $0["token"]?.string }
+        #expect(tokens.map { $0 == nil } == [false, true, false])
+        #expect(
+            lines[1] == [
+                "error": [
+                    "code": "duplicateClaim",
+                    "message": "the claim iss is given by --iss and by the line; leave one out",
+                ]
+            ]
+        )
+        let claims = try tokens.compactMap(\.self).map { try JSONObject(parsing: SampleTokens.claims(of: $0)) }
+        #expect(claims.map { $0["iss"] } == ["me", "me"])
+        #expect(claims[0]["jti"] != claims[1]["jti"])
+        #expect(try SampleTokens.header(of: tokens[0] ?? "") == #"{"alg":"ES256","kid":"1","typ":"JWT"}"#)
+    }
+
+    @Test("other forms stand in the line as they are")
+    func forms() throws {
+        let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", "--format", "json", input: "{}\n")
+        #expect(result.status == 0)
+        #expect(
+            try Self.lines(result.output)[0]["token"]?.object?.map(\.name).sorted() == [
+                "payload", "protected", "signature",
+            ]
+        )
+    }
+
+    @Test("each token is verified or decoded in its line; malformed, unsigned and overlong ones are told apart")
+    func verifyAndDecode() throws {
+        let token = try SampleTokens.es256Token()
+        let long = String(repeating: "a", count: (2 << 20) + 1)
+        let input = [token, "secret", " \(token)\r", "", SampleTokens.unsigned(claims: "{}"), long, token].joined(
+            separator: "\n"
+        )
+        let verified = try BuiltProgram.jwt.run(
+            "verify",
+            "-k",
+            key,
+            "--at",
+            SampleTokens.goodTime,
+            "--batch",
+            input: input
+        )
+        #expect(verified.status == 1)
+        #expect(verified.errors == "jwt verify: 4 of 7 lines failed\n")
+        let lines = try Self.lines(verified.output)
+        #expect(lines.map { $0["valid"] } == [true, false, true, false, false, nil, true])
+        #expect(
+            lines.map { $0["error"]?.object?["code"]?.string }
+                == [nil, "malformedToken", nil, "malformedToken", "algorithmMismatch", "tooLarge", nil]
+        )
+        #expect(lines[0]["claims"]?.object?["iss"] == "joe")
+        let decoded = try BuiltProgram.jwt.run("decode", "--batch", input: input)
+        #expect(decoded.status == 1)
+        #expect(decoded.errors == "jwt decode: 3 of 7 lines failed\n")
+        #expect(try Self.lines(decoded.output).map { $0["verified"] } == [false, nil, false, nil, false, nil, false])
+        #expect(!decoded.output.contains("secret") && !verified.output.contains("secret"))
+    }
+
+    @Test("nothing in, nothing out")
+    func empty() throws {
+        for arguments in [["sign", "-k", key], ["verify", "-k", key], ["decode"]] {
+            #expect(
+                try BuiltProgram.jwt.run(arguments + ["--batch"]) == ProcessResult(status: 0, output: "", errors: "")
+            )
+        }
+    }
+
+    @Test("whoever waits for each answer gets it before the next question")
+    func dialogue() throws {
+        let script = """
+            mkfifo in out
+            jwt decode --batch < in > out &
+            exec 3> in 4< out
+            for name in a b; do
+              printf '%s.%s.\\n' eyJhbGciOiJub25lIn0 "$(printf '{"sub":"%s"}' $name | base64 | tr -d '=')" >&3
+              read -r answer <&4; echo "$answer"
+            done
+            exec 3>&-; wait
+            """
+        let result = try BuiltProgram.shell(script, in: folder)
+        #expect(result.status == 0)
+        #expect(
+            result.output == """
+                {"claims":{"sub":"a"},"header":{"alg":"none"},"verified":false}
+                {"claims":{"sub":"b"},"header":{"alg":"none"},"verified":false}
+
+                """
+        )
+    }
+
+    @Test("many lines come in order through a pipe, and a reader that leaves ends it quietly")
+    func many() throws {
+        let result = try BuiltProgram.shell(
+            """
+            seq 2000 | sed 's/.*/{"n":&}/' | jwt sign -k key.jwk --batch | sed 's/.*:"\\(.*\\)"}/\\1/' | \
+            jwt verify -k key.jwk --batch --allow-no-exp | sed 's/.*"n":\\([0-9]*\\).*/\\1/' > numbers
+            seq 2000 | cmp - numbers && echo same
+            { seq 20000 | sed 's/.*/{"n":&}/' | jwt sign -k key.jwk --batch; echo $? >&2; } | head -n 1 | cut -c 1-10
+            """,
+            in: folder
+        )
+        #expect(result == ProcessResult(status: 0, output: "same\n{\"token\":\"\n", errors: "2\n"))
+    }
+
+    @Test("a token as an argument has no place in a batch", arguments: ["verify -k k", "decode"])
+    func operand(command: String) throws {
+        let result = try BuiltProgram.shell("jwt \(command) --batch x")
+        let name = command.prefix { $0 != " " }
+        let message =
+            "jwt \(name): --batch reads the tokens from standard input: leave TOKEN out (see jwt \(name) --help)\n"
+        #expect(result == ProcessResult(status: 64, output: "", errors: message))
+    }
+
+    @Test("a file of claims that is missing ends the batch")
+    func missingFile() throws {
+        let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", "--claims", "missing")
+        let message = "jwt sign: missing: cannot be read: No such file or directory\n"
+        #expect(result == ProcessResult(status: 2, output: "", errors: message))
+    }
+}

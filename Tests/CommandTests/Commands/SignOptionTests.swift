@@ -1,0 +1,215 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("Options of jwt sign")
+struct SignOptionTests {
+    private let folder: TemporaryFolder
+    private let key: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        key = try folder.write(try SampleTokens.es256JWK(), to: "key.jwk")
+    }
+
+    private func sign(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
+        let result = try BuiltProgram.jwt.run(["sign"] + arguments, environment: environment)
+        try #require(result.errors == "" && result.status == 0, "\(result)")
+        return String(result.output.dropLast())
+    }
+
+    @Test("times are stated from now or as dates, in whole seconds")
+    func times() throws {
+        let fixed = try sign(["-k", key, "--not-before", "2026-01-31T12:00:00Z", "--issued-at", "7"])
+        #expect(try SampleTokens.claims(of: fixed) == #"{"iat":7,"nbf":1769860800}"#)
+        let before = Int(Date().timeIntervalSince1970)
+        let token = try sign(["-k", key, "--not-before", "-1m", "--issued-at=now", "--expires-in", "15m"])
+        let claims = try JSONObject(parsing: SampleTokens.claims(of: token))
+        let issuedAt = try #require(claims["iat"]?.number?.integer)
+        #expect((before...Int(Date().timeIntervalSince1970)).contains(issuedAt))
+        #expect(claims["nbf"]?.number?.integer == issuedAt - 60)
+        #expect(claims["exp"]?.number?.integer == issuedAt + 900)
+    }
+
+    @Test("an ID is the stated one, or a random one of each token")
+    func tokenID() throws {
+        #expect(try SampleTokens.claims(of: sign(["-k", key, "--jti", "7"])) == #"{"jti":"7"}"#)
+        let made = try (0..<2).map { _ in
+            try JSONObject(parsing: SampleTokens.claims(of: sign(["-k", key, "--jti", "auto"])))["jti"]?.string ?? ""
+        }
+        #expect(made[0] != made[1])
+        #expect(made.map(\.count) == [22, 22])
+    }
+
+    @Test("--typ replaces JWT")
+    func type() throws {
+        #expect(
+            try SampleTokens.header(of: sign(["-k", key, "--typ", "at+jwt"])) == #"{"alg":"ES256","typ":"at+jwt"}"#
+        )
+    }
+
+    @Test("the key comes from a variable, as PEM, JWK or a bare secret")
+    func environment() throws {
+        let secret = "0123456789abcdef0123456789abcdef"
+        let verifier = JWTVerifier(
+            key: try VerificationKey(secret: secret.utf8, algorithm: .hs256),
+            policy: ValidationPolicy(expiration: .optional)
+        )
+        for (encoding, text) in [
+            ("text", secret), ("base64", Data(secret.utf8).base64EncodedString()),
+            ("base64url", SampleTokens.base64URL(secret)), ("hex", secret.utf8.map { String($0, radix: 16) }.joined()),
+        ] {
+            let arguments = ["--key-env", "KEY", "--secret", encoding, "--alg", "HS256", "-c", "a=1"]
+            #expect(try verifier.verify(sign(arguments, environment: ["KEY": text])).claims == ["a": 1])
+        }
+        let pem = try sign(["--key-env=KEY", "-c", "a=1"], environment: ["KEY": KeyFixtures.pkcs8])
+        #expect(try SampleTokens.claims(of: pem) == #"{"a":1}"#)
+        let file = try folder.write(secret + "\n", to: "secret")
+        #expect(
+            try verifier.verify(sign(["--key-file", file, "--secret=text", "--alg=HS256", "-c", "a=1"])).claims == [
+                "a": 1
+            ]
+        )
+    }
+
+    @Test("an encrypted key opens with its password, and only with that")
+    func password() throws {
+        let path = try folder.write(KeyFixtures.encrypted, to: "encrypted.pem")
+        let file = try folder.write("secret\n", to: "password")
+        for arguments in [["--password-file", file], ["--password-env", "PW"]] {
+            let token = try sign(["-k", path, "-c", "a=1"] + arguments, environment: ["PW": "secret"])
+            #expect(try SampleTokens.claims(of: token) == #"{"a":1}"#)
+        }
+        let wrong = try BuiltProgram.jwt.run(
+            "sign",
+            "--json",
+            "-k",
+            path,
+            "--password-env",
+            "PW",
+            environment: ["PW": "swordfish"]
+        )
+        #expect(wrong.status == 2)
+        #expect(wrong.output == "")
+        #expect(wrong.errors.hasPrefix(#"{"error":{"code":"incorrectPassword","message":"\#(path): "#))
+        #expect(!wrong.errors.contains("swordfish"))
+        let unset = try BuiltProgram.jwt.run("sign", "-k", path, "--password-env", "PW_UNSET")
+        let message = "jwt sign: the environment variable that --password-env names is not set, or empty\n"
+        #expect(unset == ProcessResult(status: 2, output: "", errors: message))
+        let empty = try folder.write("\n", to: "empty")
+        let none = try BuiltProgram.jwt.run("sign", "-k", path, "--password-file", empty)
+        #expect(none == ProcessResult(status: 2, output: "", errors: "jwt sign: \(empty): no password in it\n"))
+    }
+
+    @Test("the JSON serializations and detached payloads are verified by JWSVerifier")
+    func forms() throws {
+        let verifier = JWSVerifier(key: try VerificationKey(jwk: JWK(parsing: SampleTokens.es256JWK())))
+        let payload = Data(#"{"a":1}"#.utf8)
+        for format in ["json", "general"] {
+            let text = try sign(["-k", key, "-c", "a=1", "--format", format])
+            let verified = try verifier.verify(json: text, requiring: .all)
+            #expect(verified.payload == payload)
+            #expect(verified.header == ["alg": "ES256", "typ": "JWT"])
+        }
+        let detached = try sign(["-k", key, "-c", "a=1", "--detached", "--payload-out", folder.file("payload")])
+        #expect(detached.contains(".."))
+        #expect(try folder.text(of: "payload") == #"{"a":1}"#)
+        #expect(try verifier.verify(compact: detached, detachedPayload: payload).header["typ"] == "JWT")
+        let unencoded = try sign(["-k", key, "-c", "a=1", "--unencoded-payload", "--format", "json"])
+        let verified = try verifier.verify(json: unencoded, requiring: .all)
+        #expect(verified.payload == payload)
+        #expect(verified.payloadEncoding == .unencoded)
+        #expect(verified.header["typ"] == nil)
+        let refused = try BuiltProgram.jwt.run("sign", "-k", key, "-c", "a=1.5", "--unencoded-payload")
+        let message = "an unencoded payload of a compact JWS must be printable ASCII without a period; detach it"
+        #expect(refused == ProcessResult(status: 2, output: "", errors: "jwt sign: \(message)\n"))
+    }
+
+    @Test("a program gets the token and an ephemeral key in one object")
+    func json() throws {
+        let named = try BuiltProgram.jwt.run("sign", "--json", "-k", key, "-c", "a=1")
+        #expect(named.errors == "")
+        let token = try #require(try JSONObject(parsing: named.output)["token"]?.string)
+        #expect(try SampleTokens.claims(of: token) == #"{"a":1}"#)
+        let made = try BuiltProgram.jwt.run("sign", "--json", "--expires-in", "1h")
+        #expect(made.errors == "")
+        let object = try JSONObject(parsing: made.output)
+        let jwk = try JWK(try #require(object["publicKey"]?.object))
+        #expect(throws: Never.self) {
+            try JWTVerifier(keys: JWKSet(keys: [jwk])).verify(object["token"]?.string ?? "")
+        }
+    }
+
+    @Test("warnings and errors are lines of JSON for a program, usage errors too")
+    func jsonMessages() throws {
+        let open = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: 0o644)
+        let warned = try BuiltProgram.jwt.run("sign", "--json", "-k", open)
+        #expect(
+            warned.errors
+                == #"{"warning":{"message":"\#(open): other users may use this private key (mode 644); to stop it: chmod 600 FILE"}}"#
+                + "\n"
+        )
+        let missing = try BuiltProgram.jwt.run("sign", "--json", "-k", "missing")
+        let error = #"{"error":{"code":"system","message":"missing: cannot be read: No such file or directory"}}"#
+        #expect(missing == ProcessResult(status: 2, output: "", errors: error + "\n"))
+        let usage = try BuiltProgram.jwt.run("sign", "--sbu", "alice", "--json")
+        let hint = #"{"error":{"code":"usage","message":"unknown option --sbu, did you mean --sub?"}}"#
+        #expect(usage == ProcessResult(status: 64, output: "", errors: hint + "\n"))
+    }
+
+    @Test(
+        "contradictions are usage errors",
+        arguments: [
+            (["--typ", "a", "--header", "typ=b"], "typ is given by --typ and by --header; leave one out"),
+            (["--header", "b64=false"], "--header cannot set b64: use --unencoded-payload"),
+            (["--claim", "jti=1", "--jti", "2"], "the claim jti is given by --claim and by --jti; leave one out"),
+            (["--claim", "jti=1", "--jti", "auto"], "the claim jti is given by --claim and by --jti; leave one out"),
+            (
+                ["--claim", "nbf=1", "--not-before", "now"],
+                "the claim nbf is given by --claim and by --not-before; leave one out"
+            ),
+            (["-k", "a", "--key-env", "B"], "--key and --key-env exclude each other"),
+            (
+                ["--key-env", "a$b"],
+                "--key-env must be the name of an environment variable, without $ and not its value"
+            ),
+            (
+                ["--key-env", "7a"],
+                "--key-env must be the name of an environment variable, without $ and not its value"
+            ),
+            (["--secret", "text"], "--secret says how a key is read, but there is no key"),
+            (["--password-env", "A"], "--password-env says how a key is read, but there is no key"),
+            (
+                ["-k", "a", "--password-env", "A", "--password-file", "b"],
+                "--password-file and --password-env exclude each other"
+            ),
+            (["-k", "-", "--password-file", "-"], "the key and its password cannot both come from standard input"),
+            (["--secret", "rot13"], "--secret must be text or base64 or base64url or hex"),
+            (["--batch"], "--batch needs --key"),
+            (
+                ["-k", "a", "--batch", "--detached"],
+                "--detached is for one token, not for --batch: each line would be missing its claims"
+            ),
+            (["-k", "a", "--batch", "--payload-out", "b"], "--payload-out is for one token, not for --batch"),
+            (["-k", "-", "--batch"], "--key and --claims cannot both read standard input"),
+            (["--payload-out", "-"], "--payload-out needs a file: the token goes to standard output"),
+        ]
+    )
+    func usageErrors(arguments: [String], message: String) throws {
+        let result = try BuiltProgram.jwt.run(["sign"] + arguments)
+        #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
+    }
+
+    @Test("a secret without an algorithm, or written otherwise, is refused with what to do")
+    func badSecrets() throws {
+        let path = try folder.write("0123456789abcdef0123456789abcdeX", to: "secret")
+        let unnamed = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "text")
+        let advice = "a bare secret can be for HS256, HS384 and HS512: name the algorithm with --alg"
+        #expect(unnamed == ProcessResult(status: 2, output: "", errors: "jwt sign: \(path): \(advice)\n"))
+        let other = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "hex", "--alg", "HS256")
+        #expect(
+            other
+                == ProcessResult(status: 2, output: "", errors: "jwt sign: \(path): the secret is not written in hex\n")
+        )
+    }
+}

@@ -1,0 +1,188 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+import TokenGeneration
+
+@Suite("Keys of jwt verify")
+struct VerificationKeysTests {
+    private let root: MockCertificateAuthority
+    private let certificate: MockCertificate
+    private let folder: TemporaryFolder
+    private let key: SigningKey
+    private let set: String
+
+    init() throws {
+        root = try MockCertificateAuthority(name: "Root")
+        certificate = try root.issueServerCertificate(hosts: ["localhost"])
+        folder = try TemporaryFolder()
+        key = try SigningKey.generate(.es256)
+        var jwk = key.verificationKey.jwk
+        jwk.keyID = "1"
+        set = JWKSet(keys: [jwk]).serialized()
+        try folder.write(root.certificatePEM, to: "root.pem")
+    }
+
+    private func token(issuer: String? = nil, keyID: String = "1") throws -> String {
+        var claims: JSONObject = ["exp": 4_102_444_800]
+        claims["iss"] = issuer.map(JSONValue.string)
+        return try JWTGenerator(payload: claims, signingService: KeySigningService(key: key, keyID: keyID)).token
+    }
+
+    private func withServer(_ test: (LoopbackServer, String) async throws -> Void) async throws {
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = LoopbackServer.TLS(certificate: certificate)
+        try await withLoopbackServer(configuration: configuration) { server in
+            try await test(server, "https://localhost:\(server.port)")
+        }
+    }
+
+    private func verify(_ arguments: String...) async throws -> ProcessResult {
+        try await BuiltProgram.jwt.runApart(
+            ["verify", "--timeout", "5m", "--roots", folder.file("root.pem")] + arguments
+        )
+    }
+
+    @Test("a set in a file verifies, and its kid decides")
+    func file() throws {
+        let path = try folder.write(set, to: "keys.jwks")
+        #expect(try BuiltProgram.jwt.run("verify", "--jwks", path, try token()).status == 0)
+        let other = try BuiltProgram.jwt.run("verify", "--jwks", path, "--json", try token(keyID: "2"))
+        let error = #"{"error":{"code":"unknownKey","message":"the set has no key with the token's “kid” “2”"}}"#
+        #expect(other == ProcessResult(status: 1, output: "", errors: error + "\n"))
+        let single = try folder.write(key.verificationKey.jwk.members.serialized(), to: "key.jwk")
+        let refused = try BuiltProgram.jwt.run("verify", "--jwks", single, try token())
+        #expect(refused.errors == "jwt verify: \(single): the key set needs a member “keys” that is an array\n")
+        #expect(refused.status == 2)
+    }
+
+    @Test("a set is fetched by https, only from a server that is trusted")
+    func web() async throws {
+        try await withServer { server, url in
+            server.on(.get, "/keys", .json(set))
+            server.on(.get, "/gone", .status(410))
+            server.on(.get, "/text", .text("secret"))
+            let token = try token()
+            #expect(try await verify("--jwks", url + "/keys?a=secret", token).status == 0)
+            let gone = try await verify("--jwks", url + "/gone?a=secret", token)
+            #expect(
+                gone
+                    == ProcessResult(
+                        status: 2,
+                        output: "",
+                        errors: "jwt verify: \(url)/gone: the server answered 410\n"
+                    )
+            )
+            let text = try await verify("--jwks", url + "/text", token)
+            #expect(text.status == 2)
+            #expect(text.errors.hasPrefix("jwt verify: \(url)/text: ") && !text.errors.contains("secret"))
+            let untrusted = try await BuiltProgram.jwt.runApart(["verify", "--json", "--jwks", url + "/keys", token])
+            #expect(untrusted.status == 2)
+            #expect(untrusted.errors.hasPrefix(#"{"error":{"code":"tls","message":"\#(url)/keys: "#))
+            #expect(untrusted.errors.hasSuffix("; to name its root: --roots FILE\"}}\n"))
+        }
+    }
+
+    @Test("the issuer says where its keys are, and its tokens must be its own")
+    func discovery() async throws {
+        try await withServer { server, url in
+            let metadata = "{\"issuer\":\"\(url)/a\",\"jwks_uri\":\"\(url)/keys\"}"
+            server.on(.get, "/keys", .json(set))
+            server.on(.get, "/a/.well-known/openid-configuration", .json(metadata))
+            server.on(.get, "/.well-known/oauth-authorization-server/b", .json(metadata.replacing("/a", with: "/b")))
+            server.on(.get, "/c/.well-known/openid-configuration", .json(metadata))
+            server.on(
+                .get,
+                "/d/.well-known/openid-configuration",
+                .json("{\"issuer\":\"\(url)/d\",\"jwks_uri\":\"http://x/\"}")
+            )
+            for path in ["/a", "/b"] {
+                let own = try await verify("--discover", url + path, try token(issuer: url + path))
+                #expect(own.status == 0, "\(own)")
+                let other = try await verify("--discover", url + path, try token(issuer: url + "/x"))
+                let message = "the claim “iss” is not the one that the policy expects"
+                #expect(other == ProcessResult(status: 1, output: "", errors: "jwt verify: \(message)\n"))
+            }
+            let place = url + "/c/.well-known/openid-configuration"
+            let impostor = try await verify("--discover", url + "/c", try token(issuer: url + "/c"))
+            #expect(
+                impostor
+                    == ProcessResult(
+                        status: 2,
+                        output: "",
+                        errors: "jwt verify: \(place): the metadata is that of another issuer\n"
+                    )
+            )
+            let plain = try await verify("--discover", url + "/d", try token(issuer: url + "/d"))
+            #expect(plain.status == 2)
+            #expect(plain.errors.hasSuffix("the metadata names no https URL of keys (jwks_uri)\n"))
+        }
+    }
+
+    @Test("without a network, the failure says so")
+    func noNetwork() throws {
+        let result = try BuiltProgram.jwt.run("verify", "--jwks", "https://127.0.0.1:1/keys", try token())
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.errors.hasPrefix("jwt verify: https://127.0.0.1:1/keys: "))
+    }
+
+    @Test("claims are required, prohibited and compared; ages and lifetimes are limited")
+    func policy() throws {
+        let path = try folder.write(set, to: "keys.jwks")
+        let service = KeySigningService(key: key, keyID: "1")
+        let claims: JSONObject = ["exp": 2_000, "iat": 1_000, "role": "admin", "list": [1, "a"]]
+        let token = try JWTGenerator(payload: claims, signingService: service).token
+        let check = { (arguments: [String]) in
+            try BuiltProgram.jwt.run(["verify", "--jwks", path, "--at", "1500", "--json"] + arguments + [token])
+        }
+        for good in [
+            ["--require", "role"], ["--prohibit", "x"], ["--claim", "role=admin", "-c", "list=[1,\"a\"]"],
+            ["--max-age", "500"], ["--max-lifetime", "1000"],
+        ] {
+            #expect(try check(good).status == 0, "\(good)")
+        }
+        for (bad, code) in [
+            (["--require", "x"], "missingClaim"), (["--prohibit", "role"], "prohibitedClaim"),
+            (["-c", "role=user"], "checkFailed"),
+            (["-c", "x=1"], "checkFailed"), (["--max-age", "5m"], "tooOld"),
+            (["--max-lifetime", "5m"], "lifetimeTooLong"),
+        ] {
+            let result = try check(bad)
+            #expect(result.status == 1)
+            #expect(result.errors.hasPrefix("{\"error\":{\"code\":\"\(code)\","), "\(bad): \(result)")
+        }
+    }
+
+    @Test(
+        "contradictions are usage errors",
+        arguments: [
+            (["--jwks", "http://x/keys"], "--jwks must be a file or an https URL without a password"),
+            (["--jwks", "https://user:secret@x/keys"], "--jwks must be a file or an https URL without a password"),
+            (["--discover", "http://x"], "--discover must be an https URL without a query"),
+            (["--discover", "https://x?a=b"], "--discover must be an https URL without a query"),
+            (["--discover", "https://x", "--iss", "https://y"], "--iss and --discover name different issuers"),
+            (["-k", "a", "--jwks", "b"], "--key, --jwks and --discover exclude each other"),
+            (["-k", "a", "--roots", "b"], "--roots is for keys that are fetched from a URL"),
+            (["--jwks", "-"], "the key and the token cannot both come from standard input"),
+        ]
+    )
+    func usageErrors(arguments: [String], message: String) throws {
+        let result = try BuiltProgram.jwt.run(["verify"] + arguments, input: "")
+        #expect(
+            result == ProcessResult(status: 64, output: "", errors: "jwt verify: \(message) (see jwt verify --help)\n")
+        )
+    }
+
+    @Test("a private key that others may use draws a warning here, too")
+    func permissions() throws {
+        let path = try folder.write(try key.pem(), to: "key.pem", mode: 0o644)
+        let result = try BuiltProgram.jwt.run("verify", "-k", path, try token())
+        #expect(result.status == 0)
+        #expect(
+            result.errors.hasPrefix("jwt verify: warning: \(path): other users may use this private key (mode 644)")
+        )
+        let publicPath = try folder.write(try key.verificationKey.pem(), to: "public.pem", mode: 0o644)
+        #expect(try BuiltProgram.jwt.run("verify", "-k", publicPath, try token()).errors == "")
+    }
+}
