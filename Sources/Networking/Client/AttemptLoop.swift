@@ -5,30 +5,30 @@ import FoundationNetworking
 ///
 /// Every request goes through it, and nothing else sends one.
 struct AttemptLoop {
-    let transport: any HTTPTransport
-    let interceptors: [any RequestInterceptor]
-    let options: NetworkClient.Options
-    let requestOptions: RequestOptions
-    let traits: RequestTraits
-    let errorDecoding: ErrorDecoding
+    private let client: NetworkClient
+    private let links: [InterceptorChain.Link]
+    private let requestOptions: RequestOptions
+    private let traits: RequestTraits
+    private let errorDecoding: ErrorDecoding?
 
     /// An authenticator that never stops asking would go round for ever.
     private static let maximumAuthenticationRetries = 10
 
     init(
         client: NetworkClient,
-        interceptors: [any RequestInterceptor],
+        chain: InterceptorChain,
         options requestOptions: RequestOptions = RequestOptions(),
         traits: RequestTraits = RequestTraits(),
         errorDecoding: ErrorDecoding? = nil
     ) {
-        transport = client.transport
-        options = client.options
+        self.client = client
+        links = chain.links
         self.requestOptions = requestOptions
         self.traits = traits
-        self.errorDecoding = errorDecoding ?? client.options.errorDecoding
-        self.interceptors = interceptors
+        self.errorDecoding = errorDecoding
     }
+
+    private var options: NetworkClient.Options { client.options }
 
     /// Makes, sends and judges a request until there is an outcome.
     ///
@@ -62,7 +62,7 @@ struct AttemptLoop {
                 traits: traits,
                 isStreamed: isStreamed
             )
-            let metrics = interceptors.contains { $0.needsMetrics } ? MetricsBox() : nil
+            let metrics = links.contains { $0.interceptor.needsMetrics } ? MetricsBox() : nil
             let attemptStarted = options.timeSource.now()
             let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
@@ -104,42 +104,46 @@ struct AttemptLoop {
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
         let request: URLRequest
-        var credentials: Set<String> = []
+        var authentication = Authentication()
         do {
-            request = try await makeRequest(makeBase, credentials: &credentials, context: context)
+            request = try await makeRequest(makeBase, authentication: &authentication, context: context)
         } catch {
             return .failure(Failure(error: error, isFinal: true))
         }
-        for interceptor in interceptors {
-            interceptor.requestScheduled(request, context: context)
-        }
+        for link in links { link.interceptor.requestScheduled(request, context: context) }
         var received: Received?
         do {
-            var redirects = requestOptions.redirects ?? options.redirects
-            redirects.sensitiveHeaders.formUnion(credentials)
             var current = try await send(
                 request,
                 isStreamed: isStreamed,
-                redirects: redirects,
+                authentication: authentication,
                 deadline: context.deadline,
                 metrics: metrics
             )
-            received = current
-            for interceptor in interceptors {
-                current.replace(
-                    with: try await interceptor.interceptResponse(current.response, for: request, context: context)
-                )
+            do {
+                for link in links {
+                    current.replace(
+                        with: try await link.interceptor.interceptResponse(
+                            current.response,
+                            for: request,
+                            context: context
+                        )
+                    )
+                }
+            } catch {
                 received = current
+                throw error
             }
             // An interceptor may have turned a response into a failure whose body is still to come.
-            try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
-            let response = current.response
-            guard traits.acceptedStatuses.contains(response.status) else {
+            guard traits.acceptedStatuses.contains(current.response.status) else {
                 received = current
-                throw ServerError(response, to: request, traits: traits, decoding: errorDecoding)
+                try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
+                received = current
+                let decoding = errorDecoding ?? options.errorDecoding
+                throw ServerError(current.response, to: request, traits: traits, decoding: decoding)
             }
-            for interceptor in interceptors {
-                interceptor.requestSucceeded(request, response: response, context: context)
+            for link in links {
+                link.interceptor.requestSucceeded(request, response: current.response, context: context)
             }
             return .success(Success(request: request, received: current))
         } catch {
@@ -151,22 +155,19 @@ struct AttemptLoop {
         }
     }
 
-    /// Makes the request, and names the header fields that authenticators put on it.
+    /// Makes the request, and notes what authenticators did to it.
     private func makeRequest(
         _ makeBase: () async throws -> URLRequest,
-        credentials: inout Set<String>,
+        authentication: inout Authentication,
         context: RequestContext
     ) async throws -> URLRequest {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
-        for interceptor in interceptors {
-            let earlier = result
+        for link in links {
             do {
-                let request = try await interceptor.interceptRequest(result, context: context)
-                if interceptor is any URLRequestAuthenticator {
-                    credentials.formUnion(request.fieldNames(changedSince: try? earlier.get()))
-                }
+                let request = try await link.interceptor.interceptRequest(result, context: context)
+                if link.isAuthenticator { authentication.note(request, madeFrom: result) }
                 result = .success(request)
             } catch {
                 result = .failure(error)
@@ -185,7 +186,7 @@ struct AttemptLoop {
     private func send(
         _ request: URLRequest,
         isStreamed: Bool,
-        redirects: RedirectPolicy,
+        authentication: Authentication,
         deadline: ContinuousClock.Instant?,
         metrics: MetricsBox?
     ) async throws -> Received {
@@ -203,7 +204,11 @@ struct AttemptLoop {
         limits.deadlineSource = limits.deadline == deadline ? .operation : .attempt
         var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
         metrics?.observe(&request)
-        let follower = RedirectFollower(transport: transport, policy: redirects)
+        let follower = RedirectFollower(
+            transport: client.transport,
+            policy: requestOptions.redirects ?? options.redirects,
+            authentication: authentication
+        )
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
         var received = Received(try await follower.open(request, limits: limits))
         try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
@@ -220,6 +225,7 @@ struct AttemptLoop {
         metrics: MetricsBox?,
         context: RequestContext
     ) {
+        guard !links.isEmpty else { return }
         var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
         attempt.exchanges = metrics?.all ?? []
         switch outcome {
@@ -231,7 +237,7 @@ struct AttemptLoop {
             attempt.response = failure.received?.response
             attempt.error = failure.error
         }
-        for interceptor in interceptors { interceptor.attemptEnded(attempt) }
+        for link in links { link.interceptor.attemptEnded(attempt) }
     }
 
     /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
@@ -245,17 +251,17 @@ struct AttemptLoop {
         guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
         let response = failure.received?.response.urlResponse
         var decision = RetryDecision()
-        for interceptor in interceptors {
+        for link in links {
             // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
-            if interceptor is any URLRequestAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
-            let action = interceptor.evaluateFailedRequest(
+            if link.isAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
+            let action = link.interceptor.evaluateFailedRequest(
                 request,
                 data: failure.received?.response.body,
                 response: response,
                 error: failure.error,
                 context: context
             )
-            decision.add(action, of: interceptor, priority: options.retryActionPriority)
+            decision.add(action, of: link, priority: options.retryActionPriority)
         }
         let isForAuthentication = decision.isForAuthentication
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {

@@ -22,7 +22,7 @@ extension NetworkClient {
     /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response. If the body can be sent only once and
     ///   an interceptor asked for another attempt, the error's `retry` has the reason `bodyNotReplayable`.
     public func response(for request: URLRequest, options: RequestOptions) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, interceptors: interceptors, options: options).run { request }
+        try await AttemptLoop(client: self, chain: chain, options: options).run { request }
     }
 
     /// Sends a request and returns the response as soon as its header is there; the body is received while it is read.
@@ -45,6 +45,6 @@ extension NetworkClient {
         _ request: URLRequest,
         options: RequestOptions = RequestOptions()
     ) async throws -> HTTPResponseStream {
-        try await AttemptLoop(client: self, interceptors: interceptors, options: options).open { request }
+        try await AttemptLoop(client: self, chain: chain, options: options).open { request }
     }
 }

@@ -22,6 +22,7 @@ public final class NetworkClient: Sendable {
     /// What hooks into every attempt, in order.
     public let interceptors: [any RequestInterceptor]
 
+    let chain: InterceptorChain
     let authenticationProvider: (any AuthenticationProvider)?
     let serviceTokens = ServiceTokenCache()
 
@@ -41,6 +42,7 @@ public final class NetworkClient: Sendable {
     ) {
         self.transport = transport
         self.interceptors = interceptors
+        chain = InterceptorChain(interceptors)
         self.authenticationProvider = authenticationProvider
         self.options = options
     }
@@ -120,6 +122,6 @@ public final class NetworkClient: Sendable {
     /// - Returns: A response with a status of 200…299.
     /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response.
     public func response(for request: URLRequest) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, interceptors: interceptors).run { request }
+        try await AttemptLoop(client: self, chain: chain).run { request }
     }
 }

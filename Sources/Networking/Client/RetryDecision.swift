@@ -5,10 +5,10 @@ struct RetryDecision {
 
     mutating func add(
         _ action: Retry.Action,
-        of interceptor: any RequestInterceptor,
+        of link: InterceptorChain.Link,
         priority: (Retry.Action, Retry.Action) -> Retry.Action
     ) {
-        if interceptor is any URLRequestAuthenticator {
+        if link.isAuthenticator {
             authentication = Retry.Action.mostPrioritary(authentication, action)
         } else {
             others = priority(others, action)

@@ -4,6 +4,8 @@ import Foundation
 struct RedirectFollower {
     let transport: any HTTPTransport
     let policy: RedirectPolicy
+    /// Whose header fields stay with the origin that they were put on for.
+    var authentication = Authentication()
 
     /// A response, and the way to it.
     struct Arrival<Response> {
@@ -26,7 +28,7 @@ struct RedirectFollower {
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> Arrival<HTTPTransportResponse> {
-        var chain = Chain(policy: policy, request: request)
+        var chain = Chain(policy: policy, authentication: authentication, request: request)
         while true {
             let response = try await transport.send(chain.request, limits: limits)
             guard try await chain.follow(status: response.status, headers: response.headers) else {
@@ -40,7 +42,7 @@ struct RedirectFollower {
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> Arrival<HTTPTransportStream> {
-        var chain = Chain(policy: policy, request: request)
+        var chain = Chain(policy: policy, authentication: authentication, request: request)
         while true {
             let stream = try await transport.open(chain.request, limits: limits)
             guard try await chain.follow(status: stream.status, headers: stream.headers) else {
@@ -77,14 +79,16 @@ private struct Chain {
     }
 
     let policy: RedirectPolicy
+    let authentication: Authentication
     /// The request to send, or the one that was sent last.
     private(set) var request: HTTPTransportRequest
     private(set) var hops: [RedirectHop] = []
     /// What was sent; empty until there is a redirect, because most requests have none.
     private var steps: Set<Step> = []
 
-    init(policy: RedirectPolicy, request: HTTPTransportRequest) {
+    init(policy: RedirectPolicy, authentication: Authentication, request: HTTPTransportRequest) {
         self.policy = policy
+        self.authentication = authentication
         self.request = request
     }
 
@@ -94,7 +98,8 @@ private struct Chain {
         guard let rules = RedirectRules(request: request, status: status),
             let target = try RedirectTarget.url(in: headers, from: request.url)
         else { return false }
-        var next = rules.proposal(for: target, sensitiveHeaders: policy.sensitiveHeaders)
+        let sensitive = policy.sensitiveHeaders.union(authentication.fieldNames)
+        var next = rules.proposal(for: target, sensitiveHeaders: sensitive)
         switch policy.rule {
         case .all: break
         case .never: return false

@@ -96,12 +96,10 @@ extension NetworkClient {
 extension AttemptLoop {
     /// The loop of a resource: the client's interceptors come first, without authenticators if none is required.
     init(client: NetworkClient, resource: Resource) {
-        let shared =
-            resource.requiresAuthentication
-            ? client.interceptors : client.interceptors.filter { !($0 is any URLRequestAuthenticator) }
+        let shared = resource.requiresAuthentication ? client.chain : client.chain.withoutAuthenticators
         self.init(
             client: client,
-            interceptors: shared + resource.interceptors,
+            chain: shared + InterceptorChain(resource.interceptors),
             options: resource.options,
             traits: resource.traits,
             errorDecoding: resource.errorDecoding

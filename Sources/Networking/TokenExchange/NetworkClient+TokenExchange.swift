@@ -35,7 +35,7 @@ extension NetworkClient {
             provider: authenticationProvider,
             exchange: TokenExchange(request: exchangeRequest, scope: scope)
         )
-        let loop = AttemptLoop(client: self, interceptors: [authenticator] + interceptors)
+        let loop = AttemptLoop(client: self, chain: InterceptorChain([authenticator]) + chain)
         return try await loop.run { request }.body
     }
 }

@@ -28,13 +28,13 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
         ) { [client, exchange] in
             let requested = timeSource.now()
             // A redirect would carry the subject token, which is in the body, to wherever it points.
-            let loop = AttemptLoop(client: client, interceptors: [], options: RequestOptions(redirects: .never))
+            let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: RequestOptions(redirects: .never))
             let response = try await loop.run { exchange.request(subjectToken: subjectToken) }
             return try ServiceToken(decoding: response.body, requested: requested)
         }
         keptToken.withLock { $0 = wasKept ? (key, token.accessToken) : nil }
         var request = request
-        request.setValue("Bearer \(token.accessToken)", forHTTPHeaderField: "Authorization")
+        request.setAuthorization("Bearer \(token.accessToken)")
         return request
     }
 

@@ -240,7 +240,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         let token = try await source.token(for: TokenNeed(deadline: context.deadline))
         var request = request
         guard let generator = token.proofGenerator else {
-            request.setValue(token.value.expose { "Bearer \($0)" }, forHTTPHeaderField: "Authorization")
+            request.setAuthorization(token.value.expose { "Bearer \($0)" })
             return request
         }
         do {
@@ -257,7 +257,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         } catch {
             throw OAuth2Error(.assertionFailed, "the request's DPoP proof could not be made", cause: error)
         }
-        request.setValue(token.value.expose { "DPoP \($0)" }, forHTTPHeaderField: "Authorization")
+        request.setAuthorization(token.value.expose { "DPoP \($0)" })
         return request
     }
 

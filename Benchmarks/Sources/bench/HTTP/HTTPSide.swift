@@ -131,7 +131,7 @@ struct HTTPFigures {
 struct FixedToken: URLRequestAuthenticator {
     func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
         var request = request
-        request.setValue("Bearer 2YotnFZFEjr1zCsicMWpAA", forHTTPHeaderField: "Authorization")
+        request.setAuthorization("Bearer 2YotnFZFEjr1zCsicMWpAA")
         return request
     }
 }
