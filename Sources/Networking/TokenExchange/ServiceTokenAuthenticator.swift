@@ -28,7 +28,8 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
         ) { [client, exchange] in
             let requested = timeSource.now()
             // A redirect would carry the subject token, which is in the body, to wherever it points.
-            let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: RequestOptions(redirects: .never))
+            let options = RequestOptions(redirects: .never)
+            let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
             let response = try await loop.run { exchange.request(subjectToken: subjectToken) }
             return try ServiceToken(decoding: response.body, requested: requested)
         }
