@@ -72,9 +72,18 @@ let package = Package(
             dependencies: ["Networking", "MockNetworking", "TestVectors"],
             swiftSettings: settings
         ),
+        // One of several processes that share a token store, for the tests to start and to kill.
+        .executableTarget(
+            name: "token-rotator",
+            dependencies: ["OAuth2", "Networking"],
+            path: "Tests/TokenRotator",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "OAuth2Tests",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestVectors"],
+            dependencies: [
+                "token-rotator", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestVectors",
+            ],
             swiftSettings: settings
         ),
         .testTarget(

@@ -1,3 +1,4 @@
+import Foundation
 public import Networking
 import OAuth2
 public import TokenGeneration
@@ -9,6 +10,16 @@ extension MockAuthorizationServer {
         public var tokenLifetime: Duration
         /// Whether each use of a refresh token replaces it, and the use of a replaced one revokes all that came of it.
         public var rotatesRefreshTokens: Bool
+        /// How long a replaced refresh token may be used again, for a client that has lost the answer; not at all by default.
+        ///
+        /// It gets the same successor.
+        public var refreshTokenGrace: Duration = .zero
+        /// Whether tokens are bound to keys ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+        public var dpop: DPoPSupport = .optional
+        /// Whether DPoP proofs need a nonce, which the server changes as often as it is told to.
+        public var requiresNonces = false
+        /// How much the server's clock is ahead; negative if it is late.
+        public var clockOffset: Duration = .zero
         /// Where time comes from.
         public var time: TimeSource
 
@@ -27,6 +38,16 @@ extension MockAuthorizationServer {
             self.rotatesRefreshTokens = rotatesRefreshTokens
             self.time = time
         }
+    }
+
+    /// Whether a server binds tokens to keys.
+    public enum DPoPSupport: Sendable {
+        /// Proofs are not looked at.
+        case none
+        /// A token is bound if there is a proof.
+        case optional
+        /// There is no token without a proof.
+        case required
     }
 
     /// A client that the server knows.
@@ -65,5 +86,16 @@ extension MockAuthorizationServer {
             self.scopes = scopes
             credential = .key(key)
         }
+    }
+}
+
+extension MockAuthorizationServer.Configuration {
+    /// The time by the server's clock.
+    var serverTime: TimeSource {
+        TimeSource(
+            now: time.now,
+            date: { [time, clockOffset] in time.date().addingTimeInterval(clockOffset / .seconds(1)) },
+            sleep: time.sleep
+        )
     }
 }

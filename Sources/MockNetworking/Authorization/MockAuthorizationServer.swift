@@ -33,11 +33,13 @@ public final class MockAuthorizationServer: Sendable {
 
     private let tokens: TokenLedger
     private let clients: ClientRegister
-    private let troubles: TroubleQueue
+    private let badDays = BadDays()
+    private let proofs: ProofDesk
+    private let dpop: DPoPSupport
 
     private init(_ configuration: Configuration, clients: [Client]) throws {
         var serverConfiguration = LoopbackServer.Configuration()
-        serverConfiguration.time = configuration.time
+        serverConfiguration.time = configuration.serverTime
         server = try LoopbackServer.start(configuration: serverConfiguration)
         let issuer = server.baseURL.absoluteString
         metadata = AuthorizationServer(issuer: issuer, tokenEndpoint: server.url(for: "/token"))
@@ -48,8 +50,9 @@ public final class MockAuthorizationServer: Sendable {
             signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint),
             configuration: configuration
         )
-        self.clients = ClientRegister(clients, metadata: metadata, time: configuration.time)
-        troubles = TroubleQueue()
+        self.clients = ClientRegister(clients, metadata: metadata, time: configuration.serverTime)
+        proofs = ProofDesk(configuration)
+        dpop = configuration.dpop
         addRoutes()
     }
 
@@ -127,21 +130,48 @@ public final class MockAuthorizationServer: Sendable {
 
     /// Wraps a route so that it answers only requests with an active access token.
     ///
-    /// Others get 401 with a challenge ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)).
+    /// Others get 401 with a challenge ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)). A token that is bound to a key
+    /// must come with a proof of it ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)).
     ///
-    /// - Parameter handler: What answers a request with an active token.
+    /// - Parameters:
+    ///   - scope: The scope that a token needs; others get 403 with the challenge `insufficient_scope`. `nil` for none.
+    ///   - handler: What answers a request with an active token.
     /// - Returns: A handler for a route of any ``LoopbackServer``.
-    public func protecting(_ handler: @escaping LoopbackRoutes.Handler) -> LoopbackRoutes.Handler {
-        { [tokens] request in
+    public func protecting(
+        scope: String? = nil,
+        _ handler: @escaping LoopbackRoutes.Handler
+    ) -> LoopbackRoutes.Handler {
+        { [tokens, proofs] request in
             let field = request.headers["Authorization"] ?? ""
-            guard let token = field.value(ofScheme: "Bearer") else {
+            let isDPoP = field.value(ofScheme: "DPoP") != nil
+            let scheme = isDPoP ? "DPoP" : "Bearer"
+            guard let token = field.value(ofScheme: scheme) else {
                 return .status(401, headers: ["WWW-Authenticate": #"Bearer realm="mock""#])
             }
-            guard tokens.isActive(token) else {
-                let challenge = #"Bearer realm="mock", error="invalid_token", error_description="not active""#
-                return .status(401, headers: ["WWW-Authenticate": challenge])
+            func refusal(_ error: String, status: Int = 401, more: String = "") -> LoopbackResponse {
+                let challenge = #"\#(scheme) realm="mock", error="\#(error)"\#(more)"#
+                return .status(status, headers: ["WWW-Authenticate": challenge])
             }
-            return try await handler(request)
+            guard let authorization = tokens.authorization(for: token), isDPoP == (authorization.keyThumbprint != nil)
+            else { return refusal("invalid_token", more: #", error_description="not active""#) }
+            if let thumbprint = authorization.keyThumbprint {
+                let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
+                do throws(ProofDesk.Refusal) {
+                    let bound = try? DPoPAccessToken(token, thumbprint: thumbprint)
+                    _ = try await proofs.check(request, urls: urls, place: "resource", accessToken: bound)
+                } catch {
+                    guard case .nonceNeeded(let nonce) = error else { return refusal("invalid_dpop_proof") }
+                    var response = refusal("use_dpop_nonce")
+                    response.headers["DPoP-Nonce"] = nonce
+                    return response
+                }
+            }
+            if let scope, !Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) {
+                return refusal("insufficient_scope", status: 403, more: #", scope="\#(scope)""#)
+            }
+            var response = try await handler(request)
+            if isDPoP { response.headers["DPoP-Nonce"] = proofs.nonce(of: "resource") }
+            return response
         }
     }
 
@@ -151,15 +181,40 @@ public final class MockAuthorizationServer: Sendable {
     ///
     /// - Parameter responses: The responses: an error, a page of HTML, a cut connection.
     public func answerNextTokenRequests(with responses: LoopbackResponse...) {
-        troubles.append(responses)
+        badDays.append(responses.map(BadDay.response))
     }
+
+    /// Lets the next token requests go wrong, in sequence.
+    ///
+    /// When the days are used up, the server answers properly again.
+    ///
+    /// - Parameter days: What goes wrong with each.
+    public func misbehave(_ days: BadDay...) {
+        badDays.append(days)
+    }
+
+    /// Makes proofs need another nonce from now on; the one before is accepted once more.
+    public func changeNonces() { proofs.changeNonces() }
+
+    /// How often a refresh token was used again after it had been replaced, so that all that came of it was revoked.
+    public var reuseDetectionCount: Int { tokens.reuseCount }
 
     private func addRoutes() {
         let document = metadataDocument
         let keySet = keys.serialized()
-        let endpoint = TokenEndpointResponder(clients: clients, tokens: tokens)
-        server.on(.post, "/token") { [troubles] request in
-            troubles.next() ?? endpoint.tokenResponse(to: request)
+        let endpoint = TokenEndpointResponder(
+            clients: clients,
+            tokens: tokens,
+            proofs: proofs,
+            dpop: dpop,
+            url: metadata.tokenEndpoint.absoluteString
+        )
+        server.on(.post, "/token") { [badDays] request in
+            switch badDays.next()?.kind {
+            case .instead(let response): response
+            case .changed(let change): change(await endpoint.tokenResponse(to: request))
+            case nil: await endpoint.tokenResponse(to: request)
+            }
         }
         server.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
         server.on(.get, "/jwks") { _ in .json(keySet) }
@@ -175,6 +230,7 @@ public final class MockAuthorizationServer: Sendable {
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
             "token_endpoint_auth_methods_supported": ["client_secret_basic", "private_key_jwt"],
             "token_endpoint_auth_signing_alg_values_supported": ["ES256"],
+            "dpop_signing_alg_values_supported": ["ES256"],
         ]
         return document.serialized()
     }

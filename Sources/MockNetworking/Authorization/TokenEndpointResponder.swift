@@ -29,9 +29,15 @@ struct TokenEndpointResponder: Sendable {
 
     let clients: ClientRegister
     let tokens: TokenLedger
+    let proofs: ProofDesk
+    let dpop: MockAuthorizationServer.DPoPSupport
+    let url: String
 
-    func tokenResponse(to request: LoopbackRequest) -> LoopbackResponse {
-        answer {
+    func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
+        // Before the grant is looked at: a refresh token that is used for a proof without a nonce would be lost.
+        let thumbprint: String?
+        do { thumbprint = try await keyThumbprint(of: request) } catch { return error.response }
+        return answer {
             let form = try Form(request)
             switch GrantType(rawValue: try form.required("grant_type")) {
             case .clientCredentials:
@@ -39,6 +45,7 @@ struct TokenEndpointResponder: Sendable {
                 let scope = try client.grantedScope(form["scope"])
                 return tokenResponse(
                     to: Authorization(clientID: client.id, subject: client.id, scope: scope),
+                    thumbprint: thumbprint,
                     refreshToken: nil
                 )
             case .refreshToken:
@@ -48,9 +55,9 @@ struct TokenEndpointResponder: Sendable {
                     clientID: client.id,
                     scope: form["scope"]
                 )
-                return tokenResponse(to: authorization, refreshToken: successor)
+                return tokenResponse(to: authorization, thumbprint: thumbprint, refreshToken: successor)
             case .tokenExchange:
-                return try exchangeResponse(form)
+                return try exchangeResponse(form, thumbprint: thumbprint)
             case nil:
                 throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
             }
@@ -67,7 +74,28 @@ struct TokenEndpointResponder: Sendable {
         }
     }
 
-    private func exchangeResponse(_ form: Form) throws(TokenEndpointError) -> LoopbackResponse {
+    private func keyThumbprint(of request: LoopbackRequest) async throws(TokenEndpointError) -> String? {
+        switch dpop {
+        case .none: return nil
+        case .optional where request.headers["DPoP"] == nil: return nil
+        case .optional, .required: break
+        }
+        do { return try await proofs.check(request, urls: [url], place: "token", accessToken: nil) } catch {
+            switch error {
+            case .nonceNeeded(let nonce):
+                var failure = TokenEndpointError(code: "use_dpop_nonce", description: "the proof needs a nonce")
+                failure.headers = ["DPoP-Nonce": nonce]
+                throw failure
+            case .rejected(let reason):
+                throw TokenEndpointError(code: "invalid_dpop_proof", description: reason)
+            }
+        }
+    }
+
+    private func exchangeResponse(
+        _ form: Form,
+        thumbprint: String?
+    ) throws(TokenEndpointError) -> LoopbackResponse {
         guard try form.required("subject_token_type") == Self.accessTokenType,
             let subject = tokens.authorization(for: try form.required("subject_token"))
         else {
@@ -80,6 +108,7 @@ struct TokenEndpointResponder: Sendable {
         )
         return tokenResponse(
             to: authorization,
+            thumbprint: thumbprint,
             refreshToken: nil,
             extra: ["issued_token_type": .string(Self.accessTokenType)]
         )
@@ -87,20 +116,25 @@ struct TokenEndpointResponder: Sendable {
 
     private func tokenResponse(
         to authorization: Authorization,
+        thumbprint: String?,
         refreshToken: String?,
         extra: JSONObject = [:]
     ) -> LoopbackResponse {
+        var authorization = authorization
+        authorization.keyThumbprint = thumbprint
         guard let (accessToken, lifetime) = tokens.issueAccessToken(authorization) else {
             return TokenEndpointError(code: "server_error", description: "no token could be signed", status: 500)
                 .response
         }
         var body = extra
         body["access_token"] = .string(accessToken)
-        body["token_type"] = "Bearer"
+        body["token_type"] = thumbprint == nil ? "Bearer" : "DPoP"
         body["expires_in"] = .number(JSONNumber(lifetime.components.seconds))
         if !authorization.scope.isEmpty { body["scope"] = .string(authorization.scope) }
         body["refresh_token"] = refreshToken.map(JSONValue.string)
-        return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
+        var headers: HTTPHeaders = ["Cache-Control": "no-store"]
+        if thumbprint != nil { headers["DPoP-Nonce"] = proofs.nonce(of: "token") }
+        return .json(body.serialized(), headers: headers)
     }
 
     private func answer(_ body: () throws -> LoopbackResponse) -> LoopbackResponse {

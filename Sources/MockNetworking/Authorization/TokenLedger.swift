@@ -10,6 +10,8 @@ struct Authorization: Sendable {
     var scope: String
     /// The chain of refresh tokens it comes of; `nil` if of none.
     var family: Int?
+    /// The thumbprint of the key that an access token is bound to.
+    var keyThumbprint: String?
 }
 
 /// The tokens that a server has issued.
@@ -21,7 +23,8 @@ final class TokenLedger: Sendable {
 
     private struct Refresh {
         let authorization: Authorization
-        var isUsed = false
+        /// When it was used first, and what replaced it.
+        var used: (at: ContinuousClock.Instant, successor: String)?
     }
 
     private struct State {
@@ -29,6 +32,7 @@ final class TokenLedger: Sendable {
         var refreshTokens: [String: Refresh] = [:]
         var familyCount = 0
         var issuedCount = 0
+        var reuseCount = 0
     }
 
     private let state = Mutex(State())
@@ -48,12 +52,15 @@ final class TokenLedger: Sendable {
 
     var issuedCount: Int { state.withLock { $0.issuedCount } }
 
+    /// How often a replaced refresh token was used again.
+    var reuseCount: Int { state.withLock { $0.reuseCount } }
+
     // MARK: Access tokens
 
     /// Issues a token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068).
     func issueAccessToken(_ authorization: Authorization) -> (token: String, lifetime: Duration)? {
         let lifetime = configuration.tokenLifetime
-        let issued = Int(configuration.time.date().timeIntervalSince1970)
+        let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
             "iss": .string(issuer),
             "sub": .string(authorization.subject),
@@ -64,6 +71,7 @@ final class TokenLedger: Sendable {
             "jti": .string(UUID().uuidString),
         ]
         if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }
+        if let thumbprint = authorization.keyThumbprint { claims["cnf"] = ["jkt": .string(thumbprint)] }
         let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signingService)
         guard let token = try? generator.token else { return nil }
         let expiry = configuration.time.now() + lifetime
@@ -117,11 +125,17 @@ final class TokenLedger: Sendable {
         clientID: String,
         scope: String? = nil
     ) throws(TokenEndpointError) -> (authorization: Authorization, successor: String?) {
+        let now = configuration.time.now()
+        let grace = configuration.refreshTokenGrace
         let result: Result<(Authorization, String?), TokenEndpointError> = state.withLock { state in
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
                 return .failure(Self.invalidGrant("the refresh token is not known"))
             }
-            guard !refresh.isUsed else {
+            if let used = refresh.used, now - used.at <= grace, state.refreshTokens[used.successor]?.used == nil {
+                return .success((refresh.authorization, used.successor))
+            }
+            guard refresh.used == nil else {
+                state.reuseCount += 1
                 Self.revokeFamily(refresh.authorization.family, in: &state)
                 return .failure(Self.invalidGrant("the refresh token was used before; all that came of it is revoked"))
             }
@@ -134,8 +148,9 @@ final class TokenLedger: Sendable {
                 authorization.scope = scope
             }
             guard configuration.rotatesRefreshTokens else { return .success((authorization, nil)) }
-            state.refreshTokens[token]?.isUsed = true
-            return .success((authorization, Self.addRefreshToken(refresh.authorization, to: &state)))
+            let successor = Self.addRefreshToken(refresh.authorization, to: &state)
+            state.refreshTokens[token]?.used = (now, successor)
+            return .success((authorization, successor))
         }
         return try result.get()
     }
@@ -170,18 +185,5 @@ final class TokenLedger: Sendable {
 
     private static func invalidGrant(_ description: String) -> TokenEndpointError {
         TokenEndpointError(code: "invalid_grant", description: description)
-    }
-}
-
-/// Responses that take the place of the next ones.
-final class TroubleQueue: Sendable {
-    private let responses = Mutex<[LoopbackResponse]>([])
-
-    func append(_ more: [LoopbackResponse]) {
-        responses.withLock { $0 += more }
-    }
-
-    func next() -> LoopbackResponse? {
-        responses.withLock { $0.isEmpty ? nil : $0.removeFirst() }
     }
 }

@@ -11,6 +11,11 @@ extension StoredGrant {
         do { stored = try await store.load(key) } catch {
             // Nobody else has an unsaved record, so there is no harm in using it without the store.
             if let unsaved { return Current(record: unsaved.record, version: unsaved.version) }
+            // What can't be read is no loss to a grant that needs nobody: the next write sets it aside.
+            if (error as? OAuth2Error)?.code == .storeDamaged, grant.isRepeatable {
+                endpoint.journal.add(.storeFailed)
+                return Current(record: nil, version: nil)
+            }
             if let error = error as? OAuth2Error { throw error }
             throw OAuth2Error(.storeFailed, "the token store could not be read", cause: error)
         }
@@ -106,14 +111,23 @@ extension StoredGrant {
         endpoint.journal.add(.storeFailed)
     }
 
-    func forget(_ refreshToken: Secret, in current: Current) async {
+    /// Drops a refresh token that was refused.
+    ///
+    /// In a store that outlives the process a mark takes its place if somebody has to grant anew: those who come later must not dig out
+    /// the first token again, and have to know whether the chain was revoked or lost.
+    func forget(_ refreshToken: Secret, in current: Current, isPossiblyLost: Bool) async {
         state.withLock { state in
             state.refusedToken = refreshToken
             state.isFirstTokenSpent = true
             state.unsaved = nil
         }
-        guard let version = current.version else { return }
-        _ = try? await store.remove(key, ifVersion: version)
+        if store.outlivesProcess, !grant.isRepeatable {
+            var mark = TokenRecord(awaiting: nil)
+            mark.isBeingRefreshed = isPossiblyLost
+            _ = try? await store.compareAndSwap(key, expectedVersion: current.version, record: mark)
+        } else if let version = current.version {
+            _ = try? await store.remove(key, ifVersion: version)
+        }
     }
 
     // MARK: Sign-out and sign-in
@@ -142,7 +156,12 @@ extension StoredGrant {
             }
             let record = TokenRecord(awaiting: refreshToken)
             while true {
-                let version = try await self.store.load(self.key)?.version
+                let version: Int?
+                do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
+                    // Somebody has granted anew: what was there is set aside.
+                    guard error.code == .storeDamaged else { throw error }
+                    version = nil
+                }
                 if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: record) { return }
             }
         }
@@ -161,8 +180,11 @@ extension TokenRecord {
     /// Stands for the access token that is still to come.
     static let noToken = Secret("")
 
+    /// Whether the record says only that the chain of refresh tokens has ended.
+    var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
+
     /// A refresh token, and no access token yet.
-    fileprivate init(awaiting refreshToken: Secret) {
+    fileprivate init(awaiting refreshToken: Secret?) {
         self.init(
             accessToken: Self.noToken,
             expiration: Date(timeIntervalSince1970: 0),

@@ -97,6 +97,11 @@ final class StoredGrant: Sendable {
             if let record = current.record, !need.isUnwanted(record.accessToken), let token = adopt(record, bound) {
                 return token
             }
+            if let record = current.record, record.isEnd, !grant.isRepeatable, refusal == nil {
+                var end = OAuth2Error.noRefreshToken(cause: nil)
+                end.isPossiblyLostRotation = record.isBeingRefreshed
+                throw end
+            }
             guard let refreshToken = refreshToken(in: current) else {
                 return try await redeem(over: current, bound: bound, refusal: refusal, until: deadline)
             }
@@ -108,7 +113,7 @@ final class StoredGrant: Sendable {
                 refusal = error
                 isPossiblyLost = isPossiblyLost || error.isPossiblyLostRotation
                 refusal?.isPossiblyLostRotation = isPossiblyLost
-                await forget(refreshToken, in: current)
+                await forget(refreshToken, in: current, isPossiblyLost: isPossiblyLost)
             }
         }
         throw refusal ?? .noRefreshToken(cause: nil)

@@ -140,6 +140,15 @@ struct OAuth2Snippets {
         }
     }
 
+    @Test("A store in files")
+    func files() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "snippet-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+        let store = try FileTokenStore(directory: directory, encryptionKey: Secret(key))
+        #expect(try await store.load("k") == nil)
+    }
+
     @Test("What happens, as it happens")
     func events() async throws {
         try await withServers { server, _ async throws in

@@ -1,0 +1,115 @@
+import Foundation
+import OpenSSLCrypto
+import TokenGeneration
+
+/// The text of a record in a file: JSON, in the clear or sealed.
+struct TokenRecordCoding: Sendable {
+    static let format = "swift-authenticated-client/token"
+    static let version = 1
+
+    /// What records are sealed with; `nil` for text in the clear.
+    let cipher: AESGCM?
+
+    /// Writes a record.
+    func encode(_ record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> [UInt8] {
+        let content = Self.content(of: record.record)
+        var file: JSONObject = [
+            "format": .string(Self.format),
+            "version": .number(JSONNumber(Self.version)),
+            "key": .string(key),
+            "revision": .string(String(record.version)),
+        ]
+        if let cipher {
+            do {
+                let sealed = try cipher.seal(
+                    Array(content.serialized().utf8),
+                    authenticating: Self.context(key, revision: record.version)
+                )
+                file["sealed"] = .string(Data(sealed).base64EncodedString())
+            } catch {
+                throw OAuth2Error(.storeFailed, "the record could not be encrypted", cause: error)
+            }
+        } else {
+            file["record"] = .object(content)
+        }
+        return Array(file.serialized().utf8)
+    }
+
+    /// Reads a record.
+    func decode(_ text: [UInt8], key: String) throws(OAuth2Error) -> VersionedTokenRecord {
+        guard let file = try? JSONObject(parsing: Data(text)), file["format"]?.string == Self.format,
+            let version = file["version"]?.number?.double
+        else { throw Self.damaged("it is not a record of this store, or it was cut short") }
+        guard version <= Double(Self.version) else {
+            throw OAuth2Error(
+                .storeTooNew,
+                "the token file was written by a newer version of this package; it is left as it is"
+            )
+        }
+        guard file["key"]?.string == key, let revision = file["revision"]?.string.flatMap({ Int($0) }) else {
+            throw Self.damaged("it belongs to another grant")
+        }
+        let content = try content(of: file, key: key, revision: revision)
+        guard let access = content["access_token"]?.string, let type = content["token_type"]?.string else {
+            throw Self.damaged("a part of it is missing")
+        }
+        let expiration = content["expiration"]?.string
+        guard expiration == nil || expiration.flatMap(Double.init)?.isFinite == true else {
+            throw Self.damaged("its expiration is not a time")
+        }
+        let record = TokenRecord(
+            accessToken: Secret(access),
+            tokenType: type,
+            scope: content["scope"]?.string,
+            expiration: expiration.flatMap(Double.init).map(Date.init(timeIntervalSince1970:)),
+            refreshToken: content["refresh_token"]?.string.map(Secret.init),
+            proofKey: content["proof_key"]?.string.map(Secret.init),
+            proofKeyThumbprint: content["proof_key_thumbprint"]?.string,
+            isBeingRefreshed: content["is_being_refreshed"] != nil
+        )
+        return VersionedTokenRecord(record: record, version: revision)
+    }
+
+    private static func content(of record: TokenRecord) -> JSONObject {
+        var content: JSONObject = [
+            "access_token": .string(record.accessToken.expose { $0 }),
+            "token_type": .string(record.tokenType),
+        ]
+        content["scope"] = record.scope.map(JSONValue.string)
+        content["expiration"] = record.expiration.map { .string(String($0.timeIntervalSince1970)) }
+        content["refresh_token"] = record.refreshToken.map { .string($0.expose { $0 }) }
+        content["proof_key"] = record.proofKey.map { .string($0.expose { $0 }) }
+        content["proof_key_thumbprint"] = record.proofKeyThumbprint.map(JSONValue.string)
+        if record.isBeingRefreshed { content["is_being_refreshed"] = .string("yes") }
+        return content
+    }
+
+    private func content(of file: JSONObject, key: String, revision: Int) throws(OAuth2Error) -> JSONObject {
+        guard let cipher else {
+            guard case .object(let content)? = file["record"] else {
+                throw Self.damaged("it is encrypted; give the key it was written with")
+            }
+            return content
+        }
+        guard let sealed = file["sealed"]?.string.flatMap({ Data(base64Encoded: $0) }) else {
+            throw Self.damaged("it is not encrypted, and a key was given")
+        }
+        let plaintext: [UInt8]?
+        do { plaintext = try cipher.open(Array(sealed), authenticating: Self.context(key, revision: revision)) } catch {
+            throw OAuth2Error(.storeFailed, "the record could not be decrypted", cause: error)
+        }
+        guard let plaintext, let content = try? JSONObject(parsing: Data(plaintext)) else {
+            throw Self.damaged("it does not decrypt: it was changed, or encrypted with another key")
+        }
+        return content
+    }
+
+    /// What ties a sealed record to its place, so that nobody puts an older one, or another's, there.
+    private static func context(_ key: String, revision: Int) -> [UInt8] {
+        Array("\(format)\n\(version)\n\(revision)\n\(key)".utf8)
+    }
+
+    private static func damaged(_ reason: String) -> OAuth2Error {
+        OAuth2Error(.storeDamaged, "the token file can't be used: \(reason)")
+    }
+}

@@ -1,0 +1,142 @@
+internal import COpenSSL
+
+/// Authenticated encryption by AES-256 in Galois/Counter Mode
+/// ([NIST SP 800-38D](https://doi.org/10.6028/NIST.SP.800-38D)), with a random nonce for each text.
+///
+/// A key is good for 2³² texts: after that, two random nonces may be the same.
+package struct AESGCM: Sendable {
+    private static let nonceSize = 12
+    private static let tagSize = 16
+
+    private let key: SecretBytes
+
+    /// Takes a key.
+    ///
+    /// - Parameter key: 32 octets.
+    /// - Throws: ``CryptoError/Code/invalidArgument`` for another size.
+    package init(key: SecretBytes) throws(CryptoError) {
+        guard key.count == 32 else {
+            throw CryptoError(.invalidArgument, "AES-256-GCM takes a key of 32 octets, not of \(key.count)")
+        }
+        self.key = key
+    }
+
+    /// Encrypts a text.
+    ///
+    /// - Parameters:
+    ///   - plaintext: The text.
+    ///   - context: What is authenticated with it and not in the result.
+    /// - Returns: The nonce, the encrypted text and the tag, one after the other.
+    /// - Throws: ``CryptoError/Code/openSSL`` or ``CryptoError/Code/randomUnavailable`` if the library fails.
+    package func seal(_ plaintext: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try seal(plaintext, authenticating: context, nonce: SecureRandom.bytes(count: Self.nonceSize))
+    }
+
+    /// Encrypts a text with a nonce that must never be used again with the key.
+    func seal(
+        _ plaintext: [UInt8],
+        authenticating context: [UInt8],
+        nonce: [UInt8]
+    ) throws(CryptoError) -> [UInt8] {
+        let cipher = try CipherContext(key: key, nonce: nonce, isEncrypting: true)
+        guard cipher.authenticate(context), let text = cipher.update(plaintext), cipher.finish(),
+            let tag = cipher.tag(count: Self.tagSize)
+        else { throw CryptoError(failed: "EVP_EncryptUpdate", "AES-256-GCM") }
+        return nonce + text + tag
+    }
+
+    /// Decrypts a text.
+    ///
+    /// - Parameters:
+    ///   - sealed: What ``seal(_:authenticating:)`` made.
+    ///   - context: What was authenticated with it.
+    /// - Returns: The text; `nil` if it, the context or the key is not the same.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    package func open(_ sealed: [UInt8], authenticating context: [UInt8]) throws(CryptoError) -> [UInt8]? {
+        guard sealed.count >= Self.nonceSize + Self.tagSize else { return nil }
+        let nonce = Array(sealed.prefix(Self.nonceSize))
+        let cipher = try CipherContext(key: key, nonce: nonce, isEncrypting: false)
+        let text = Array(sealed.dropFirst(Self.nonceSize).dropLast(Self.tagSize))
+        guard cipher.authenticate(context), let plaintext = cipher.update(text),
+            cipher.setTag(Array(sealed.suffix(Self.tagSize)))
+        else { throw CryptoError(failed: "EVP_DecryptUpdate", "AES-256-GCM") }
+        guard cipher.finish() else {
+            OpenSSLLibrary.clearErrors()
+            return nil
+        }
+        return plaintext
+    }
+}
+
+/// One encryption or decryption: the owner of an `EVP_CIPHER_CTX`.
+@safe private final class CipherContext {
+    private let pointer: OpaquePointer
+
+    init(key: SecretBytes, nonce: [UInt8], isEncrypting: Bool) throws(CryptoError) {
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe EVP_CIPHER_CTX_new() else {
+            throw CryptoError(failed: "EVP_CIPHER_CTX_new", "AES-256-GCM")
+        }
+        unsafe self.pointer = pointer
+        // Twelve octets are what the mode takes without being told.
+        guard nonce.count == 12 else { throw CryptoError(.invalidArgument, "A nonce of AES-256-GCM has 12 octets") }
+        let status = key.withBytes { key in
+            unsafe key.withUnsafeBytes { key in
+                unsafe nonce.withUnsafeBufferPointer { nonce in
+                    unsafe EVP_CipherInit_ex(
+                        pointer,
+                        EVP_aes_256_gcm(),
+                        nil,
+                        key.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                        nonce.baseAddress,
+                        isEncrypting ? 1 : 0
+                    )
+                }
+            }
+        }
+        guard status == 1 else { throw CryptoError(failed: "EVP_CipherInit_ex", "AES-256-GCM") }
+    }
+
+    deinit {
+        unsafe EVP_CIPHER_CTX_free(pointer)
+    }
+
+    func authenticate(_ context: [UInt8]) -> Bool {
+        guard !context.isEmpty else { return true }
+        guard context.count <= Int(Int32.max) else { return false }
+        var count: Int32 = 0
+        return unsafe EVP_CipherUpdate(pointer, nil, &count, context, Int32(context.count)) == 1
+    }
+
+    func update(_ text: [UInt8]) -> [UInt8]? {
+        guard !text.isEmpty else { return [] }
+        guard text.count <= Int(Int32.max) else { return nil }
+        var output = [UInt8](repeating: 0, count: text.count)
+        var count: Int32 = 0
+        guard unsafe EVP_CipherUpdate(pointer, &output, &count, text, Int32(text.count)) == 1, Int(count) == text.count
+        else { return nil }
+        return output
+    }
+
+    func finish() -> Bool {
+        var rest = [UInt8](repeating: 0, count: 16)
+        var count: Int32 = 0
+        return unsafe EVP_CipherFinal_ex(pointer, &rest, &count) == 1
+    }
+
+    func tag(count: Int) -> [UInt8]? {
+        var tag = [UInt8](repeating: 0, count: count)
+        let status = unsafe tag.withUnsafeMutableBytes { tag in
+            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_GET_TAG, Int32(count), tag.baseAddress)
+        }
+        return status == 1 ? tag : nil
+    }
+
+    func setTag(_ tag: [UInt8]) -> Bool {
+        var tag = tag
+        return unsafe tag.withUnsafeMutableBytes { tag in
+            unsafe EVP_CIPHER_CTX_ctrl(pointer, EVP_CTRL_AEAD_SET_TAG, Int32(tag.count), tag.baseAddress) == 1
+        }
+    }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+@Suite("FileTokenStore", .timeLimit(.minutes(10)))
+struct FileTokenStoreTests {
+    private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+    private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))
+
+    @Test("Directory and files are their owner's alone")
+    func permissions() async throws {
+        try await withTemporaryDirectory { parent in
+            let directory = parent.appending(path: "a/b")
+            let store = try FileTokenStore(directory: directory)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            _ = try await store.withExclusiveAccess(to: "k", timeout: .seconds(1)) { 0 }
+            #expect(try mode(directory) == 0o700)
+            let files = try names(in: directory)
+            #expect(files.count == 3)
+            for file in files { #expect(try mode(directory.appending(path: file)) == 0o600) }
+        }
+    }
+
+    @Test("A directory that others can write to is refused")
+    func openDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: directory.path)
+            #expect(throws: OAuth2Error(.storeFailed, "")) { try FileTokenStore(directory: directory) }
+            let file = directory.appending(path: "file")
+            try Data().write(to: file)
+            #expect(throws: OAuth2Error(.storeFailed, "")) { try FileTokenStore(directory: file) }
+            let remote = try #require(URL(string: "https://store.example/tokens"))
+            #expect(throws: OAuth2Error(.storeFailed, "")) { try FileTokenStore(directory: remote) }
+        }
+    }
+
+    @Test("With a key nothing secret is in the file, and without it or with another it is of no use")
+    func encryption() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory, encryptionKey: Self.key)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            let text = try String(contentsOf: file(in: directory), encoding: .utf8)
+            #expect(!text.contains("secret"))
+            let other = Secret("BBECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8")
+            for key in [nil, other] {
+                let store = try FileTokenStore(directory: directory, encryptionKey: key)
+                #expect(await failureCode { _ = try await store.load("k") } == .storeDamaged)
+                #expect(await failureCode { _ = try await store.remove("k", ifVersion: 1) } == .storeDamaged)
+            }
+            #expect(try await store.load("k")?.record == record)
+        }
+    }
+
+    @Test("A key of another size is refused", arguments: ["", "AAEC", "not base64!", "AAECAwQFBgcICQoLDA0ODw=="])
+    func keySize(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            #expect(throws: OAuth2Error(.storeFailed, "")) {
+                try FileTokenStore(directory: directory, encryptionKey: Secret(text))
+            }
+        }
+    }
+
+    @Test("A sealed record of another place, or an older one under a newer number, is noticed")
+    func sealedElsewhere() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory, encryptionKey: Self.key)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            let file = try file(in: directory)
+            let text = try String(contentsOf: file, encoding: .utf8)
+            let version = try #require(try await store.load("k")?.version)
+            try text.replacingOccurrences(of: "\(version)", with: "\(version ^ 1)").write(
+                to: file,
+                atomically: false,
+                encoding: .utf8
+            )
+            #expect(await failureCode { _ = try await store.load("k") } == .storeDamaged)
+            try text.replacingOccurrences(of: #""key":"k""#, with: #""key":"l""#).write(
+                to: file,
+                atomically: false,
+                encoding: .utf8
+            )
+            #expect(await failureCode { _ = try await store.load("k") } == .storeDamaged)
+        }
+    }
+
+    @Test("A file that was cut short anywhere is an error, until a new record takes its place; then it is set aside")
+    func cutShort() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            let file = try file(in: directory)
+            let whole = try Data(contentsOf: file)
+            for count in 0..<whole.count {
+                try whole.prefix(count).write(to: file)
+                let code = await failureCode { _ = try await store.load("k") }
+                #expect(code == .storeDamaged, "\(count) octets")
+            }
+            #expect(try await !store.compareAndSwap("k", expectedVersion: 1, record: record))
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
+            #expect(try await store.load("k")?.record == record)
+            let aside = try #require(try names(in: directory).first { $0.contains(".damaged-") })
+            #expect(try Data(contentsOf: directory.appending(path: aside)) == whole.dropLast())
+        }
+    }
+
+    @Test(
+        "What is not a record is an error, not a crash",
+        arguments: [
+            "{}", "null", "[]", #"{"format":"other","version":1}"#, #"{"format":"swift-authenticated-client/token"}"#,
+            #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"x","record":{}}"#,
+            #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"1","record":{}}"#,
+            #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"1","sealed":"AA"}"#,
+            """
+            {"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"1",\
+            "record":{"access_token":"a","token_type":"b","expiration":"nan"}}
+            """,
+        ]
+    )
+    func foreign(text: String) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            try Data(text.utf8).write(to: file(in: directory))
+            #expect(await failureCode { _ = try await store.load("k") } == .storeDamaged)
+        }
+    }
+
+    @Test("A file of a newer version is left as it is, whatever is asked")
+    func newer() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            let file = try file(in: directory)
+            let newer = #"{"format":"swift-authenticated-client/token","version":2,"tokens":[]}"#
+            try Data(newer.utf8).write(to: file)
+            #expect(await failureCode { _ = try await store.load("k") } == .storeTooNew)
+            #expect(await failureCode { _ = try await store.remove("k", ifVersion: 1) } == .storeTooNew)
+            let code = await failureCode { [record] in
+                _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            }
+            #expect(code == .storeTooNew)
+            #expect(try String(contentsOf: file, encoding: .utf8) == newer)
+        }
+    }
+
+    @Test("A link in the file's place is not followed")
+    func link() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            let file = try file(in: directory)
+            let elsewhere = directory.appending(path: "elsewhere")
+            try FileManager.default.moveItem(at: file, to: elsewhere)
+            try FileManager.default.createSymbolicLink(at: file, withDestinationURL: elsewhere)
+            #expect(await failureCode { _ = try await store.load("k") } == .storeFailed)
+        }
+    }
+
+    @Test("What a crash left half written is not read, and not in the way of the next write")
+    func leftover() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory)
+            _ = try await store.compareAndSwap("k", expectedVersion: nil, record: record)
+            let temporary = try file(in: directory).deletingPathExtension().appendingPathExtension("tmp")
+            try Data("half".utf8).write(to: temporary)
+            let version = try await store.load("k")?.version
+            #expect(try await store.compareAndSwap("k", expectedVersion: version, record: record))
+            #expect(!FileManager.default.fileExists(atPath: temporary.path))
+        }
+    }
+
+    @Test("Client credentials go on without a damaged record, and set it aside; a user's grant does not")
+    func damagedRecord() async throws {
+        try await withTemporaryDirectory { directory in
+            let realm = Realm(steps: [.tokens("a1"), .tokens("b1", refresh: "r1")])
+            let store = try FileTokenStore(directory: directory)
+            let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
+            _ = try await realm.authenticator(store: store).text()
+            _ = try await realm.authenticator(grant: grant, store: store).text()
+            for name in try names(in: directory) where name.hasSuffix(".json") {
+                try Data("damaged".utf8).write(to: directory.appending(path: name))
+            }
+            #expect(try await realm.authenticator(store: store).text() == "access-1")
+            let user = realm.authenticator(grant: grant, store: store)
+            for _ in 1...2 { #expect(await failureCode { _ = try await user.text() } == .storeDamaged) }
+            #expect(realm.endpoint.requests.count == 3)
+            try await user.signIn(with: Secret("r5"))
+            #expect(try await user.text() == "access-2")
+            #expect(realm.forms.last?["refresh_token"] == "r5")
+            #expect(try names(in: directory).count { $0.contains(".damaged-") } == 2)
+        }
+    }
+
+    @Test("A refresh token is noted as being used before it is sent, so that a crash is not taken for a revocation")
+    func possiblyLost() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory)
+            let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
+            // The first process ends before its answer comes.
+            let first = Realm(steps: [.never])
+            let call = Task { try await first.authenticator(grant: grant, store: store).text() }
+            try await first.endpoint.waitForRequests(count: 1)
+            await first.runOut()
+            _ = await call.result
+            let second = Realm(steps: [.error("invalid_grant")])
+            let other = try FileTokenStore(directory: directory)
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await second.authenticator(grant: grant, store: other).text()
+            }
+            #expect(error?.code == .reauthenticationRequired)
+            #expect(error?.isPossiblyLostRotation == true)
+            #expect(second.forms.map { $0["refresh_token"] } == ["r0"])
+        }
+    }
+
+    // MARK: Files
+
+    private func names(in directory: URL) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    }
+
+    private func file(in directory: URL) throws -> URL {
+        directory.appending(path: try #require(try names(in: directory).first { $0.hasSuffix(".json") }))
+    }
+
+    private func mode(_ url: URL) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
+    }
+}

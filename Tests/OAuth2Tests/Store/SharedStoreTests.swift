@@ -1,0 +1,109 @@
+import Foundation
+import MockNetworking
+import OAuth2
+import Testing
+
+/// Several processes with one store in files, against a server that notices every reuse of a refresh token.
+///
+/// `ROTATIONS=200 PROCESSES=8` and `KILLS=100` make it as large as it should be before a release.
+@Suite("Processes that share a FileTokenStore", .timeLimit(.minutes(30)))
+struct SharedStoreTests {
+    @Test("Rotations of several processes never use a refresh token twice")
+    func rotations() async throws {
+        let (processes, rotations) = (number("PROCESSES", 3), number("ROTATIONS", 5))
+        try await withRotators { authorization, start in
+            let running = try (1...processes).map { try start("\($0)", rotations) }
+            for process in running {
+                #expect(try await process.lastWords() == "usable \(rotations)")
+            }
+            #expect(authorization.reuseDetectionCount == 0)
+            // The first token was used once more than there are rotations that count.
+            #expect(authorization.tokenRequestCount == processes * rotations + 1)
+        }
+    }
+
+    @Test("Where the server forgives a lost answer, processes that are killed cost nobody the token", arguments: [true])
+    func killsWithGrace(isForgiving: Bool) async throws {
+        try await killing(isForgiving: isForgiving) { authorization, words in
+            #expect(words.allSatisfy { $0.hasPrefix("usable") }, "\(words)")
+            #expect(authorization.reuseDetectionCount == 0)
+        }
+    }
+
+    @Test("Where it does not, every process that is left has a token or says that a rotation may be lost")
+    func kills() async throws {
+        try await killing(isForgiving: false) { authorization, words in
+            let lost = words.filter { $0.hasPrefix("reauthenticationRequired possiblyLost=true") }
+            let usable = words.filter { $0.hasPrefix("usable") }
+            #expect(lost.count + usable.count == words.count, "\(words)")
+            // Nobody else may notice a reuse than the one who then says so.
+            #expect(authorization.reuseDetectionCount <= 1)
+            #expect((authorization.reuseDetectionCount == 0) == lost.isEmpty)
+        }
+    }
+
+    // MARK: Processes
+
+    /// Starts processes, kills some of them in the middle of it and starts others, and hears the last words of those that are left.
+    private func killing(
+        isForgiving: Bool,
+        _ check: (MockAuthorizationServer, [String]) throws -> Void
+    ) async throws {
+        let kills = number("KILLS", 4)
+        let processes = number("PROCESSES", 3)
+        try await withRotators(grace: isForgiving ? .seconds(3600) : .zero) { authorization, start in
+            var running = try (1...processes).map { try start("first-\($0)", 1_000_000) }
+            for kill in 1...kills {
+                // Until something is under way again, and a little further, each time.
+                let count = authorization.tokenRequestCount
+                let patience = ContinuousClock.now + .seconds(5)
+                while authorization.tokenRequestCount < count + 3, ContinuousClock.now < patience {
+                    try await Task.sleep(for: .milliseconds(5))
+                }
+                try await Task.sleep(for: .microseconds(Int64(kill * 7_919 % 40_000)))
+                let victim = running.remove(at: kill % running.count)
+                victim.kill()
+                #expect(try await victim.lastWords().hasPrefix("usable") == false)
+                running.append(try start("next-\(kill)", 1_000_000))
+            }
+            for process in running { process.kill() }
+            for process in running { _ = try await process.lastWords() }
+            let survivors = try (1...processes).map { try start("last-\($0)", 3) }
+            var words: [String] = []
+            for process in survivors { words.append(try await process.lastWords()) }
+            try check(authorization, words)
+        }
+    }
+
+    private func withRotators(
+        grace: Duration = .zero,
+        _ body: (MockAuthorizationServer, _ start: (String, Int) throws -> RotatorProcess) async throws -> Void
+    ) async throws {
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.refreshTokenGrace = grace
+        let authorization = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [.init(id: "reports", secret: "s3cret")]
+        )
+        try await withTemporaryDirectory { directory in
+            let firstToken = directory.appending(path: "first")
+            let first = authorization.issueRefreshToken(clientID: "reports", subject: "ada").expose { $0 }
+            try Data("\(first)\n".utf8).write(to: firstToken)
+            let arguments = [
+                directory.appending(path: "store").path, authorization.metadata.tokenEndpoint.absoluteString,
+            ]
+            try await body(authorization) { name, rotations in
+                try RotatorProcess(
+                    arguments + ["\(rotations)"],
+                    firstToken: firstToken,
+                    output: directory.appending(path: "\(name).out")
+                )
+            }
+        }
+        await authorization.stop()
+    }
+
+    private func number(_ variable: String, _ value: Int) -> Int {
+        ProcessInfo.processInfo.environment[variable].flatMap { Int($0) } ?? value
+    }
+}

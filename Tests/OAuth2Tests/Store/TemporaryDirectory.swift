@@ -1,0 +1,14 @@
+import Foundation
+
+/// Runs a body with a directory of its own, which goes with it.
+@discardableResult
+func withTemporaryDirectory<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+    let directory = URL(filePath: NSTemporaryDirectory()).appending(path: "oauth2-tests-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+        at: directory,
+        withIntermediateDirectories: false,
+        attributes: [.posixPermissions: 0o700]
+    )
+    defer { try? FileManager.default.removeItem(at: directory) }
+    return try await body(directory)
+}

@@ -1,0 +1,98 @@
+import Foundation
+import MockNetworking
+import OAuth2
+import Synchronization
+import Testing
+
+@Suite("TokenStoreConformance", .timeLimit(.minutes(10)))
+struct TokenStoreConformanceTests {
+    @Test("The store in memory keeps to it")
+    func memory() async throws {
+        try await TokenStoreConformance {
+            let store = InMemoryTokenStore()
+            return (store, store)
+        }
+        .check()
+    }
+
+    @Test("The store in files keeps to it, in the clear and encrypted", arguments: [nil, Self.key])
+    func files(key: Secret?) async throws {
+        try await withTemporaryDirectory { directory in
+            let count = Mutex(0)
+            try await TokenStoreConformance {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                let folder = directory.appending(path: "\(number)")
+                return (
+                    try FileTokenStore(directory: folder, encryptionKey: key),
+                    try FileTokenStore(directory: folder, encryptionKey: key)
+                )
+            }
+            .check()
+        }
+    }
+
+    @Test("A store that breaks a promise is found out", arguments: Fault.allCases)
+    private func faults(fault: Fault) async {
+        let violations = await TokenStoreConformance {
+            let store = FaultyStore(fault)
+            return (store, store)
+        }
+        .violations()
+        #expect(violations.contains { $0.promise.contains(fault.rawValue) }, "\(fault) was not found: \(violations)")
+    }
+
+    private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
+
+    /// What a store does wrong; the raw value is in the promise that it breaks.
+    private enum Fault: String, CaseIterable {
+        case losesRefreshToken = "all of it"
+        case ignoresVersion = "the version that it names, and no other"
+        case reusesVersions = "the same version"
+        case ignoresCase = "different keys are apart"
+        case excludesNobody = "one at a time"
+        case wrongError = "storeBusy"
+    }
+
+    private final class FaultyStore: TokenStore {
+        private let store = InMemoryTokenStore()
+        private let fault: Fault
+
+        init(_ fault: Fault) { self.fault = fault }
+
+        func load(_ key: String) -> VersionedTokenRecord? {
+            guard let found = store.load(name(key)) else { return nil }
+            return fault == .reusesVersions ? VersionedTokenRecord(record: found.record, version: 1) : found
+        }
+
+        func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+            var record = record
+            var version = expectedVersion
+            if fault == .losesRefreshToken { record.refreshToken = nil }
+            if fault == .ignoresVersion || fault == .reusesVersions { version = store.load(name(key))?.version }
+            return store.compareAndSwap(name(key), expectedVersion: version, record: record)
+        }
+
+        func remove(_ key: String, ifVersion version: Int) -> Bool {
+            let ignores = fault == .ignoresVersion || fault == .reusesVersions
+            return store.remove(name(key), ifVersion: ignores ? store.load(name(key))?.version ?? 0 : version)
+        }
+
+        func withExclusiveAccess<Result: Sendable>(
+            to key: String,
+            timeout: Duration,
+            _ body: @Sendable () async throws -> Result
+        ) async throws -> Result {
+            if fault == .excludesNobody { return try await body() }
+            do {
+                return try await store.withExclusiveAccess(to: key, timeout: timeout, body)
+            } catch let error as OAuth2Error where fault == .wrongError && error.code == .storeBusy {
+                throw OAuth2Error(.storeFailed, "busy")
+            }
+        }
+
+        private func name(_ key: String) -> String { fault == .ignoresCase ? key.lowercased() : key }
+    }
+}
