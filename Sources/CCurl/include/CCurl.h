@@ -14,6 +14,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
+#include "CCoding.h"
+
 /// A transfer: libcurl's easy handle.
 typedef struct ccurl_easy ccurl_easy;
 /// Many transfers and their connections: libcurl's multi handle.
@@ -133,6 +135,8 @@ typedef enum {
     CCURL_LONG_IPRESOLVE = 113,
     /// The longest time for a connection, in milliseconds.
     CCURL_LONG_CONNECTTIMEOUT_MS = 156,
+    /// Decode the content codings that ACCEPT_ENCODING asks for.
+    CCURL_LONG_HTTP_CONTENT_DECODING = 158,
     /// Keep TLS sessions, to resume them.
     CCURL_LONG_SSL_SESSIONID_CACHE = 150,
     /// The schemes allowed, as bits; see CCURL_PROTOCOLS_HTTP_AND_HTTPS.
@@ -188,7 +192,7 @@ typedef enum {
     CCURL_STRING_PROXY_CAPATH = 10247,
     /// The method.
     CCURL_STRING_CUSTOMREQUEST = 10036,
-    /// The content codings to offer and decode; the empty text for all that libcurl has.
+    /// The content codings to offer.
     CCURL_STRING_ACCEPT_ENCODING = 10102,
     /// The user and password for the proxy.
     CCURL_STRING_PROXYUSERNAME = 10175,

@@ -284,16 +284,13 @@ struct AttemptLoop {
             state.totalDelay += delay
             state.delays.append(delay)
             do { try await options.timeSource.sleep(delay) } catch {
+                state.append(failure.error, isForAuthentication: isForAuthentication)
                 throw NetworkError.cancelled(endpoint: request.endpoint).ending(reason: nil, state)
             }
         case .retry, .retryAfter:
             cost = try spend(on: failure.error, request, isForAuthentication: isForAuthentication, state)
         }
-        if isForAuthentication {
-            state.authenticationErrors.append(failure.error)
-        } else {
-            state.errors.append(failure.error)
-        }
+        state.append(failure.error, isForAuthentication: isForAuthentication)
         return cost
     }
 

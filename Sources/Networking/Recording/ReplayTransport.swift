@@ -8,14 +8,14 @@ import Synchronization
 /// let client = NetworkClient(transport: transport)
 /// ```
 ///
-/// Requests of the same method and URL get the recorded responses in their order; the last one repeats. A failure that was recorded
+/// Requests of the same method and URL, in whatever order the parameters of its query are, get the recorded responses in their order; the last one repeats. A failure that was recorded
 /// is thrown again. A request that was not recorded fails with ``NetworkError/Code/notRecorded``, and the message says what is there.
 /// Secrets that were taken out of a recorded URL or body are taken out of a request's before they are compared.
 public final class ReplayTransport: HTTPTransport {
     /// What must be the same for a recorded response to be the answer.
     @nonexhaustive
     public enum Matching: Sendable {
-        /// The method and the URL.
+        /// The method and the URL. The order of differently named parameters in its query does not count.
         case methodAndURL
         /// The body's octets too; recorded bodies that were left out match any.
         case methodURLAndBody
@@ -115,7 +115,7 @@ public final class ReplayTransport: HTTPTransport {
     ) async throws -> HTTPTransportResponse {
         try request.validate()
         if Task.isCancelled { throw NetworkError(.cancelled, "the task was cancelled before the request was sent") }
-        let name = "\(request.method) \(Self.withoutFragment(redaction.redacted(request.url)))"
+        let name = "\(request.method) \(Self.comparable(redaction.redacted(request.url)))"
         let body = matching == .methodURLAndBody ? comparable(request) : nil
         let candidates = entries.indices.filter { index in
             guard self.name(entries[index]) == name else { return false }
@@ -165,7 +165,7 @@ public final class ReplayTransport: HTTPTransport {
 
     private func name(_ entry: HAREntry) -> String {
         let url = URL(string: entry.request.url).map(redaction.redacted) ?? entry.request.url
-        return "\(entry.request.method) \(Self.withoutFragment(url))"
+        return "\(entry.request.method) \(Self.comparable(url))"
     }
 
     /// The body as a recording would have it; `nil` for one that it would leave out.
@@ -178,7 +178,18 @@ public final class ReplayTransport: HTTPTransport {
         }
     }
 
-    private static func withoutFragment(_ url: String) -> Substring { url.prefix { $0 != "#" } }
+    /// A URL without its fragment, and with its parameters in the order of their names; those of one name stay in theirs.
+    private static func comparable(_ url: String) -> String {
+        let whole = url.prefix { $0 != "#" }
+        guard let mark = whole.firstIndex(of: "?") else { return String(whole) }
+        let parameters = whole[whole.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false)
+        guard parameters.count > 1 else { return String(whole) }
+        let sorted = parameters.enumerated().sorted { left, right in
+            let names = (left.element.prefix { $0 != "=" }, right.element.prefix { $0 != "=" })
+            return names.0 == names.1 ? left.offset < right.offset : names.0 < names.1
+        }
+        return whole[...mark] + sorted.map(\.element).joined(separator: "&")
+    }
 
     private static func list(_ names: [String]) -> String {
         let shown = names.prefix(5).joined(separator: ", ")

@@ -50,6 +50,11 @@ public struct ErrorDecoding: Sendable {
     /// - Parameter decodings: The decodings, in order.
     /// - Returns: The decoding.
     public static func first(_ decodings: ErrorDecoding...) -> Self {
-        Self { response in decodings.lazy.compactMap { $0.decode(response) }.first }
+        Self { response in
+            for decoding in decodings {
+                if let error = decoding.decode(response) { return error }
+            }
+            return nil
+        }
     }
 }

@@ -79,5 +79,14 @@ extension Retry {
             self.totalDelay = totalDelay ?? delays.reduce(.zero, +)
             self.started = started
         }
+
+        /// Adds a failure that another attempt follows, or would have.
+        mutating func append(_ error: any Swift.Error, isForAuthentication: Bool) {
+            if isForAuthentication {
+                authenticationErrors.append(error)
+            } else {
+                errors.append(error)
+            }
+        }
     }
 }

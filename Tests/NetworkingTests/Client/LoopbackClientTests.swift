@@ -75,7 +75,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a 401 with a Basic challenge is an error like any other", arguments: Engine.allCases)
+    @Test("A-S18: a 401 with a Basic challenge is an error like any other", arguments: Engine.allCases)
     func basicChallenge(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("no", status: 401, headers: ["WWW-Authenticate": #"Basic realm="x""#]))

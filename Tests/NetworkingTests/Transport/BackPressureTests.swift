@@ -196,7 +196,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("Closing ends a body that is being read; shutting down waits for it", arguments: [false, true])
+    @Test("A-S19: closing ends a body that is being read; shutting down waits for it", arguments: [false, true])
     func closing(isGraceful: Bool) async throws {
         let goOn = AsyncGate()
         try await withPeer { connection in

@@ -125,5 +125,13 @@ extension ConformanceCase {
             .failure(.invalidResponse),
             urlSession: .unknownError
         ),
+        Self(
+            "a transfer coding that was not asked for",
+            "RFC 9112 §6.1, §7.4",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .unknownError
+        ),
     ]
 }

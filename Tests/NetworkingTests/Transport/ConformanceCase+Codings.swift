@@ -5,14 +5,29 @@ extension ConformanceCase {
         "\u{1F}\u{8B}\u{08}\u{00}\u{00}\u{00}\u{00}\u{00}\u{02}\u{03}\u{CB}\u{48}\u{CD}\u{C9}\u{C9}\u{07}\u{00}\u{86}\u{A6}"
         + "\u{10}\u{36}\u{05}\u{00}\u{00}\u{00}"
 
+    /// In `br`, and then in `gzip`.
+    private static let twiceCodedHello =
+        "\u{1F}\u{8B}\u{08}\u{00}\u{00}\u{00}\u{00}\u{00}\u{02}\u{FF}\u{E3}\u{66}\u{6A}\u{C8}"
+        + "\u{48}\u{CD}\u{C9}\u{C9}\u{67}\u{06}\u{00}\u{DB}\u{4E}\u{4B}\u{50}\u{09}\u{00}\u{00}"
+        + "\u{00}"
+
     private static func coded(_ coding: String, _ body: String) -> String {
         "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nContent-Length: \(body.unicodeScalars.count)\r\nX-Y: z\r\n\r\n"
             + body
     }
 
+    private static func cut(_ count: Int, _ place: String) -> Self {
+        Self(
+            "a gzip body that lacks its end in a whole message: cut in \(place)",
+            "RFC 9110 §8.4.1.3, RFC 1952 §2.3",
+            coded("gzip", String(String.UnicodeScalarView(gzippedHello.unicodeScalars.prefix(count)))),
+            .keepOpen,
+            .failure(.invalidResponse),
+            urlSession: .skipped("libcurl's decoder does not notice, and FoundationNetworking does not look")
+        )
+    }
+
     /// Bodies in content codings.
-    ///
-    /// A coded body that lacks its end in a message that is whole is not among them: libcurl delivers what there is.
     static let codings: [Self] = [
         Self(
             "a gzip body, decoded, with the fields of the coding removed",
@@ -68,6 +83,32 @@ extension ConformanceCase {
             .close,
             .failure(.invalidResponse),
             urlSession: .unknownError
+        ),
+        cut(1, "its first octets"), cut(10, "front of the content"), cut(14, "the content"), cut(21, "the checksum"),
+        cut(24, "the size"),
+        Self(
+            "a gzip body of two members",
+            "RFC 9110 §8.4.1.3, RFC 1952 §2.2",
+            coded("gzip", gzippedHello + gzippedHello),
+            .keepOpen,
+            .response(status: 200, body: "hellohello"),
+            urlSession: .skipped("libcurl's decoder takes the second member for garbage")
+        ),
+        Self(
+            "a gzip body with something after it",
+            "RFC 9110 §8.4.1.3, RFC 1952 §2.2",
+            coded("gzip", gzippedHello + "x"),
+            .close,
+            .failure(.invalidResponse),
+            urlSession: .unknownError
+        ),
+        Self(
+            "a body in two codings",
+            "RFC 9110 §8.4",
+            coded("br, gzip", twiceCodedHello),
+            .keepOpen,
+            .response(status: 200, body: "hello"),
+            headers: ["X-Y": "z"]
         ),
         Self(
             "an unknown content coding",

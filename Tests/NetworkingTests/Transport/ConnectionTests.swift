@@ -1,4 +1,5 @@
 import Foundation
+import MockNetworking
 import Networking
 import Synchronization
 import Testing
@@ -114,6 +115,27 @@ struct ConnectionTests {
                 #expect(try await transport.get(peer.url).status == 200)
             }
             #expect(peer.acceptedCount == 2)
+        }
+    }
+
+    @Test("An idle connection is not used again after its time, although the transport is busy", arguments: [1, 60])
+    func idleConnection(_ seconds: Int) async throws {
+        let gate = ResponseGate()
+        try await withLoopbackServer { server in
+            server.on(.get, "/busy", LoopbackResponse.text("late").gated(by: gate))
+            server.on(.get, "/", .text("hello"))
+            let configuration = CurlTransport.Configuration(idleTimeout: .seconds(seconds), proxy: .none)
+            try await withCurl(configuration) { transport in
+                async let busy = transport.get(server.url(for: "/busy"))
+                try await gate.waitForWaiters(count: 1)
+                _ = try await transport.get(server.url(for: "/"))
+                // libcurl counts whole seconds.
+                try await Task.sleep(for: .milliseconds(2200))
+                _ = try await transport.get(server.url(for: "/"))
+                #expect(server.acceptedConnectionCount == (seconds == 1 ? 3 : 2))
+                gate.open()
+                #expect(try await busy.status == 200)
+            }
         }
     }
 

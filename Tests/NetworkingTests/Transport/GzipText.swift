@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Compresses texts.
 enum GzipText {
@@ -10,7 +11,7 @@ enum GzipText {
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output
-        do { try process.run() } catch { return [] }
+        do { try ChildServer.starting.withLock { _ in try process.run() } } catch { return [] }
         Thread.detachNewThread {
             try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
             try? input.fileHandleForWriting.close()

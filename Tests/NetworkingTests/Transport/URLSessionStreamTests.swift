@@ -172,7 +172,7 @@ struct URLSessionStreamTests {
             limits.idleTimeout = .milliseconds(200)
             let error = await receive(limits)
             #expect(error?.code == .timedOut)
-            #expect(error?.message.contains("idle timeout") == true)
+            #expect(error?.message.contains("idleTimeout") == true)
         }
     }
 
@@ -194,7 +194,7 @@ struct URLSessionStreamTests {
                     }
                 }
                 #expect(error?.code == .timedOut)
-                #expect(error?.message.contains("first-byte timeout") == true)
+                #expect(error?.message.contains("firstByteTimeout") == true)
                 #expect(ContinuousClock.now - start >= .milliseconds(80))
             }
         }

@@ -79,3 +79,140 @@ struct ProxyTLSTests {
         }
     }
 }
+
+/// A tunnel through a proxy that is spoken to over TLS: a handshake inside of a handshake.
+@Suite(
+    "Tunnels through TLS to proxies",
+    .enabled(if: ChildServer.path(of: "python3") != nil, "there is no python3"),
+    .timeLimit(.minutes(5))
+)
+struct ProxyTunnelTLSTests {
+    /// Shows its port, then each request line and whether there were credentials.
+    private static let program = """
+        import select, socket, ssl, sys, threading
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[1], sys.argv[2])
+        listener = socket.create_server(("127.0.0.1", 0))
+        print("PORT", listener.getsockname()[1], flush=True)
+        def serve(raw):
+            try:
+                client = context.wrap_socket(raw, server_side=True)
+                head = b""
+                while b"\\r\\n\\r\\n" not in head:
+                    part = client.recv(4096)
+                    if not part: return
+                    head += part
+                lines = head.decode().split("\\r\\n")
+                known = any(line.lower() == "proxy-authorization: basic dTpw".lower() for line in lines)
+                print(lines[0], "known" if known else "unknown", "secret" in head.decode(), flush=True)
+                origin = socket.create_connection(("127.0.0.1", int(lines[0].split()[1].rsplit(":", 1)[1])))
+                client.sendall(b"HTTP/1.1 200 Connection established\\r\\n\\r\\n")
+                while True:
+                    ready = [client] if client.pending() else select.select([client, origin], [], [])[0]
+                    for source in ready:
+                        data = source.recv(65536)
+                        if not data: return
+                        (origin if source is client else client).sendall(data)
+            except (OSError, ssl.SSLError) as error:
+                print("ERROR", error, flush=True)
+        while True:
+            threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+        """
+
+    private func withProxy(_ fixture: TLSFixture, _ test: (ChildServer) async throws -> Void) async throws {
+        let proxy = try await ChildServer.start("python3", ["-c", Self.program, "chain.pem", "key.pem"], fixture) {
+            output in
+            output.firstMatch(of: /PORT (\d+)/).flatMap { Int($0.1) }
+        }
+        defer { proxy.stop() }
+        try await test(proxy)
+    }
+
+    private func get(
+        _ server: LoopbackServer,
+        through proxy: ChildServer,
+        trusting roots: TrustRoots,
+        pinning evaluator: ServerTrustEvaluator? = nil
+    ) async throws -> NetworkError? {
+        let location = try #require(URL(string: "https://localhost:\(proxy.port)"))
+        let credentials = CurlTransport.ProxyCredentials(username: "u", password: "p")
+        let configuration = CurlTransport.Configuration(
+            proxy: .https(location, credentials: credentials),
+            tls: TLSConfiguration(trustRoots: roots, serverTrustEvaluator: evaluator)
+        )
+        return try await withCurl(configuration) { transport in
+            await failure {
+                let request = HTTPTransportRequest(
+                    url: server.url(for: "/", host: "api.localhost"),
+                    headers: ["Authorization": "Bearer secret"]
+                )
+                let response = try await transport.send(request, limits: .generous())
+                #expect(response.body == Data("hello".utf8))
+            }
+        }
+    }
+
+    @Test("The request goes through, and the proxy sees neither its header nor its path")
+    func tunnel() async throws {
+        let fixture = try TLSFixture()
+        try await withProxy(fixture) { proxy in
+            try await fixture.withServer { server in
+                let error = try await get(server, through: proxy, trusting: fixture.roots)
+                #expect(error == nil)
+                #expect(server.connections.map(\.serverName) == ["api.localhost"])
+                #expect(proxy.output.contains("CONNECT api.localhost:\(server.port) HTTP/1.1 known False"))
+            }
+        }
+    }
+
+    @Test("Each of the two is verified: the proxy that nobody vouches for, and the server behind one that is trusted")
+    func distrust() async throws {
+        let (proxys, servers) = (try TLSFixture(), try TLSFixture())
+        try await withProxy(proxys) { proxy in
+            try await servers.withServer { server in
+                let behind = try await get(server, through: proxy, trusting: proxys.roots)
+                #expect(behind?.tlsFailure == .untrustedChain)
+                #expect(try await server.receivedOctets() == 0)
+                #expect(proxy.output.contains("CONNECT api.localhost"))
+            }
+        }
+        try await withProxy(proxys) { proxy in
+            try await servers.withServer { server in
+                let before = try await get(server, through: proxy, trusting: servers.roots)
+                #expect(before?.tlsFailure == .untrustedChain)
+                #expect(server.acceptedConnectionCount == 0)
+                #expect(!proxy.output.contains("CONNECT"))
+            }
+        }
+    }
+
+    @Test("Pins hold for the server inside of the tunnel and for the proxy, each under its name")
+    func pins() async throws {
+        let fixture = try TLSFixture()
+        func evaluator(_ proxyPin: String, _ serverPin: String) throws -> ServerTrustEvaluator {
+            let policies = try [("localhost", proxyPin), ("api.localhost", serverPin)].map {
+                try PinningPolicy(domainName: $0.0, pinnedHashes: [$0.1], enforceBackupPin: false)
+            }
+            return try ServerTrustEvaluator(configuration: .init(pinningPolicies: policies))
+        }
+        let pin = fixture.certificate.publicKeyPin
+        for (proxyPin, serverPin, isRefused) in [
+            (pin, pin, false), (pin, PublicKeyPin.nobodys, true), (PublicKeyPin.nobodys, pin, true),
+        ] {
+            try await withProxy(fixture) { proxy in
+                try await fixture.withServer { server in
+                    let evaluator = try evaluator(proxyPin, serverPin)
+                    let error = try await get(server, through: proxy, trusting: fixture.roots, pinning: evaluator)
+                    #expect((error != nil) == isRefused)
+                    if isRefused {
+                        guard case .pinMismatch = error?.tlsFailure else {
+                            Issue.record("unexpected: \(String(describing: error))")
+                            return
+                        }
+                        #expect(try await server.receivedOctets() == 0)
+                    }
+                }
+            }
+        }
+    }
+}

@@ -6,7 +6,10 @@ extension CurlSettings {
     /// Sets what requests of one kind have in common.
     mutating func setRequest(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
         set(CCURL_LONG_PATH_AS_IS, 1)
-        if configuration.decodesContent { set(CCURL_STRING_ACCEPT_ENCODING, "") }
+        if configuration.decodesContent {
+            set(CCURL_STRING_ACCEPT_ENCODING, ContentDecoder.acceptedCodings)
+            set(CCURL_LONG_HTTP_CONTENT_DECODING, 0)
+        }
         switch request.method {
         case .head: set(CCURL_LONG_NOBODY, 1)
         case .get where !request.hasBody: set(CCURL_LONG_HTTPGET, 1)

@@ -32,6 +32,7 @@ extension CurlTransfer {
 
     func receive(octets: UnsafeBufferPointer<UInt8>) -> Reception {
         timing.receive(at: round.now)
+        guard !isDecoded else { return unsafe receive(coded: octets) }
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
             heldBack.insert(.receiving)
@@ -40,6 +41,40 @@ extension CurlTransfer {
         receivedCount += octets.count
         if observation != nil { round.touch(self) }
         return .taken
+    }
+
+    private func receive(coded octets: UnsafeBufferPointer<UInt8>) -> Reception {
+        var reception = Reception.taken
+        do throws(ContentDecoder.Defect) {
+            if self.decoder == nil { self.decoder = try ContentDecoder(codings) }
+            guard let decoder else { return .refused }
+            _ = try unsafe decoder.decode(octets) { part in
+                guard accepts(part.count) else {
+                    reception = .refused
+                    return false
+                }
+                guard unsafe keep(part) else {
+                    reception = .heldBack
+                    return false
+                }
+                receivedCount += part.count
+                return true
+            }
+        } catch {
+            failure = NetworkError(.invalidResponse, "the body of \(origin) can't be decoded: \(words(for: error))")
+            return .refused
+        }
+        if reception == .heldBack { heldBack.insert(.receiving) }
+        if observation != nil { round.touch(self) }
+        return reception
+    }
+
+    private func words(for defect: ContentDecoder.Defect) -> String {
+        let names = codings.map { $0.prefix(20) }.joined(separator: ", ")
+        return switch defect {
+        case .unknownCoding: "its content coding (\(names)) is none of \(ContentDecoder.acceptedCodings)"
+        case .malformed: "it is not what its content coding (\(names)) says"
+        }
     }
 
     /// Whether the caller accepts so many octets more.
@@ -55,8 +90,8 @@ extension CurlTransfer {
             return false
         }
         guard isDecoded, let most = configuration.maximumExpansion, receivedCount + count > 1 << 20 else { return true }
-        // The last part may not be in libcurl's count yet; it is no larger than libcurl's buffer.
-        let wireCount = (handle?.number(CCURL_INFO_SIZE_DOWNLOAD_T) ?? 0) + 16 << 10
+        // A decoder may hold back a part of what came.
+        let wireCount = (decoder?.inputCount ?? 0) + 16 << 10
         guard receivedCount + count > wireCount * most else { return true }
         failure = NetworkError(
             .bodyTooLarge,

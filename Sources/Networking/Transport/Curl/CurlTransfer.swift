@@ -24,8 +24,10 @@ final class CurlTransfer {
     let observation: CurlObservation?
     let upload: CurlUpload?
     var head: ResponseHeadReader
-    /// Whether libcurl decodes the body.
-    private(set) var isDecoded = false
+    /// The content codings of the body, if they are to be decoded.
+    private(set) var codings: [String] = []
+    /// Decodes the body from the first octet on.
+    var decoder: ContentDecoder?
     /// The size of the body that the header announces.
     private(set) var declaredSize: Int?
     /// Whether libcurl wanted to repeat a request that was answered.
@@ -158,10 +160,18 @@ extension CurlTransfer {
 
     /// What a transfer lacks that libcurl is content with.
     private var incompleteness: NetworkError? {
-        guard !head.isComplete else { return nil }
+        guard !head.isComplete else { return decoder.map(\.isWhole) ?? true ? nil : cutContent }
         return head.status == 101
             ? NetworkError(.invalidResponse, "\(origin) switched protocols without being asked")
             : NetworkError(.connectionLost, "\(origin) closed the connection before its response's header was whole")
+    }
+
+    private var cutContent: NetworkError {
+        NetworkError(
+            .invalidResponse,
+            "the body of \(origin) ends in the middle of its content coding (\(codings.joined(separator: ", "))), although the message is "
+                + "whole: the server, or something before it, lost the rest"
+        )
     }
 
     private func fields(withoutCoding: Bool) -> HTTPHeaders {
@@ -174,13 +184,12 @@ extension CurlTransfer {
         )
     }
 
+    /// Whether the body is decoded.
+    var isDecoded: Bool { !codings.isEmpty }
+
     /// Works out, once the head is whole, what it says about the body.
     func readFraming() {
-        isDecoded =
-            configuration.decodesContent
-            && head.headers.contains {
-                $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
-            }
+        if configuration.decodesContent { codings = head.contentCodings }
         declaredSize = head.headers.first { $0.name.equalsIgnoringASCIICase("Content-Length") }.flatMap {
             Int($0.value)
         }

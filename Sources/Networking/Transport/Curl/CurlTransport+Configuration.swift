@@ -64,7 +64,8 @@ extension CurlTransport {
         public var maximumHeaderSize = 256 << 10
         /// Whether content codings are offered and decoded.
         ///
-        /// True by default. If not, a body is what came over the wire, and `Content-Encoding` says what it is.
+        /// True by default: gzip, deflate, br and zstd, as far as libcurl brings their libraries into the process. A body that lacks the end of its
+        /// coding fails with ``NetworkError/Code/invalidResponse``, even if the message around it is whole. If not, a body is what came over the wire, and `Content-Encoding` says what it is.
         public var decodesContent = true
         /// How many times its size a body may have after decoding, beyond the first MiB; `nil` for any.
         ///

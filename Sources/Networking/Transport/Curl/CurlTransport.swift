@@ -1,7 +1,7 @@
 /// The default transport: libcurl's multi interface, driven by one thread of its own.
 ///
-/// It speaks HTTP/1.1 and, where TLS negotiates it, HTTP/2; keeps connections for later requests; decodes all content
-/// codings that libcurl has; and verifies TLS peers and their names, with TLS 1.2 as the oldest version; ``Configuration/tls`` can demand more. `Content-Encoding`
+/// It speaks HTTP/1.1 and, where TLS negotiates it, HTTP/2; keeps connections for later requests; decodes the content
+/// codings gzip, deflate, br and zstd, and notices when one of them is cut short; and verifies TLS peers and their names, with TLS 1.2 as the oldest version; ``Configuration/tls`` can demand more. `Content-Encoding`
 /// and `Content-Length` are removed from a response whose body was decoded.
 ///
 /// Nothing is added to a request but what the protocol needs (`Host`, `Content-Length`) and, unless the caller gives

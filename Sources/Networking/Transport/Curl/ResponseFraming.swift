@@ -32,6 +32,7 @@ enum ResponseFraming {
     /// The same length may be said several times; a transfer coding overrules any
     /// ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     static func check(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
+        try checkTransferCodings(fields)
         var length: Int64?
         for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
             // As all but the oddest say it.
@@ -45,6 +46,20 @@ enum ResponseFraming {
                     throw NetworkError(.invalidResponse, "the response's Content-Length is not one number")
                 }
                 length = value
+            }
+        }
+    }
+
+    /// Checks that the body has no transfer coding but chunked, because no other was asked for
+    /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl passes others on as they are.
+    private static func checkTransferCodings(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
+        for field in fields where field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
+            for member in field.value.split(separator: ",") {
+                let coding = String(member.filter { $0 != " " && $0 != "\t" })
+                guard !coding.equalsIgnoringASCIICase("chunked"), !coding.equalsIgnoringASCIICase("identity") else {
+                    continue
+                }
+                throw NetworkError(.invalidResponse, "the response has a transfer coding that was not asked for")
             }
         }
     }

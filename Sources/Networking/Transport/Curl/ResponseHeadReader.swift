@@ -20,6 +20,18 @@ struct ResponseHeadReader {
     private(set) var trailers: [HTTPHeaders.Field] = []
     private var size = 0
 
+    /// The codings of the body, in the order in which they were applied; `identity` is none.
+    var contentCodings: [String] {
+        var codings: [String] = []
+        for field in headers where field.name.equalsIgnoringASCIICase("Content-Encoding") {
+            for member in field.value.split(separator: ",") {
+                let coding = String(member.filter { $0 != " " && $0 != "\t" })
+                if !coding.isEmpty, !coding.equalsIgnoringASCIICase("identity") { codings.append(coding) }
+            }
+        }
+        return codings
+    }
+
     /// Reads one line with its line end.
     ///
     /// - Returns: Whether it made the final response's header whole.

@@ -37,7 +37,8 @@ import Synchronization
 /// - If a kept connection turns out to be dead, libcurl sends a request without a body again, whatever its method. One with a
 ///   body, which FoundationNetworking could not begin anew, fails with ``NetworkError/Code/connectionLost``.
 /// - What a server sends on a connection that is idle is taken for the response to the next request, with a libcurl that does
-///   not look before it uses a connection again (7.88 is one), and contradictory `Content-Length` fields are not noticed.
+///   not look before it uses a connection again (7.88 is one), and neither contradictory `Content-Length` fields nor a compressed
+///   body that is cut short in a whole message are noticed.
 /// - All sessions of the process share one thread
 ///   ([#5016](https://github.com/swiftlang/swift-corelibs-foundation/pull/5016)), which bounds it to some thousand
 ///   exchanges per second, and memory grows by about a hundred octets with each exchange.

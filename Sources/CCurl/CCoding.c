@@ -1,0 +1,204 @@
+#include "CCoding.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#define WEAK __attribute__((weak))
+
+// zlib's z_stream, whose members are part of its ABI.
+struct zlib_stream {
+    const uint8_t *next_in;
+    unsigned int avail_in;
+    unsigned long total_in;
+    uint8_t *next_out;
+    unsigned int avail_out;
+    unsigned long total_out;
+    const char *message;
+    void *state;
+    void *(*allocate)(void *, unsigned int, unsigned int);
+    void (*release)(void *, void *);
+    void *opaque;
+    int data_type;
+    unsigned long adler;
+    unsigned long reserved;
+};
+
+extern const char *zlibVersion(void) WEAK;
+extern int inflateInit2_(struct zlib_stream *stream, int window_bits, const char *version, int size) WEAK;
+extern int inflate(struct zlib_stream *stream, int flush) WEAK;
+extern int inflateReset(struct zlib_stream *stream) WEAK;
+extern int inflateEnd(struct zlib_stream *stream) WEAK;
+
+extern void *BrotliDecoderCreateInstance(void *allocate, void *release, void *opaque) WEAK;
+extern void BrotliDecoderDestroyInstance(void *state) WEAK;
+extern int BrotliDecoderDecompressStream(
+    void *state, size_t *available_in, const uint8_t **next_in, size_t *available_out, uint8_t **next_out,
+    size_t *total_out
+) WEAK;
+
+struct zstd_input {
+    const void *octets;
+    size_t size;
+    size_t position;
+};
+struct zstd_output {
+    void *octets;
+    size_t size;
+    size_t position;
+};
+extern void *ZSTD_createDStream(void) WEAK;
+extern size_t ZSTD_freeDStream(void *stream) WEAK;
+extern size_t ZSTD_decompressStream(void *stream, struct zstd_output *output, struct zstd_input *input) WEAK;
+extern unsigned int ZSTD_isError(size_t code) WEAK;
+extern size_t ZSTD_DCtx_setParameter(void *stream, int parameter, int value) WEAK;
+
+enum {
+    ZLIB_OK = 0,
+    ZLIB_STREAM_END = 1,
+    ZLIB_BUFFER_ERROR = -5,
+    ZLIB_WINDOW_BITS = 15,
+    ZLIB_GZIP_WINDOW_BITS = 15 + 16,
+    ZLIB_RAW_WINDOW_BITS = -15,
+    ZLIB_METHOD_DEFLATE = 8,
+    GZIP_FIRST_OCTET = 0x1F,
+    BROTLI_SUCCESS = 1,
+    BROTLI_NEEDS_INPUT = 2,
+    BROTLI_NEEDS_OUTPUT = 3,
+    ZSTD_WINDOW_LOG_MAX = 100,
+    /// RFC 9659 §3: no window of a body is larger than 8 MiB.
+    ZSTD_HTTP_WINDOW_LOG = 23,
+};
+
+struct ccoding_decoder {
+    ccoding_kind kind;
+    bool is_prepared;
+    bool has_ended;
+    struct zlib_stream zlib;
+    void *other;
+};
+
+bool ccoding_is_available(ccoding_kind kind) {
+    switch (kind) {
+    case CCODING_GZIP:
+    case CCODING_DEFLATE: return zlibVersion && inflateInit2_ && inflate && inflateReset && inflateEnd;
+    case CCODING_BROTLI:
+        return BrotliDecoderCreateInstance && BrotliDecoderDestroyInstance && BrotliDecoderDecompressStream;
+    case CCODING_ZSTD: return ZSTD_createDStream && ZSTD_freeDStream && ZSTD_decompressStream && ZSTD_isError;
+    }
+    return false;
+}
+
+ccoding_decoder *ccoding_make(ccoding_kind kind) {
+    if (!ccoding_is_available(kind)) return NULL;
+    ccoding_decoder *decoder = calloc(1, sizeof *decoder);
+    if (!decoder) return NULL;
+    decoder->kind = kind;
+    if (kind == CCODING_BROTLI) decoder->other = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+    if (kind == CCODING_ZSTD) {
+        decoder->other = ZSTD_createDStream();
+        if (decoder->other && ZSTD_DCtx_setParameter) {
+            ZSTD_DCtx_setParameter(decoder->other, ZSTD_WINDOW_LOG_MAX, ZSTD_HTTP_WINDOW_LOG);
+        }
+    }
+    bool is_zlib = kind == CCODING_GZIP || kind == CCODING_DEFLATE;
+    if (!is_zlib && !decoder->other) {
+        free(decoder);
+        return NULL;
+    }
+    return decoder;
+}
+
+void ccoding_free(ccoding_decoder *decoder) {
+    if (!decoder) return;
+    if (decoder->kind == CCODING_BROTLI) BrotliDecoderDestroyInstance(decoder->other);
+    if (decoder->kind == CCODING_ZSTD) ZSTD_freeDStream(decoder->other);
+    if (decoder->is_prepared) inflateEnd(&decoder->zlib);
+    free(decoder);
+}
+
+// The first octet tells zlib's format from a bare stream, whose first octet never has these low bits.
+static int window_bits(ccoding_kind kind, uint8_t first) {
+    if (kind == CCODING_GZIP) return ZLIB_GZIP_WINDOW_BITS;
+    return (first & 0x0F) == ZLIB_METHOD_DEFLATE ? ZLIB_WINDOW_BITS : ZLIB_RAW_WINDOW_BITS;
+}
+
+static int decode_zlib(
+    ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
+    size_t output_count, size_t *given
+) {
+    struct zlib_stream *stream = &decoder->zlib;
+    if (!decoder->is_prepared) {
+        if (input_count == 0) return CCODING_MORE;
+        int bits = window_bits(decoder->kind, input[0]);
+        if (inflateInit2_(stream, bits, zlibVersion(), (int)sizeof *stream) != ZLIB_OK) return CCODING_MALFORMED;
+        decoder->is_prepared = true;
+    }
+    if (decoder->has_ended) {
+        if (input_count == 0) return CCODING_END;
+        // A gzip file may have several members (RFC 1952 §2.2); nothing else may follow.
+        if (decoder->kind != CCODING_GZIP || input[0] != GZIP_FIRST_OCTET) return CCODING_MALFORMED;
+        if (inflateReset(stream) != ZLIB_OK) return CCODING_MALFORMED;
+        decoder->has_ended = false;
+    }
+    unsigned int in = input_count > UINT_MAX ? UINT_MAX : (unsigned int)input_count;
+    unsigned int out = output_count > UINT_MAX ? UINT_MAX : (unsigned int)output_count;
+    stream->next_in = input;
+    stream->avail_in = in;
+    stream->next_out = output;
+    stream->avail_out = out;
+    int code = inflate(stream, 0);
+    *taken = in - stream->avail_in;
+    *given = out - stream->avail_out;
+    decoder->has_ended = code == ZLIB_STREAM_END;
+    if (decoder->has_ended) return CCODING_END;
+    return code == ZLIB_OK || code == ZLIB_BUFFER_ERROR ? CCODING_MORE : CCODING_MALFORMED;
+}
+
+static int decode_brotli(
+    ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
+    size_t output_count, size_t *given
+) {
+    // Nothing may follow the end.
+    if (decoder->has_ended) return input_count == 0 ? CCODING_END : CCODING_MALFORMED;
+    size_t in = input_count;
+    size_t out = output_count;
+    int result = BrotliDecoderDecompressStream(decoder->other, &in, &input, &out, &output, NULL);
+    *taken = input_count - in;
+    *given = output_count - out;
+    decoder->has_ended = result == BROTLI_SUCCESS;
+    if (decoder->has_ended) return CCODING_END;
+    return result == BROTLI_NEEDS_INPUT || result == BROTLI_NEEDS_OUTPUT ? CCODING_MORE : CCODING_MALFORMED;
+}
+
+static int decode_zstd(
+    ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
+    size_t output_count, size_t *given
+) {
+    // At the end of a frame; without input a call would begin the next one.
+    if (decoder->has_ended && input_count == 0) return CCODING_END;
+    struct zstd_input in = {input, input_count, 0};
+    struct zstd_output out = {output, output_count, 0};
+    size_t code = ZSTD_decompressStream(decoder->other, &out, &in);
+    *taken = in.position;
+    *given = out.position;
+    if (ZSTD_isError(code)) return CCODING_MALFORMED;
+    decoder->has_ended = code == 0;
+    return decoder->has_ended ? CCODING_END : CCODING_MORE;
+}
+
+int ccoding_decode(
+    ccoding_decoder *decoder, const uint8_t *input, size_t input_count, size_t *taken, uint8_t *output,
+    size_t output_count, size_t *given
+) {
+    *taken = 0;
+    *given = 0;
+    switch (decoder->kind) {
+    case CCODING_GZIP:
+    case CCODING_DEFLATE:
+        return decode_zlib(decoder, input, input_count, taken, output, output_count, given);
+    case CCODING_BROTLI:
+        return decode_brotli(decoder, input, input_count, taken, output, output_count, given);
+    case CCODING_ZSTD: return decode_zstd(decoder, input, input_count, taken, output, output_count, given);
+    }
+    return CCODING_MALFORMED;
+}
