@@ -106,8 +106,9 @@ struct ProcessTests {
             let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
             var count = 0
             for try await part in response.body {
-                // As slow as a disk that does one part each millisecond.
-                if count % (8 << 20) < part.count { try await Task.sleep(for: .milliseconds(1)) }
+                // Much slower than what comes, with a long pause now and then, so that everything on the way is full.
+                if count % (8 << 20) < part.count { try await Task.sleep(for: .milliseconds(20)) }
+                if count % (512 << 20) < part.count { try await Task.sleep(for: .seconds(1)) }
                 count += part.count
             }
             let after = ProcessState.now
