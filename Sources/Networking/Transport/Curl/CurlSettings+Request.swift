@@ -6,7 +6,8 @@ extension CurlSettings {
     /// Sets what requests of one kind have in common.
     mutating func setRequest(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
         set(CCURL_LONG_PATH_AS_IS, 1)
-        if configuration.decodesContent {
+        // The empty text would stand for all that libcurl has.
+        if configuration.decodesContent, !ContentDecoder.acceptedCodings.isEmpty {
             set(CCURL_STRING_ACCEPT_ENCODING, ContentDecoder.acceptedCodings)
             set(CCURL_LONG_HTTP_CONTENT_DECODING, 0)
         }
