@@ -1,7 +1,7 @@
 /// What the command line asks for.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile, http
+        case tokens, scaling, memory, profile, http, oauth
     }
 
     static let usage = """
@@ -9,6 +9,7 @@ struct Arguments {
                bench scaling [--json] [--only NAME] [--rounds N]
                bench memory  [--json] [--only NAME] [--seconds N]
                bench http    [--json] [--only NAME] [--rounds N]
+               bench oauth   [--json] [--only NAME] [--rounds N]
                bench profile --only "ES256 sign" --seconds N
         NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
         "http transport" and "http client"

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `bench tokens`, `bench scaling`, `bench memory`, `bench http` and `bench profile`.
+/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth` and `bench profile`.
 @main
 struct Bench {
     static func main() async {
@@ -12,6 +12,7 @@ struct Bench {
             case .memory: try MemorySuite(arguments).run()
             case .profile: try await ProfileSuite(arguments).run()
             case .http: try await HTTPSuite(arguments).run()
+            case .oauth: try await OAuthSuite(arguments).run()
             }
         } catch let error as UsageError {
             FileHandle.standardError.write(Data("\(error.text)\n\(Arguments.usage)\n".utf8))

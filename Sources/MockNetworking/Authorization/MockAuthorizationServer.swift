@@ -36,6 +36,7 @@ public final class MockAuthorizationServer: Sendable {
     private let badDays = BadDays()
     private let proofs: ProofDesk
     private let dpop: DPoPSupport
+    private let time: TimeSource
 
     private init(_ configuration: Configuration, clients: [Client]) throws {
         var serverConfiguration = LoopbackServer.Configuration()
@@ -53,6 +54,7 @@ public final class MockAuthorizationServer: Sendable {
         self.clients = ClientRegister(clients, metadata: metadata, time: configuration.serverTime)
         proofs = ProofDesk(configuration)
         dpop = configuration.dpop
+        time = configuration.serverTime
         addRoutes()
     }
 
@@ -141,38 +143,46 @@ public final class MockAuthorizationServer: Sendable {
         scope: String? = nil,
         _ handler: @escaping LoopbackRoutes.Handler
     ) -> LoopbackRoutes.Handler {
-        { [tokens, proofs] request in
-            let field = request.headers["Authorization"] ?? ""
-            let isDPoP = field.value(ofScheme: "DPoP") != nil
-            let scheme = isDPoP ? "DPoP" : "Bearer"
-            guard let token = field.value(ofScheme: scheme) else {
-                return .status(401, headers: ["WWW-Authenticate": #"Bearer realm="mock""#])
-            }
-            func refusal(_ error: String, status: Int = 401, more: String = "") -> LoopbackResponse {
-                let challenge = #"\#(scheme) realm="mock", error="\#(error)"\#(more)"#
-                return .status(status, headers: ["WWW-Authenticate": challenge])
-            }
-            guard let authorization = tokens.authorization(for: token), isDPoP == (authorization.keyThumbprint != nil)
-            else { return refusal("invalid_token", more: #", error_description="not active""#) }
-            if let thumbprint = authorization.keyThumbprint {
-                let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
-                do throws(ProofDesk.Refusal) {
-                    let bound = try? DPoPAccessToken(token, thumbprint: thumbprint)
-                    _ = try await proofs.check(request, urls: urls, place: "resource", accessToken: bound)
-                } catch {
-                    guard case .nonceNeeded(let nonce) = error else { return refusal("invalid_dpop_proof") }
-                    var response = refusal("use_dpop_nonce")
-                    response.headers["DPoP-Nonce"] = nonce
-                    return response
-                }
-            }
-            if let scope, !Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) {
-                return refusal("insufficient_scope", status: 403, more: #", scope="\#(scope)""#)
-            }
-            var response = try await handler(request)
-            if isDPoP { response.headers["DPoP-Nonce"] = proofs.nonce(of: "resource") }
-            return response
+        { [self] request in
+            try await protectedResponse(to: request, scope: scope, handler).dated(time)
         }
+    }
+
+    private func protectedResponse(
+        to request: LoopbackRequest,
+        scope: String?,
+        _ handler: LoopbackRoutes.Handler
+    ) async throws -> LoopbackResponse {
+        let field = request.headers["Authorization"] ?? ""
+        let isDPoP = field.value(ofScheme: "DPoP") != nil
+        let scheme = isDPoP ? "DPoP" : "Bearer"
+        guard let token = field.value(ofScheme: scheme) else {
+            return .status(401, headers: ["WWW-Authenticate": #"Bearer realm="mock""#])
+        }
+        func refusal(_ error: String, status: Int = 401, more: String = "") -> LoopbackResponse {
+            let challenge = #"\#(scheme) realm="mock", error="\#(error)"\#(more)"#
+            return .status(status, headers: ["WWW-Authenticate": challenge])
+        }
+        guard let authorization = tokens.authorization(for: token), isDPoP == (authorization.keyThumbprint != nil)
+        else { return refusal("invalid_token", more: #", error_description="not active""#) }
+        if let thumbprint = authorization.keyThumbprint {
+            let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
+            do throws(ProofDesk.Refusal) {
+                let bound = try? DPoPAccessToken(token, thumbprint: thumbprint)
+                _ = try await proofs.check(request, urls: urls, place: "resource", accessToken: bound)
+            } catch {
+                guard case .nonceNeeded(let nonce) = error else { return refusal("invalid_dpop_proof") }
+                var response = refusal("use_dpop_nonce")
+                response.headers["DPoP-Nonce"] = nonce
+                return response
+            }
+        }
+        if let scope, !Set(authorization.scope.split(separator: " ")).isSuperset(of: scope.split(separator: " ")) {
+            return refusal("insufficient_scope", status: 403, more: #", scope="\#(scope)""#)
+        }
+        var response = try await handler(request)
+        if isDPoP { response.headers["DPoP-Nonce"] = proofs.nonce(of: "resource") }
+        return response
     }
 
     /// Answers the next token requests with these responses, in sequence, instead of tokens.
@@ -209,11 +219,11 @@ public final class MockAuthorizationServer: Sendable {
             dpop: dpop,
             url: metadata.tokenEndpoint.absoluteString
         )
-        server.on(.post, "/token") { [badDays] request in
+        server.on(.post, "/token") { [badDays, time] request in
             switch badDays.next()?.kind {
-            case .instead(let response): response
-            case .changed(let change): change(await endpoint.tokenResponse(to: request))
-            case nil: await endpoint.tokenResponse(to: request)
+            case .instead(let response): response.dated(time)
+            case .changed(let change): change(await endpoint.tokenResponse(to: request)).dated(time)
+            case nil: await endpoint.tokenResponse(to: request).dated(time)
             }
         }
         server.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
@@ -233,6 +243,17 @@ public final class MockAuthorizationServer: Sendable {
             "dpop_signing_alg_values_supported": ["ES256"],
         ]
         return document.serialized()
+    }
+}
+
+extension LoopbackResponse {
+    /// The response with the server's time, which most servers say
+    /// ([RFC 9110 §6.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.6.1)).
+    fileprivate func dated(_ time: TimeSource) -> Self {
+        guard headers["Date"] == nil else { return self }
+        var response = self
+        response.headers["Date"] = HTTPDate.format(time.date())
+        return response
     }
 }
 

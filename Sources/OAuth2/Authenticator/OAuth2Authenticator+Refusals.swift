@@ -28,7 +28,7 @@ extension OAuth2Authenticator {
             let source = sources.first(where: { $0.isKnown(credential.fingerprint) })
         else { return .none }
         // Whoever a redirect led to never had the token, so that its refusal says nothing of it.
-        if let answering = response.url, HTTPOrigin(answering) != HTTPOrigin(url) { return .none }
+        if let answering = response.url, HTTPOrigin(quickly: answering) != HTTPOrigin(quickly: url) { return .none }
         if credential.isDPoP {
             let age = retryState.started.map { options.timeSource.now() - $0 }
             hints.note({ response.value(forHTTPHeaderField: $0) }, from: url, age: age)
@@ -89,7 +89,7 @@ extension OAuth2Authenticator {
         let kinds: Set<ResourceRefusal.Kind> = [.tokenRejected, .forbidden]
         var refused = TokenLifecycle.RefusedRequest(
             attempt.credential.fingerprint,
-            origin: attempt.request.url.flatMap { HTTPOrigin($0) }?.description ?? "",
+            origin: attempt.request.url.flatMap { HTTPOrigin(quickly: $0) }?.description ?? "",
             earlier: attempt.earlier.count { kinds.contains($0) },
             state: attempt.state
         )
@@ -121,11 +121,12 @@ extension OAuth2Authenticator {
                 OAuth2Error(.proofRejected, "the resource does not accept the DPoP proof; check its key", status: 401)
             )
         )
-        guard !attempt.earlier.contains(.proofRejected), let url = attempt.request.url,
+        guard !attempt.earlier.contains(.proofRejected),
+            let origin = attempt.request.url.flatMap({ HTTPOrigin(quickly: $0) }),
             let issued = attempt.proofClaims?["iat"]?.date
         else { return rejected }
         // Made by a clock that is known to be wrong now.
-        let difference = abs(hints.date(for: url).timeIntervalSince(issued))
+        let difference = abs(hints.date(for: origin).timeIntervalSince(issued))
         return difference > ServerHints.tolerance / .seconds(1) ? .retry : rejected
     }
 

@@ -84,6 +84,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     private let grant: (any Grant)?
     private let grantSource: GrantTokenSource?
     private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
+    /// When the requests that are under way with a proof were sent, by their operations.
+    private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
     /// The sources of grants that ask for more than the authenticator's own, by the grants' identifiers.
     private let wider = Mutex<[String: CachedTokenSource]>([:])
 
@@ -231,10 +233,11 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Throws: ``OAuth2Error`` if there is no token, or the request would carry it unencrypted.
     public func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
         guard let url = request.url, request.value(forHTTPHeaderField: "Authorization") == nil else { return request }
+        let origin = HTTPOrigin(quickly: url)
         if let origins {
-            guard let origin = HTTPOrigin(url), origins.contains(origin) else { return request }
+            guard let origin, origins.contains(origin) else { return request }
         }
-        try url.requireConfidentiality("an access token")
+        guard let origin, origin.isConfidential else { throw url.isNotConfidential("an access token") }
         let state = context.retryState
         let source = state.authenticationErrors.isEmpty ? base : source(for: state)
         let token = try await source.token(for: TokenNeed(deadline: context.deadline))
@@ -249,8 +252,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
                     method: request.httpMethod ?? "GET",
                     url: url.absoluteString,
                     accessToken: text,
-                    nonce: hints.nonce(for: url),
-                    date: hints.date(for: url)
+                    nonce: hints.nonce(for: origin),
+                    date: hints.date(for: origin)
                 )
             }
             request.setValue(proof, forHTTPHeaderField: "DPoP")
@@ -261,14 +264,26 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         return request
     }
 
+    /// Notes when a request with a proof is sent.
+    ///
+    /// - Parameters:
+    ///   - request: The request as it will be sent.
+    ///   - context: What is known about the operation.
+    public func requestScheduled(_ request: URLRequest, context: RequestContext) {
+        guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
+        let now = options.timeSource.now()
+        scheduled.withLock { $0[context.operation] = now }
+    }
+
     /// Takes the nonce and the time that a resource's answer has in it.
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
-        guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil,
-            let response = attempt.response
-        else { return }
-        hints.note({ response.headers[$0] }, from: response.url, age: attempt.duration)
+        guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil else { return }
+        let sent = scheduled.withLock { $0.removeValue(forKey: attempt.context.operation) }
+        guard let response = attempt.response else { return }
+        let age = sent.map { options.timeSource.now() - $0 }
+        hints.note({ response.headers[$0] }, from: response.url, age: age ?? attempt.duration)
     }
 }
 

@@ -33,18 +33,19 @@ final class ServerHints: Sendable {
     }
 
     /// The nonce that a server wants.
-    func nonce(for url: URL) -> String? {
-        HTTPOrigin(url).flatMap { origin in state.withLock { $0.hints[origin]?.nonce } }
+    func nonce(for origin: HTTPOrigin) -> String? {
+        state.withLock { $0.hints[origin]?.nonce }
     }
 
     /// The time by a server's clock.
-    func date(for url: URL) -> Date {
-        timeSource.date().addingTimeInterval(skew(for: url) / .seconds(1))
+    func date(for origin: HTTPOrigin) -> Date {
+        let skew = skew(for: origin)
+        return skew == .zero ? timeSource.date() : timeSource.date().addingTimeInterval(skew / .seconds(1))
     }
 
     /// How much a server's clock is ahead of ours, if that is more than can be put up with.
-    func skew(for url: URL) -> Duration {
-        HTTPOrigin(url).flatMap { origin in state.withLock { $0.hints[origin]?.skew } } ?? .zero
+    func skew(for origin: HTTPOrigin) -> Duration {
+        state.withLock { $0.hints[origin]?.skew } ?? .zero
     }
 
     /// Takes what an answer says.
@@ -54,7 +55,7 @@ final class ServerHints: Sendable {
     ///   - url: Who answered.
     ///   - age: The time since the request was sent, at most; `nil` if that is not known.
     func note(_ field: (String) -> String?, from url: URL, age: Duration?) {
-        guard let origin = HTTPOrigin(url) else { return }
+        guard let origin = HTTPOrigin(quickly: url) else { return }
         let nonce = field("DPoP-Nonce").flatMap { Self.isNonce($0) ? $0 : nil }
         let sample = age.flatMap { measuredSkew(field, age: $0) }
         guard nonce != nil || sample != nil else { return }
@@ -84,13 +85,16 @@ final class ServerHints: Sendable {
     }
 
     /// How much the server's clock is ahead, by its `Date` halfway between request and answer.
+    ///
+    /// That is wrong by half of the time between the two at most: too much if it is long, unless the clocks are apart by far more.
     private func measuredSkew(_ field: (String) -> String?, age: Duration) -> Duration? {
-        guard age <= .seconds(5), field("Age") == nil, let text = field("Date") else { return nil }
+        guard field("Age") == nil, let text = field("Date") else { return nil }
         let now = timeSource.date()
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
         let middle = now.addingTimeInterval(-(age / .seconds(1)) / 2)
         // Half a second: a `Date` is cut to whole ones.
-        return .milliseconds(Int64(((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
+        let skew = Duration.milliseconds(Int64(((date.timeIntervalSince(middle) + 0.5) * 1_000).rounded()))
+        return age <= .seconds(5) || age * 10 <= skew.size ? skew : nil
     }
 
     /// The syntax of [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1), at most a kilobyte of it.

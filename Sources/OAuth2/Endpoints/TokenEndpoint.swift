@@ -30,18 +30,20 @@ struct TokenEndpoint: Sendable {
         proof: DPoPProofGenerator?,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> TokenResponse {
+        let origin = try server.tokenEndpoint.confidentialOrigin("the client's credential")
         var sequence = TokenRequestSequence(attempts: attempts)
         while true {
-            let url = server.tokenEndpoint
-            let nonce = hints.nonce(for: url)
-            let skew = hints.skew(for: url)
+            let nonce = hints.nonce(for: origin)
+            let skew = hints.skew(for: origin)
             var failure: OAuth2Error
-            do { return try await requestTokenOnce(form: form, proof: proof, nonce: nonce) } catch { failure = error }
-            let news = hints.nonce(for: url)
+            do {
+                return try await requestTokenOnce(form: form, proof: proof, nonce: nonce, date: hints.date(for: origin))
+            } catch { failure = error }
+            let news = hints.nonce(for: origin)
             let step = sequence.next(
                 after: failure,
                 TokenRequestSequence.Circumstances(
-                    isSkewNews: hints.skew(for: url) != skew,
+                    isSkewNews: hints.skew(for: origin) != skew,
                     usesAssertion: clientAuthentication.usesAssertion,
                     isNonceNews: news != nonce,
                     hasNonce: failure.hasNonce,
@@ -67,19 +69,18 @@ struct TokenEndpoint: Sendable {
     private func requestTokenOnce(
         form: [(name: String, value: String)],
         proof: DPoPProofGenerator?,
-        nonce: String?
+        nonce: String?,
+        date: Date
     ) async throws(OAuth2Error) -> TokenResponse {
-        let url = server.tokenEndpoint
-        try url.requireConfidentiality("the client's credential")
         var request = TokenRequest(server: server, form: form)
         do {
-            try await clientAuthentication.authenticate(&request, at: hints.date(for: url))
+            try await clientAuthentication.authenticate(&request, at: date)
             if let proof {
                 request.headers["DPoP"] = try proof.proof(
                     method: "POST",
-                    url: url.absoluteString,
+                    url: server.tokenEndpoint.absoluteString,
                     nonce: nonce,
-                    date: hints.date(for: url)
+                    date: date
                 )
             }
         } catch let error as OAuth2Error {
@@ -161,13 +162,24 @@ struct TokenEndpoint: Sendable {
     }
 }
 
+extension HTTPOrigin {
+    /// Whether what is sent there is encrypted, or never leaves the machine.
+    var isConfidential: Bool { scheme == "https" || isLoopback }
+}
+
 extension URL {
-    /// Checks that what is sent here is encrypted, or never leaves the machine.
+    /// The origin, if what is sent there is encrypted, or never leaves the machine.
     ///
     /// - Parameter what: What is about to be sent, for the error's text.
+    /// - Returns: The origin.
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
-    func requireConfidentiality(_ what: String) throws(OAuth2Error) {
-        if let origin = HTTPOrigin(self), origin.scheme == "https" || origin.isLoopback { return }
-        throw OAuth2Error(.insecureTransport, "\(what) is sent only over https; \(host ?? "the URL") is not")
+    func confidentialOrigin(_ what: String) throws(OAuth2Error) -> HTTPOrigin {
+        guard let origin = HTTPOrigin(quickly: self), origin.isConfidential else { throw isNotConfidential(what) }
+        return origin
+    }
+
+    /// Says that something must not be sent here.
+    func isNotConfidential(_ what: String) -> OAuth2Error {
+        OAuth2Error(.insecureTransport, "\(what) is sent only over https; \(host ?? "the URL") is not")
     }
 }

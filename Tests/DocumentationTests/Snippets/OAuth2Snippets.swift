@@ -149,6 +149,63 @@ struct OAuth2Snippets {
         #expect(try await store.load("k") == nil)
     }
 
+    @Test("Sources that wrap each other")
+    func sources() async throws {
+        try await withServers { mock, loopback in
+            let (server, api) = (mock.metadata, loopback.baseURL)
+            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let readToken = { @Sendable () throws -> Secret in Secret("another") }
+            let source = FallbackTokenSource(
+                GrantTokenSource(server: server, clientAuthentication: authentication, grant: ClientCredentialsGrant()),
+                ClosureTokenSource { _ in AccessToken(value: try readToken(), requested: .now) }
+            )
+            let client = NetworkClient(interceptors: [OAuth2Authenticator(source: source, resources: [api])])
+            let data = try await client.makeRequest(URLRequest(url: loopback.url(for: "/reports")))
+            #expect(data == Data("a report".utf8))
+        }
+    }
+
+    @Test("A chain of exchanges")
+    func exchange() async throws {
+        try await withServers { mock, _ async throws in
+            let server = mock.metadata
+            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let first = mock.issueRefreshToken(clientID: "reports", subject: "ada")
+            let user = CachedTokenSource(
+                GrantTokenSource(
+                    server: server,
+                    clientAuthentication: authentication,
+                    grant: RefreshTokenGrant(refreshToken: first)
+                )
+            )
+            let authenticator = OAuth2Authenticator(
+                server: server,
+                clientAuthentication: authentication,
+                grant: TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports")
+            )
+            let token = try await authenticator.accessToken()
+            #expect(mock.isActive(token.value.expose { $0 }))
+        }
+    }
+
+    @Test("Tokens that are bound to a key")
+    func dpop() async throws {
+        try await withServers { mock, loopback in
+            let server = mock.metadata
+            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let authenticator = OAuth2Authenticator(
+                server: server,
+                clientAuthentication: authentication,
+                grant: ClientCredentialsGrant(),
+                dpop: .generated()
+            )
+            let client = NetworkClient(interceptors: [authenticator])
+            let data = try await client.makeRequest(URLRequest(url: loopback.url(for: "/reports")))
+            #expect(data == Data("a report".utf8))
+            #expect(try await authenticator.accessToken().type == "DPoP")
+        }
+    }
+
     @Test("What happens, as it happens")
     func events() async throws {
         try await withServers { server, _ async throws in

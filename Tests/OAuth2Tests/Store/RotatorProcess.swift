@@ -29,6 +29,9 @@ final class RotatorProcess: Sendable {
         identifier = process.processIdentifier
     }
 
+    /// Whether it has ended.
+    var isOver: Bool { ending.isOpen }
+
     /// Ends it in the middle of whatever it does, unless it has ended.
     func kill() {
         if !ending.isOpen { _ = Glibc.kill(identifier, SIGKILL) }

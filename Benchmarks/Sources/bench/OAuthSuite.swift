@@ -1,0 +1,210 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// What a token costs the requests that carry it, and what it costs to get one for thousands at once.
+struct OAuthSuite {
+    private let arguments: Arguments
+    private let request = URLRequest(url: URL(string: "https://api.example/reports?page=2")!)
+    private let context = RequestContext()
+
+    init(_ arguments: Arguments) {
+        self.arguments = arguments
+    }
+
+    func run() async throws {
+        if !arguments.isJSON {
+            print("µs of CPU time per operation, medians; “beside” is what the case can't do without, by itself")
+            print("case                          µs     beside      ratio")
+        }
+        if arguments.wants("bearer") { try await bearer() }
+        if arguments.wants("two tasks") { try await twoTasks() }
+        if arguments.wants("dpop") { try await dpop() }
+        if arguments.wants("waiters") { try await waiters() }
+        if arguments.wants("storm") { try await storm() }
+    }
+
+    // MARK: Requests with a fresh token
+
+    private func bearer() async throws {
+        let authenticator = OAuth2Authenticator(source: StaticTokenSource(token()), resources: [request.url!])
+        let ours = try await median(of: 2_000) {
+            _ = try await authenticator.authenticateRequest(request, context: context)
+        }
+        let beside = try await median(of: 2_000) {
+            var request = request
+            request.setAuthorization("Bearer \(Self.text)")
+        }
+        report("bearer", ours, beside: beside)
+    }
+
+    /// The same in two tasks at once: a lock that is held for long would make it dearer.
+    private func twoTasks() async throws {
+        let authenticator = OAuth2Authenticator(source: StaticTokenSource(token()), resources: [request.url!])
+        var figures: [Double] = []
+        var singles: [Double] = []
+        for _ in 0..<arguments.rounds {
+            for tasks in [1, 2] {
+                let start = CPUClock.now
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<tasks {
+                        group.addTask {
+                            for _ in 0..<2_000 {
+                                _ = try await authenticator.authenticateRequest(request, context: context)
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                let figure = Double(CPUClock.now - start) / 1_000 / Double(tasks * 2_000)
+                if tasks == 1 { singles.append(figure) } else { figures.append(figure) }
+            }
+        }
+        report("two tasks", figures.median, beside: singles.median)
+    }
+
+    private func dpop() async throws {
+        let key = try SigningKey.generate(.es256)
+        let token = token(proof: try DPoPProofGenerator(key: key))
+        let authenticator = OAuth2Authenticator(source: StaticTokenSource(token), resources: [request.url!])
+        let service = try ES256SigningService(key: key)
+        let message = Data(repeating: 0x61, count: 300)
+        let ours = try await median(of: 200) {
+            _ = try await authenticator.authenticateRequest(request, context: context)
+        }
+        let proof = try DPoPProofGenerator(key: key)
+        let alone = try await median(of: 200) {
+            _ = try proof.proof(method: "GET", url: "https://api.example/reports", accessToken: Self.text)
+        }
+        let beside = try await median(of: 200) { _ = try service.sign(data: message) }
+        report("dpop request", ours, beside: beside)
+        report("dpop proof", alone, beside: beside)
+    }
+
+    // MARK: Thousands at once
+
+    private static let crowd = 5_000
+
+    /// Callers without a token, who wait for one request together.
+    private func waiters() async throws {
+        for deadline in [false, true] {
+            var figures: [Double] = []
+            for _ in 0..<min(arguments.rounds, 11) {
+                let requests = Counter()
+                let source = CachedTokenSource(
+                    ClosureTokenSource { _ in
+                        requests.add()
+                        try await Task.sleep(for: .milliseconds(300))
+                        return token()
+                    }
+                )
+                let need = TokenNeed(deadline: deadline ? .now + .seconds(60) : nil)
+                let start = CPUClock.now
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<Self.crowd { group.addTask { _ = try await source.token(for: need) } }
+                    try await group.waitForAll()
+                }
+                figures.append(Double(CPUClock.now - start) / 1_000 / Double(Self.crowd))
+                guard requests.value == 1 else { throw UsageError(text: "\(requests.value) requests for one token") }
+            }
+            report(deadline ? "waiters deadline" : "waiters", figures.median, beside: nil)
+        }
+    }
+
+    /// Requests that were refused with the same token: the decision, and the wait for another token.
+    private func storm() async throws {
+        var figures: [Double] = []
+        for _ in 0..<min(arguments.rounds, 11) {
+            let requests = Counter()
+            let authenticator = OAuth2Authenticator(
+                source: ClosureTokenSource { _ in
+                    requests.add()
+                    if requests.value > 1 { try await Task.sleep(for: .milliseconds(300)) }
+                    return AccessToken(value: Secret("\(Self.text)-\(requests.value)"), requested: .now)
+                }
+            )
+            let sent = try await authenticator.authenticateRequest(request, context: context)
+            let response = HTTPURLResponse(
+                url: request.url!,
+                statusCode: 401,
+                httpVersion: nil,
+                headerFields: ["WWW-Authenticate": #"Bearer error="invalid_token""#]
+            )
+            let error = ServerError(endpoint: "reports", errorCode: 401)
+            let start = CPUClock.now
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<Self.crowd {
+                    group.addTask {
+                        let action = authenticator.evaluateFailedRequest(
+                            sent,
+                            data: nil,
+                            response: response,
+                            error: error,
+                            retryState: Retry.State(started: .now)
+                        )
+                        guard case .retry = action else { throw UsageError(text: "refused: \(action)") }
+                        _ = try await authenticator.authenticateRequest(request, context: context)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            figures.append(Double(CPUClock.now - start) / 1_000 / Double(Self.crowd))
+            guard requests.value == 2 else { throw UsageError(text: "\(requests.value) requests for two tokens") }
+        }
+        report("storm", figures.median, beside: nil)
+    }
+
+    // MARK: Measuring
+
+    private static let text = String(repeating: "0123456789abcdef", count: 40)
+
+    private func token(proof: DPoPProofGenerator? = nil) -> AccessToken {
+        AccessToken(
+            value: Secret(Self.text),
+            type: proof == nil ? "Bearer" : "DPoP",
+            requested: .now,
+            proofGenerator: proof
+        )
+    }
+
+    private func median(of count: Int, _ body: () async throws -> Void) async throws -> Double {
+        try await body()
+        var figures: [Double] = []
+        for _ in 0..<arguments.rounds {
+            let start = CPUClock.now
+            for _ in 0..<count { try await body() }
+            figures.append(Double(CPUClock.now - start) / 1_000 / Double(count))
+        }
+        return figures.median
+    }
+
+    private func report(_ name: String, _ ours: Double, beside: Double?) {
+        if arguments.isJSON {
+            let number = { (value: Double?) in value.map { String(format: "%.3f", $0) } ?? "null" }
+            print(
+                """
+                {"suite":"oauth","case":"\(name)","us":\(number(ours)),"beside_us":\(number(beside)),\
+                "ratio":\(number(beside.map { ours / $0 }))}
+                """
+            )
+        } else {
+            let padded = name + String(repeating: " ", count: max(0, 22 - name.count))
+            let rest = beside.map { String(format: " %10.2f %10.2f", $0, ours / $0) } ?? ""
+            print(padded + String(format: "%10.2f", ours) + rest)
+        }
+        fflush(nil)
+    }
+}
+
+/// Counts from several tasks.
+// reason: everything is behind the lock.
+private final class Counter: @unchecked Sendable {
+    private let lock = NSLock()
+    private var count = 0
+
+    var value: Int { lock.withLock { count } }
+
+    func add() { lock.withLock { count += 1 } }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+@Suite("OAuth2Authenticator: sign-out", .timeLimit(.minutes(10)))
+struct SignOutTests {
+    private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
+
+    @Test("Nothing is left after a sign-out, and nothing comes until somebody signs in")
+    func signOut() async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
+        let store = ProbedTokenStore()
+        let authenticator = realm.authenticator(grant: grant, store: store)
+        #expect(try await authenticator.text() == "a1")
+        try await authenticator.signOut()
+        #expect(store.removals == 1)
+        for _ in 1...3 {
+            #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
+        }
+        #expect(realm.endpoint.requests.count == 1)
+        try await authenticator.signIn(with: Secret("r7"))
+        #expect(try await authenticator.text() == "a2")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r7"])
+    }
+
+    @Test("Whoever waits when somebody signs out hears so at once, and what comes later is dropped and removed")
+    func flightUnderWay() async throws {
+        let gate = ResponseGate()
+        let store = ProbedTokenStore()
+        let realm = Realm(steps: [.tokens("a1", refresh: "r1").gated(by: gate)])
+        let authenticator = realm.authenticator(grant: grant, store: store)
+        let waiting = Task { try await authenticator.text(until: realm.time.now + .seconds(120)) }
+        try await realm.time.waitForSleepers(count: 3)
+        let signingOut = Task { try await authenticator.signOut() }
+        #expect(await failureCode { _ = try await waiting.value } == .reauthenticationRequired)
+        #expect(!gate.isOpen)
+        gate.open()
+        try await signingOut.value
+        #expect(store.written.map(\.refresh) == ["r1"])
+        #expect(store.removals == 1)
+        #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
+        #expect(realm.endpoint.requests.count == 1)
+        await realm.runOut()
+    }
+
+    @Test("A refusal of a token from before the sign-out is not ours any more")
+    func lateRefusal() async throws {
+        let call = RefusedCall()
+        let request = try await call.request()
+        try await call.authenticator.signOut()
+        #expect(try await call.action(401, on: request) == .none)
+    }
+
+    @Test("Signing in again after a grant has ended goes on with the new token, also in a store of files")
+    func afterTheEnd() async throws {
+        try await withTemporaryDirectory { directory in
+            let realm = Realm(steps: [.error("invalid_grant")])
+            let store = try FileTokenStore(directory: directory)
+            let authenticator = realm.authenticator(grant: grant, store: store)
+            #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
+            // Another one does not dig out the first token again.
+            let second = realm.authenticator(grant: grant, store: try FileTokenStore(directory: directory))
+            #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
+            #expect(realm.endpoint.requests.count == 1)
+            try await authenticator.signIn(with: Secret("r9"))
+            #expect(try await authenticator.text() == "access-1")
+            #expect(realm.forms.last?["refresh_token"] == "r9")
+        }
+    }
+
+    @Test("Events and counters tell what happened, in order, and end with the authenticator")
+    func events() async throws {
+        let realm = Realm(steps: [
+            .tokens("a1", refresh: "r1", lifetime: 100), .retryAfter(7), .error("invalid_grant"),
+        ])
+        var authenticator: OAuth2Authenticator? = realm.authenticator(grant: grant)
+        let events = try #require(authenticator?.events)
+        _ = try await authenticator?.text()
+        realm.time.advance(by: .seconds(100))
+        #expect(await failureCode { _ = try await authenticator?.text() } == .serverTransient)
+        realm.time.advance(by: .seconds(7))
+        #expect(await failureCode { _ = try await authenticator?.text() } == .reauthenticationRequired)
+        try await authenticator?.signOut()
+        let counters = try #require(authenticator?.counters)
+        authenticator = nil
+        #expect(counters.tokenRequests == 3)
+        #expect(counters.refreshes == 1)
+        #expect(counters.failures == 2)
+        #expect(counters.rotations == 1)
+        #expect(counters.waits == 3)
+        var seen: [OAuth2Event] = []
+        for await event in events { seen.append(event) }
+        #expect(
+            seen == [
+                .refreshStarted(replacing: 0, isInBackground: false), .rotated,
+                .refreshed(generation: 1, lifetime: .seconds(100), isFound: false),
+                .refreshStarted(replacing: 1, isInBackground: false),
+                .refreshFailed(.serverTransient, status: 503), .backoff(.seconds(7), .serverTransient),
+                .refreshStarted(replacing: 1, isInBackground: false),
+                .refreshFailed(.reauthenticationRequired, status: 400),
+                .dead(.reauthenticationRequired, isPossiblyLostRotation: false), .signedOut,
+            ]
+        )
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// One look at every public type for secrets, and at all that is written down on the way.
+@Suite("Secrecy", .timeLimit(.minutes(10)))
+struct SecrecyTests {
+    private let secret = "S3cr3t-that-nobody-must-see"
+
+    @Test("No public type shows a secret, and none was forgotten here")
+    func everyPublicType() async throws {
+        let values = try await valuesOfEveryType()
+        let declared = try Self.declaredTypes()
+        let covered = Set(values.flatMap { Self.names(of: $0) })
+        #expect(declared.count >= 30)
+        #expect(declared.subtracting(covered).isEmpty, "not looked at: \(declared.subtracting(covered).sorted())")
+        for value in values {
+            for shown in Self.texts(of: value) {
+                #expect(!shown.contains(secret), "\(type(of: value)) shows a secret")
+                #expect(!shown.contains("PRIVATE KEY"), "\(type(of: value)) shows a key")
+            }
+        }
+    }
+
+    @Test("What is logged, recorded and told on the way has no secret in it")
+    func onTheWay() async throws {
+        try await withTemporaryDirectory { directory in
+            let journal = Journal()
+            let realm = Realm(
+                steps: [
+                    .boundToken(secret, refresh: "\(secret)-2"), .retryAfter(0), .boundToken("\(secret)-3"),
+                    .error("invalid_grant"),
+                ],
+                answers: [.text("ok"), .refusal, .text("ok", headers: ["DPoP-Nonce": "n1"])]
+            )
+            let logging = LoggingInterceptor(level: .body, writesCurlCommands: true) { journal.add("\($0)") }
+            let endpoint = try ExchangeRecorder(
+                realm.endpoint,
+                folder: directory.appending(path: "endpoint"),
+                timeSource: realm.time.timeSource
+            )
+            let resource = try ExchangeRecorder(
+                realm.resource,
+                folder: directory.appending(path: "resource"),
+                timeSource: realm.time.timeSource
+            )
+            let authenticator = OAuth2Authenticator(
+                server: Realm.server,
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
+                grant: RefreshTokenGrant(refreshToken: Secret(secret)),
+                dpop: .generated(),
+                client: NetworkClient(
+                    transport: endpoint,
+                    interceptors: [logging],
+                    options: .init(timeSource: realm.time.timeSource)
+                ),
+                options: .init(timeSource: realm.time.timeSource, random: { 0 })
+            )
+            let events = authenticator.events
+            let client = NetworkClient(
+                transport: resource,
+                interceptors: [authenticator, logging],
+                options: .init(timeSource: realm.time.timeSource)
+            )
+            for _ in 1...2 { _ = try await client.makeRequest(URLRequest(url: Realm.api)) }
+            realm.time.advance(by: .seconds(7200))
+            let error = await #expect(throws: NetworkError.self) {
+                try await client.makeRequest(URLRequest(url: Realm.api))
+            }
+            var written = journal.entries + Self.texts(of: try #require(error))
+            try await authenticator.signOut()
+            for await event in events {
+                written += Self.texts(of: event)
+                if event == .signedOut { break }
+            }
+            let files = try #require(FileManager.default.enumerator(at: directory, includingPropertiesForKeys: nil))
+            let names = files.allObjects.compactMap { ($0 as? URL)?.path }.filter { $0.hasSuffix(".har") }
+            #expect(names.count == 2)
+            for name in names { written.append(try String(contentsOfFile: name, encoding: .utf8)) }
+            #expect(written.count > 20)
+            #expect(realm.endpoint.requests.count == 4)
+            for text in written { #expect(!text.contains(secret), "\(text.prefix(80))…") }
+        }
+    }
+
+    // MARK: Values
+
+    private func valuesOfEveryType() async throws -> [Any] {
+        let key = try SigningKey.generate(.es256)
+        let generator = try DPoPProofGenerator(key: key)
+        let token = AccessToken(value: Secret(secret), requested: .now, proofGenerator: generator)
+        let record = TokenRecord(
+            accessToken: Secret(secret),
+            refreshToken: Secret(secret),
+            proofKey: Secret(try key.pem())
+        )
+        let basic = ClientSecretBasic(clientID: "a", secret: Secret(secret))
+        let assertion = PrivateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
+        var request = TokenRequest(server: Realm.server, form: [("refresh_token", secret)])
+        basic.authenticate(&request, at: Date())
+        let realm = Realm(steps: [.boundToken(secret, refresh: secret)])
+        let grant = RefreshTokenGrant(refreshToken: Secret(secret))
+        let authenticator = realm.authenticator(grant: grant, dpop: .generated())
+        _ = try await authenticator.accessToken()
+        let fixed = StaticTokenSource(token)
+        let cached = CachedTokenSource(fixed)
+        _ = try await cached.token()
+        let granted = GrantTokenSource(server: Realm.server, clientAuthentication: basic, grant: grant)
+        let memory = InMemoryTokenStore()
+        _ = memory.compareAndSwap("k", expectedVersion: nil, record: record)
+        let directory = FileManager.default.temporaryDirectory.appending(path: "secrecy-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        // The secret is part of the key.
+        let octets = Data((secret + String(repeating: "k", count: 32)).utf8.prefix(32))
+        let files = try FileTokenStore(directory: directory, encryptionKey: Secret(octets.base64EncodedString()))
+        let exchange = TokenExchangeGrant(subject: cached, identifier: "ada")
+        _ = try await exchange.parameters()
+        let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
+        return [
+            Secret(secret), token, record, VersionedTokenRecord(record: record, version: 1), basic, assertion,
+            PrivateKeyJWT.Audience.issuer, request, Realm.server, authenticator, OAuth2Authenticator.Options(),
+            authenticator.counters, OAuth2Event.signedOut, error, error.code, ResourceDemand(scope: ["a"]), grant,
+            ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, CachedTokenSource.Options(), granted,
+            GrantTokenSource.Options(), FallbackTokenSource(fixed), LimitedTokenSource(fixed),
+            PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },
+            TokenNeed.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
+            MockAuthorizationServer.Client(id: "a", secret: secret),
+        ]
+    }
+
+    /// The names of the types that the sources of the module declare for users.
+    private static func declaredTypes() throws -> Set<String> {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/OAuth2")
+        let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
+        var names: Set<String> = []
+        for case let file as URL in files.allObjects where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /public (?:final class|struct|enum) (\w+)/) { names.insert(String(match.1)) }
+        }
+        return names
+    }
+
+    /// The name of a value's type, without its module and what it is nested in.
+    private static func names(of value: Any) -> [String] {
+        String(reflecting: type(of: value)).split(separator: ".").map(String.init)
+    }
+
+    /// All that can be seen of a value.
+    private static func texts(of value: Any) -> [String] {
+        var dumped = ""
+        dump(value, to: &dumped)
+        return [String(describing: value), String(reflecting: value), dumped]
+            + [(value as? any Error)?.localizedDescription].compactMap(\.self)
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import Testing
+
+@Suite("Token sources", .timeLimit(.minutes(10)))
+struct TokenSourceTests {
+    private let time = ManualTime()
+
+    private func token(_ text: String, lifetime: Double? = 3600) -> AccessToken {
+        AccessToken(
+            value: Secret(text),
+            expiry: lifetime.map { time.now + .seconds($0) },
+            requested: time.now
+        )
+    }
+
+    private func text(_ source: some TokenSource, _ need: TokenNeed = TokenNeed()) async throws -> String {
+        try await source.token(for: need).value.expose { $0 }
+    }
+
+    /// Counts upwards: `name-1`, `name-2` …
+    private func counting(_ name: String, _ count: Counter = Counter(), lifetime: Double? = 3600) -> ClosureTokenSource
+    {
+        ClosureTokenSource { [time] _ in
+            AccessToken(
+                value: Secret("\(name)-\(count.next())"),
+                expiry: lifetime.map { time.now + .seconds($0) },
+                requested: time.now
+            )
+        }
+    }
+
+    @Test("A cached source asks once, and anew for whom its token will not do")
+    func cached() async throws {
+        let source = CachedTokenSource(counting("t"), options: .init(timeSource: time.timeSource, random: { 0 }))
+        #expect(try await text(source) == "t-1")
+        let kept = try await source.token()
+        #expect(kept.value == Secret("t-1"))
+        #expect(try await text(source, .replacing(kept)) == "t-2")
+        // Who asks for another than one that is gone already gets the present one.
+        #expect(try await text(source, .replacing(kept)) == "t-2")
+        time.advance(by: .seconds(3600))
+        #expect(try await text(source) == "t-3")
+    }
+
+    @Test("An error of a closure becomes the cause of ours")
+    func closureFails() async throws {
+        struct Failure: Error {}
+        let source = CachedTokenSource(ClosureTokenSource { _ in throw Failure() })
+        let error = await #expect(throws: OAuth2Error.self) { try await source.token() }
+        #expect(error?.code == .grantFailed)
+        #expect(error?.cause is Failure)
+    }
+
+    @Test("A static source has one token, and no other")
+    func fixed() async throws {
+        let source: any TokenSource = StaticTokenSource(token("s"))
+        #expect(try await text(source) == "s")
+        #expect(!source.canReplaceTokens)
+        let need = TokenNeed.replacing(token("s"))
+        #expect(await failureCode { _ = try await source.token(for: need) } == .reauthenticationRequired)
+    }
+
+    @Test("A fallback asks the next source when one has no token, or one that will not do")
+    func fallback() async throws {
+        let failing = ClosureTokenSource { _ in throw OAuth2Error(.serverUnreachable, "away") }
+        let fixed = StaticTokenSource(token("s"))
+        #expect(try await text(FallbackTokenSource(failing, fixed, counting("t"))) == "s")
+        let source = FallbackTokenSource(failing, fixed, counting("t"))
+        #expect(try await text(source, .replacing(token("s"))) == "t-1")
+        #expect(source.canReplaceTokens)
+        #expect(!FallbackTokenSource(fixed).canReplaceTokens)
+        let code = await failureCode { [token = token("s")] in
+            _ = try await FallbackTokenSource(fixed, failing).token(for: .replacing(token))
+        }
+        #expect(code == .serverUnreachable)
+        #expect(await failureCode { _ = try await FallbackTokenSource().token() } == .grantFailed)
+    }
+
+    @Test("A limited source is asked so often in any window, and says when to come again")
+    func limited() async throws {
+        let source = LimitedTokenSource(counting("t"), limit: 2, per: .seconds(10), timeSource: time.timeSource)
+        #expect(try await text(source) == "t-1")
+        time.advance(by: .seconds(4))
+        #expect(try await text(source) == "t-2")
+        let error = await #expect(throws: OAuth2Error.self) { try await source.token() }
+        #expect(error?.code == .excessiveRefresh)
+        #expect(error?.retryAfter == .seconds(6))
+        time.advance(by: .seconds(6))
+        #expect(try await text(source) == "t-3")
+        #expect(await failureCode { _ = try await source.token() } == .excessiveRefresh)
+    }
+
+    @Test("A persisted source goes on with what another has stored, until it expires or will not do")
+    func persisted() async throws {
+        let store = InMemoryTokenStore()
+        let sources = ["a", "b"].map { name in
+            PersistedTokenSource(counting(name), store: store, key: "k", timeSource: time.timeSource)
+        }
+        #expect(try await text(sources[0]) == "a-1")
+        let found = try await sources[1].token()
+        #expect(found.value == Secret("a-1"))
+        #expect(found.isFound)
+        #expect(found.expiry == time.now + .seconds(3600))
+        #expect(try await text(sources[1], .replacing(found)) == "b-1")
+        #expect(try await text(sources[0]) == "b-1")
+        time.advance(by: .seconds(3600))
+        #expect(try await text(sources[0]) == "a-2")
+    }
+
+    @Test("A persisted source goes on when its store fails")
+    func persistedFailing() async throws {
+        let store = ProbedTokenStore()
+        let source = PersistedTokenSource(counting("a"), store: store, key: "k", timeSource: time.timeSource)
+        store.fail(.write)
+        #expect(try await text(source) == "a-1")
+        store.fail(.load)
+        #expect(try await text(source) == "a-2")
+    }
+
+    @Test("A chain of exchanges refreshes itself from its first link on")
+    func chain() async throws {
+        let realm = Realm(steps: [.tokens("b1", lifetime: 100), .tokens("b2", lifetime: 100)])
+        let count = Counter()
+        let user = CachedTokenSource(
+            ClosureTokenSource { [time = realm.time] _ in
+                AccessToken(
+                    value: Secret("s-\(count.next())"),
+                    expiry: time.now + .seconds(150),
+                    requested: time.now
+                )
+            },
+            options: .init(timeSource: realm.time.timeSource, random: { 0 })
+        )
+        let grant = TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports", scope: "read")
+        let authenticator = realm.authenticator(grant: grant)
+        #expect(try await authenticator.text() == "b1")
+        realm.time.advance(by: .seconds(145))
+        #expect(try await authenticator.text() == "b2")
+        #expect(realm.forms.map { $0["subject_token"] } == ["s-1", "s-2"])
+        let form = try #require(realm.forms.first)
+        #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange")
+        #expect(form["subject_token_type"] == "urn:ietf:params:oauth:token-type:access_token")
+        #expect(form["audience"] == "reports")
+        #expect(form["scope"] == "read")
+    }
+
+    @Test(
+        "A subject's token that the server refuses is replaced once",
+        arguments: ["invalid_grant", "invalid_request"]
+    )
+    func exchangeOfRevokedSubject(code: String) async throws {
+        let realm = Realm(steps: [.error(code), .tokens("b1"), .error(code), .error(code)])
+        let count = Counter()
+        let user = CachedTokenSource(
+            ClosureTokenSource { [time = realm.time] _ in
+                AccessToken(value: Secret("s-\(count.next())"), requested: time.now)
+            },
+            options: .init(timeSource: realm.time.timeSource)
+        )
+        let grant = TokenExchangeGrant(subject: user, identifier: "ada")
+        #expect(try await realm.authenticator(grant: grant).text() == "b1")
+        #expect(realm.forms.map { $0["subject_token"] } == ["s-1", "s-2"])
+        #expect(await failureCode { _ = try await realm.authenticator(grant: grant).text() } == .requestRejected)
+        #expect(realm.endpoint.requests.count == 4)
+    }
+}
+
+private final class Counter: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
