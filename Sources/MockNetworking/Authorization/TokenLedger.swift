@@ -131,7 +131,7 @@ final class TokenLedger: Sendable {
             guard let refresh = state.refreshTokens[token], refresh.authorization.clientID == clientID else {
                 return .failure(Self.invalidGrant("the refresh token is not known"))
             }
-            if let used = refresh.used, now - used.at <= grace, state.refreshTokens[used.successor]?.used == nil {
+            if let used = refresh.used, now - used.at < grace, state.refreshTokens[used.successor]?.used == nil {
                 return .success((refresh.authorization, used.successor))
             }
             guard refresh.used == nil else {
