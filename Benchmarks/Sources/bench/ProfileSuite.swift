@@ -16,7 +16,7 @@ struct ProfileSuite {
         }
     }
 
-    /// `http transport`, `http client`, `http AHC` and `http URLSession`: 32 tasks without TLS.
+    /// `http transport`, `http fields` (with those of the client), `http client`, `http AHC` and `http URLSession`: 32 tasks without TLS.
     private func exerciseHTTP() async throws -> Bool {
         guard let only = arguments.only, only.hasPrefix("http ") else { return false }
         if let chain = ChainCase.all.first(where: { "http \($0.name)" == only }) {
@@ -29,6 +29,7 @@ struct ProfileSuite {
         let side: HTTPSide
         switch only {
         case "http transport": side = try .transport(server.plain)
+        case "http fields": side = try .transport(server.plain, headers: HTTPSide.clientFields)
         case "http client": side = try .client(server.plain)
         case "http AHC": side = .asyncHTTPClient(server.plain, connections: 64)
         default: side = .urlSession(server.plain)

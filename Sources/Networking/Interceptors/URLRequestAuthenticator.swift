@@ -11,6 +11,8 @@ public import FoundationNetworking
 public protocol URLRequestAuthenticator: RequestInterceptor {
     /// Puts the credential on a request, getting or refreshing it first if need be.
     ///
+    /// `URLRequest.setAuthorization(_:)` does that in less time than Foundation's setter.
+    ///
     /// - Parameters:
     ///   - request: The request without this authenticator's credential.
     ///   - context: What is known about the operation; waiting for a credential must end by its deadline.

@@ -15,9 +15,15 @@ struct HTTPSide: Sendable {
     static let bodySize = 78
 
     /// `CurlTransport` by itself.
-    static func transport(_ url: URL) throws -> Self {
+    ///
+    /// - Parameters:
+    ///   - url: What to get.
+    ///   - headers: The header fields; none by default, as the other clients send none.
+    /// - Returns: The side.
+    /// - Throws: What `CurlTransport` throws.
+    static func transport(_ url: URL, headers: Networking.HTTPHeaders = [:]) throws -> Self {
         let transport = try CurlTransport()
-        let request = HTTPTransportRequest(url: url)
+        let request = HTTPTransportRequest(url: url, headers: headers)
         return Self(name: "ours") {
             let limits = HTTPTransportLimits(deadline: .now + .seconds(60))
             let response = try await transport.send(request, limits: limits)
@@ -26,6 +32,11 @@ struct HTTPSide: Sendable {
             await transport.close()
         }
     }
+
+    /// The header fields that ``client(_:)`` sends.
+    static let clientFields: Networking.HTTPHeaders = [
+        "Authorization": FixedToken.credentials, "User-Agent": UserAgent().description,
+    ]
 
     /// `NetworkClient` on a transport of its own, with an authenticator and what a service would have beside it.
     static func client(_ url: URL) throws -> Self {
@@ -129,9 +140,11 @@ struct HTTPFigures {
 
 /// The least that an authenticator does.
 struct FixedToken: URLRequestAuthenticator {
+    static let credentials = "Bearer 2YotnFZFEjr1zCsicMWpAA"
+
     func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
         var request = request
-        request.setAuthorization("Bearer 2YotnFZFEjr1zCsicMWpAA")
+        request.setAuthorization(Self.credentials)
         return request
     }
 }
