@@ -15,7 +15,8 @@ enum Program {
         discussion: [
             """
             Results go to standard output and everything else to standard error, so the commands work in pipes. Where \
-            a FILE is asked for, - means standard input.
+            a FILE is asked for, - means standard input. Secrets come from files, standard input and environment \
+            variables, never from the command line, which every user of the machine can see.
             """
         ],
         options: [
@@ -29,13 +30,14 @@ enum Program {
         ],
         exitStatuses: [
             .init(code: 0, meaning: "Success"),
-            .init(code: 1, meaning: "The token or the server was rejected"),
+            .init(code: 1, meaning: "A token, a signature or a server was rejected; --json says why, in error.code"),
             .init(code: 2, meaning: "Something else failed: a file, a key, a closed pipe"),
             .init(code: 64, meaning: "The command line is wrong"),
         ],
         subcommands: [
             KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
-            PinCommand.definition,
+            KeyGroup.definition, DPoPCommand.definition, JWSGroup.definition, PinCommand.definition,
+            CompletionsCommand.definition, ManualCommand.definition,
         ]
     )
 

@@ -4,7 +4,7 @@ import Testing
 @Suite("Samples in README, Docs and DocC articles")
 struct SnippetTests {
     /// The info strings that have a meaning here. `swift package` marks an excerpt of a user's Package.swift.
-    private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text"]
+    private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text", "console"]
 
     private static let sources: [[String]] = Repository.paths(in: "Tests/DocumentationTests/Snippets")
         .filter { $0.hasSuffix(".swift") }

@@ -178,7 +178,7 @@ struct KeygenCommand {
 
     private func stage(_ text: String, at place: OutputFile, mode: mode_t) throws(CommandFailure) -> StagedFile? {
         guard !place.isStandardOutput else { return nil }
-        return try StagedFile(path: place.path, mode: mode, content: text, replaces: force)
+        return try StagedFile(path: place.path, mode: mode, octets: Array(text.utf8), replaces: force)
     }
 
     private func privateText(of key: SigningKey, _ password: String?) throws -> String {

@@ -8,6 +8,9 @@ struct FileDescriptor: ~Copyable {
     struct Failure: Error, Equatable {
         let number: Int32
 
+        /// There is no such file.
+        static let missing = Failure(number: ENOENT)
+
         static var current: Failure { Failure(number: errno) }
 
         /// The system's words: "No such file or directory".

@@ -34,19 +34,21 @@ struct InputFile: ArgumentValue, Equatable {
 
     /// Reads the whole file.
     ///
-    /// - Throws: ``CommandFailure`` that names the file if it cannot be read or is larger than ``sizeLimit``.
-    func read() throws(CommandFailure) -> Content {
+    /// - Parameter limit: The most octets it may have.
+    /// - Returns: What it holds.
+    /// - Throws: ``CommandFailure`` that names the file if it cannot be read or is larger than the limit.
+    func read(limit: Int = sizeLimit) throws(CommandFailure) -> Content {
         do throws(FileDescriptor.Failure) {
-            if isStandardInput { return try content(of: .standard(STDIN_FILENO)) }
-            return try content(of: FileDescriptor(reading: path))
+            if isStandardInput { return try content(of: .standard(STDIN_FILENO), limit) }
+            return try content(of: FileDescriptor(reading: path), limit)
         } catch {
-            let reason = error.number == EFBIG ? "larger than 1 MiB" : "cannot be read: \(error.reason)"
+            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "cannot be read: \(error.reason)"
             throw CommandFailure(.failed, "\(name): \(reason)", cause: error)
         }
     }
 
-    private func content(of file: borrowing FileDescriptor) throws(FileDescriptor.Failure) -> Content {
-        guard let bytes = try file.readAll(limit: Self.sizeLimit) else {
+    private func content(of file: borrowing FileDescriptor, _ limit: Int) throws(FileDescriptor.Failure) -> Content {
+        guard let bytes = try file.readAll(limit: limit) else {
             throw FileDescriptor.Failure(number: EFBIG)
         }
         return Content(bytes: bytes, mode: file.mode)

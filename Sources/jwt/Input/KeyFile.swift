@@ -94,6 +94,15 @@ struct KeyFile {
         return set
     }
 
+    /// Whether the file holds the secret of an HMAC algorithm.
+    var isSecret: Bool {
+        switch content {
+        case .secret: true
+        case .jwk(let jwk): jwk.keyType == "oct"
+        case .pem, .der, .set: false
+        }
+    }
+
     /// Whether the file holds something that others must not see.
     var isPrivate: Bool {
         switch content {

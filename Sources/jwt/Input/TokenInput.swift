@@ -17,11 +17,14 @@ struct TokenInput: Equatable {
 
     /// Finds the token's place.
     ///
+    /// - Parameters:
+    ///   - arguments: The command line.
+    ///   - name: How help calls the operand.
     /// - Throws: ``UsageError`` if there is no token and standard input is a terminal: waiting there would look like hanging.
-    init(_ arguments: ParsedArguments) throws(UsageError) {
+    init(_ arguments: ParsedArguments, name: String = "TOKEN") throws(UsageError) {
         let operand = arguments.operands.first
         if arguments.contains(BatchRun.flag), operand != nil {
-            throw arguments.usageError("--batch reads the tokens from standard input: leave TOKEN out")
+            throw arguments.usageError("--batch reads the tokens from standard input: leave \(name) out")
         }
         argument = operand == "-" ? nil : operand
         if operand == nil, !arguments.contains(BatchRun.flag), FileDescriptor.standard(STDIN_FILENO).isTerminal {

@@ -40,7 +40,8 @@ struct WebDocument {
                     transport: transport,
                     options: NetworkClient.Options(timeout: timeout, maximumBodySize: Self.sizeLimit)
                 )
-                var request = URLRequest(url: url)
+                // A request has a limit of its own, which would cut a longer wait short.
+                var request = URLRequest(url: url, timeoutInterval: timeout / .seconds(1))
                 request.setValue("application/json, application/jwk-set+json", forHTTPHeaderField: "Accept")
                 do {
                     let data = try await client.makeRequest(request)

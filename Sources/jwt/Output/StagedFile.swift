@@ -14,10 +14,10 @@ struct StagedFile: ~Copyable {
     /// - Parameters:
     ///   - path: Where the file shall appear.
     ///   - mode: Its permissions.
-    ///   - content: Its text.
+    ///   - octets: Its contents.
     ///   - replaces: Whether a file that is there already is replaced. Only ordinary files are: a device or a link never is.
     /// - Throws: ``CommandFailure`` if the file exists and is not to be replaced, or cannot be written.
-    init(path: String, mode: mode_t, content: String, replaces: Bool) throws(CommandFailure) {
+    init(path: String, mode: mode_t, octets: [UInt8], replaces: Bool) throws(CommandFailure) {
         if let type = Self.type(of: path) {
             guard replaces else { throw Self.exists(path) }
             guard type == S_IFREG else {
@@ -29,7 +29,7 @@ struct StagedFile: ~Copyable {
         do throws(FileDescriptor.Failure) {
             let file = try FileDescriptor(creating: temporaryPath, mode: mode)
             do throws(FileDescriptor.Failure) {
-                try file.writeAll(Array(content.utf8))
+                try file.writeAll(octets)
                 try file.synchronize()
             } catch {
                 Self.remove(temporaryPath)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("The algorithms of the jwt command")
+@Suite("The algorithms of the jwt command", .serialized)
 struct AlgorithmCommandTests {
     private let folder: TemporaryFolder
 

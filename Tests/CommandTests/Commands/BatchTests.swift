@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Batches")
+@Suite("Batches", .serialized)
 struct BatchTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("jwt decode")
+@Suite("jwt decode", .serialized)
 struct DecodeCommandTests {
     private static let warning = "UNVERIFIED: the signature was not checked; anyone can have written this\n"
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Key files of jwt sign and jwt verify")
+@Suite("Key files of jwt sign and jwt verify", .serialized)
 struct KeyFileTests {
     private let folder: TemporaryFolder
 

@@ -2,7 +2,7 @@ import Foundation
 import MockNetworking
 import Testing
 
-@Suite("jwt pin")
+@Suite("jwt pin", .serialized)
 struct PinCommandTests {
     private let root: MockCertificateAuthority
     private let intermediate: MockCertificateAuthority

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("jwt in pipes")
+@Suite("jwt in pipes", .serialized)
 struct PipeTests {
     private let folder: TemporaryFolder
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import jwt
 
-@Suite("jwt")
+@Suite("jwt", .serialized)
 struct ProgramTests {
     private static let help = """
         Usage: jwt COMMAND [OPTIONS]
@@ -11,13 +11,20 @@ struct ProgramTests {
 
         Results go to standard output and everything else to standard error, so the
         commands work in pipes. Where a FILE is asked for, - means standard input.
+        Secrets come from files, standard input and environment variables, never from
+        the command line, which every user of the machine can see.
 
         Commands:
           keygen                Make a private key
           sign                  Make a signed token
           verify                Check a token and print its claims
           decode                Show what is in a token, UNVERIFIED
+          key                   Convert, inspect and publish keys
+          dpop                  Make a DPoP proof for one request
+          jws                   Sign and verify payloads that are no claims
           pin                   Print the pins of a server or a certificate
+          completions           Print the completions for a shell
+          manual                Print the manual page
 
         Options:
           --version             Show the version
@@ -35,7 +42,8 @@ struct ProgramTests {
 
         Exit codes:
           0   Success
-          1   The token or the server was rejected
+          1   A token, a signature or a server was rejected; --json says why, in
+              error.code
           2   Something else failed: a file, a key, a closed pipe
           64  The command line is wrong
 
@@ -58,16 +66,52 @@ struct ProgramTests {
         #expect(try BuiltProgram.jwt.run("--version") == ProcessResult(status: 0, output: "jwt 0.1.0\n", errors: ""))
     }
 
-    @Test("every command has help, however it is asked for", arguments: ["keygen", "sign", "verify", "decode", "pin"])
-    func commandHelp(name: String) throws {
-        let command = try #require(Program.definition.subcommands.first { $0.name == name })
-        let expected = HelpText(path: ["jwt", name], command: command).text
+    @Test(
+        "every command has help with examples and exit codes, however it is asked for",
+        arguments: CommandNode.all(in: Program.definition).dropFirst().map(\.words)
+    )
+    func commandHelp(words: String) throws {
+        let node = try #require(CommandNode.all(in: Program.definition).first { $0.words == words })
+        let expected = HelpText(path: node.path, command: node.command).text
         #expect(expected.contains("\nExamples:\n"))
-        #expect(expected.contains("\nExit codes:\n"))
-        for arguments in [[name, "--help"], [name, "-h"], [name, "help"], ["help", name]] {
-            let result = try BuiltProgram.jwt.run(arguments[0], arguments[1])
-            #expect(result == ProcessResult(status: 0, output: expected, errors: ""))
+        #expect(node.command.action == nil || expected.contains("\nExit codes:\n"))
+        #expect(node.command.action == nil || expected.contains("\n  --json "))
+        let path = Array(node.path.dropFirst())
+        for arguments in [path + ["--help"], path + ["-h"], path + ["help"], ["help"] + path] {
+            #expect(try BuiltProgram.jwt.run(arguments) == ProcessResult(status: 0, output: expected, errors: ""))
         }
+    }
+
+    @Test(
+        "every option that an example of the help uses exists",
+        arguments: CommandNode.all(in: Program.definition).map(\.words)
+    )
+    func examples(words: String) throws {
+        let nodes = CommandNode.all(in: Program.definition)
+        let node = try #require(nodes.first { $0.words == words })
+        for example in node.command.examples {
+            // Each call of the program is checked by itself, as far as its options go.
+            for call in example.line.split(separator: "jwt ").dropFirst(example.line.hasPrefix("jwt ") ? 0 : 1) {
+                let tokens = call.prefix { !"|)&<>;#".contains($0) }.split(separator: " ").map(String.init)
+                let commands = nodes.filter { Array($0.path.dropFirst()) == Array(tokens.prefix($0.path.count - 1)) }
+                let command = try #require(commands.max { $0.path.count < $1.path.count }).command
+                for token in tokens where token.hasPrefix("--") {
+                    let name = token.dropFirst(2).prefix { $0 != "=" }
+                    #expect(command.allOptions.contains { $0.isNamed(name) }, "\(example.line): \(token)")
+                }
+            }
+        }
+    }
+
+    @Test("a mistyped command of a group gets a suggestion, a missing one the group's help")
+    func groups() throws {
+        let mistyped = try BuiltProgram.jwt.run("key", "convrt", "x")
+        let message = "jwt key: unknown command convrt, did you mean convert? (see jwt key --help)\n"
+        #expect(mistyped == ProcessResult(status: 64, output: "", errors: message))
+        let missing = try BuiltProgram.jwt.run("key", "jwks")
+        let node = try #require(CommandNode.all(in: Program.definition).first { $0.words == "jwt key jwks" })
+        let help = HelpText(path: node.path, command: node.command).text
+        #expect(missing == ProcessResult(status: 64, output: "", errors: help))
     }
 
     @Test("a mistyped command gets a suggestion")
@@ -84,7 +128,7 @@ struct ProgramTests {
         #expect(result.status == 64)
         #expect(
             result.errors
-                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, pin (see jwt --help)\n"
+                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, key, dpop, jws, pin, completions, manual (see jwt --help)\n"
         )
     }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("jwt sign")
+@Suite("jwt sign", .serialized)
 struct SignCommandTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Options of jwt sign")
+@Suite("Options of jwt sign", .serialized)
 struct SignOptionTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -4,7 +4,7 @@ import Networking
 import Testing
 import TokenGeneration
 
-@Suite("Keys of jwt verify")
+@Suite("Keys of jwt verify", .serialized)
 struct VerificationKeysTests {
     private let root: MockCertificateAuthority
     private let certificate: MockCertificate

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("jwt verify")
+@Suite("jwt verify", .serialized)
 struct VerifyCommandTests {
     private static let claims = """
         {

@@ -23,10 +23,18 @@ struct BuiltProgram {
     /// The `quickstart` command.
     static let quickstart = BuiltProgram(path: folder + "/quickstart")
 
+    /// A shell, from which the built programs can be called by their names.
+    static let sh = BuiltProgram(path: "/bin/sh")
+
     /// A shell script in which the built programs can be called by their names.
-    static func shell(_ script: String, input: String = "", in folder: TemporaryFolder? = nil) throws -> ProcessResult {
+    static func shell(
+        _ script: String,
+        input: String = "",
+        environment: [String: String] = [:],
+        in folder: TemporaryFolder? = nil
+    ) throws -> ProcessResult {
         let line = folder.map { "cd '\($0.path)' && \(script)" } ?? script
-        return try BuiltProgram(path: "/bin/sh", arguments: ["-c", line]).run(input: input)
+        return try BuiltProgram(path: "/bin/sh", arguments: ["-c", line]).run(input: input, environment: environment)
     }
 
     private init(path: String, arguments: [String] = []) {

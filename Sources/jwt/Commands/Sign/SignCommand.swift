@@ -131,7 +131,7 @@ struct SignCommand {
         }
         let signed = try sign(claims, service)
         let payload = try payloadOut.map { place throws(CommandFailure) in
-            try StagedFile(path: place.path, mode: 0o644, content: claims.serialized(), replaces: false)
+            try StagedFile(path: place.path, mode: 0o644, octets: claims.serializedBytes(), replaces: false)
         }
         if console.writesJSON {
             var result: JSONObject = ["token": signed]

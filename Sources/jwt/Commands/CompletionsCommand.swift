@@ -1,0 +1,46 @@
+import TokenGeneration
+
+/// `jwt completions`: prints what a shell needs to complete command lines.
+struct CompletionsCommand {
+    private static let shells = ["bash", "zsh", "fish"]
+
+    static let definition = CommandDefinition(
+        name: "completions",
+        summary: "Print the completions for a shell",
+        discussion: ["They are made from the same definitions as the help, so they are always those of this version."],
+        operands: [
+            OperandDefinition(
+                name: "SHELL",
+                isRequired: true,
+                kind: .choice(shells),
+                summary: "bash, zsh or fish"
+            )
+        ],
+        examples: [
+            .init(purpose: "In this bash", line: "source <(jwt completions bash)"),
+            .init(
+                purpose: "In every zsh",
+                line: "jwt completions zsh > ~/.zfunc/_jwt  # with ~/.zfunc in fpath"
+            ),
+            .init(purpose: "In every fish", line: "jwt completions fish > ~/.config/fish/completions/jwt.fish"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The script is printed"),
+            .init(code: 2, meaning: "Standard output is closed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try run($0, $1) }
+    )
+
+    private static func run(_ arguments: ParsedArguments, _ console: Console) throws {
+        let script: String
+        switch arguments.operands.first {
+        case "bash": script = BashCompletion(root: Program.definition).script
+        case "zsh": script = ZshCompletion(root: Program.definition).script
+        case "fish": script = FishCompletion(root: Program.definition).script
+        default: throw arguments.usageError("SHELL must be one of " + shells.joined(separator: ", "))
+        }
+        guard console.writesJSON else { return try console.print(script, terminator: "") }
+        try console.print(["script": .string(script)])
+    }
+}

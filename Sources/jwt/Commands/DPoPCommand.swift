@@ -1,0 +1,108 @@
+import TokenGeneration
+
+/// `jwt dpop`: makes a DPoP proof.
+struct DPoPCommand {
+    private static let key = Option<InputFile>(
+        "key",
+        aliases: ["key-file"],
+        short: "k",
+        value: "FILE",
+        section: KeySource.section,
+        "The private key: PEM, DER or JWK"
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: KeySource.section,
+        "The algorithm, for a key that does not state it"
+    )
+    private static let tokenFile = Option<InputFile>(
+        "access-token-file",
+        value: "FILE",
+        "The access token that the request is sent with; its hash goes into the proof"
+    )
+    private static let tokenEnvironment = Option<EnvironmentVariable>(
+        "access-token-env",
+        value: "NAME",
+        "The environment variable that holds the access token"
+    )
+    private static let nonce = Option<NonEmptyText>("nonce", value: "TEXT", "What the server sent in DPoP-Nonce")
+
+    static let definition = CommandDefinition(
+        name: "dpop",
+        summary: "Make a DPoP proof for one request",
+        discussion: [
+            """
+            Prints the proof (RFC 9449), which goes into the DPoP header of that one request: each request needs a new one. \
+            The URL's query and fragment are left out, as they must be.
+            """
+        ],
+        options: [
+            tokenFile.definition, tokenEnvironment.definition, nonce.definition, key.definition, algorithm.definition,
+        ] + KeySource.options,
+        operands: [
+            OperandDefinition(name: "METHOD", isRequired: true, summary: "The request's method, such as GET"),
+            OperandDefinition(name: "URL", isRequired: true, summary: "The request's URL"),
+        ],
+        examples: [
+            .init(
+                purpose: "Call an API with a bound token",
+                line: """
+                    curl -H "Authorization: DPoP $T" -H "DPoP: $(jwt dpop GET "$U" -k key.pem --access-token-env T)" "$U"
+                    """
+            ),
+            .init(purpose: "The thumbprint that servers bind tokens to", line: "jwt key thumbprint key.pem"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The proof is printed"),
+            .init(code: 2, meaning: "The key or the token cannot be used, or a file failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try DPoPCommand($0).run(on: $1) }
+    )
+
+    private let arguments: ParsedArguments
+    private let method: String
+    private let url: String
+    private let source: KeySource
+    private let algorithm: JWSAlgorithm?
+    private let accessToken: PasswordSource?
+    private let nonce: String?
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        self.arguments = arguments
+        method = arguments.operands.first ?? ""
+        url = arguments.operands.dropFirst().first ?? ""
+        guard let source = try KeySource(arguments, key: Self.key) else {
+            throw arguments.usageError("a key is needed: --key FILE or --key-env NAME")
+        }
+        self.source = source
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        accessToken = try PasswordSource(arguments, file: Self.tokenFile, environment: Self.tokenEnvironment)
+        nonce = try arguments.value(of: Self.nonce)?.text
+        // A token of RFC 9110; nearly always a forgotten METHOD otherwise.
+        guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
+            throw arguments.usageError("METHOD must be in upper case, such as GET")
+        }
+        if source.takesStandardInput, accessToken?.isStandardInput ?? false {
+            throw arguments.usageError("the key and the access token cannot both come from standard input")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let file = try source.read()
+        if let warning = file.permissionWarning { console.warn(warning) }
+        let key = try file.signingKey(for: algorithm).key
+        let accessToken = try accessToken?.read()
+        do {
+            let generator = try DPoPProofGenerator(key: key)
+            let proof = try generator.proof(method: method, url: url, accessToken: accessToken, nonce: nonce)
+            guard console.writesJSON else { return try console.print(proof) }
+            try console.print(["proof": .string(proof), "thumbprint": .string(generator.thumbprint)])
+        } catch let error as TokenError where error.code == .targetMismatch {
+            throw arguments.usageError("URL must be an absolute http or https URL")
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, error)
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import TokenGeneration
+
+/// `jwt jws sign`: signs any payload.
+struct JWSSignCommand {
+    private static let key = Option<InputFile>(
+        "key",
+        aliases: ["key-file"],
+        short: "k",
+        value: "FILE",
+        section: KeySource.section,
+        "The private key: PEM, DER or JWK"
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: KeySource.section,
+        "The algorithm, for a key that does not state it, such as an RSA key in PEM"
+    )
+
+    static let definition = CommandDefinition(
+        name: "sign",
+        summary: "Sign any payload",
+        discussion: [
+            "Prints the JWS alone. The payload's octets are signed as they are, a line break at the end included."
+        ],
+        options: [key.definition, algorithm.definition] + KeySource.options + HeaderOptions.options
+            + SignatureForm.options,
+        operands: [
+            OperandDefinition(
+                name: "PAYLOAD",
+                kind: .file,
+                summary: "The payload's file; - or nothing is standard input"
+            )
+        ],
+        examples: [
+            .init(
+                purpose: "Sign a text",
+                line: "printf 'It is true.' | jwt jws sign --key key.pem --header cty=text/plain"
+            ),
+            .init(
+                purpose: "Sign a file that stays apart",
+                line: "jwt jws sign --key key.pem --detached file > file.jws"
+            ),
+            .init(purpose: "As JSON", line: "jwt jws sign --key key.pem --format json document.json"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The JWS is printed"),
+            .init(code: 2, meaning: "The key or the payload cannot be used, or a file failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try JWSSignCommand($0).run(on: $1) }
+    )
+
+    private let source: KeySource
+    private let algorithm: JWSAlgorithm?
+    private let header: HeaderOptions
+    private let form: SignatureForm
+    private let payload: InputFile
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        guard let source = try KeySource(arguments, key: Self.key) else {
+            throw arguments.usageError("a key is needed: --key FILE or --key-env NAME")
+        }
+        self.source = source
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        header = try HeaderOptions(arguments)
+        form = try SignatureForm(arguments)
+        do throws(ValueError) {
+            payload =
+                try arguments.operands.first.map { text throws(ValueError) in try InputFile(argument: text) }
+                ?? .standardInput
+        } catch {
+            throw arguments.usageError("PAYLOAD \(error.message)")
+        }
+        if source.takesStandardInput, payload.isStandardInput {
+            throw arguments.usageError("the key and the payload cannot both come from standard input")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let file = try source.read()
+        let (key, keyID) = try file.signingKey(for: algorithm)
+        if let warning = file.permissionWarning { console.warn(warning) }
+        let service = KeySigningService(key: key, keyID: header.keyID(of: key, own: keyID))
+        let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
+        let signed = try form.sign(Data(octets), header: header.parameters, with: service)
+        guard console.writesJSON else { return try console.print(SignatureForm.text(signed)) }
+        try console.print(["jws": signed])
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import TokenGeneration
+
+/// `jwt jws verify`: checks the signatures over any payload and prints it.
+struct JWSVerifyCommand {
+    /// Which signatures of a JSON serialization must be good.
+    enum Required: String, CaseIterable, ArgumentValue {
+        case all
+        case any
+        case everyKey = "every-key"
+
+        var policy: JWSSignaturePolicy {
+            switch self {
+            case .all: .all
+            case .any: .any
+            case .everyKey: .everyKey
+            }
+        }
+    }
+
+    private static let section = "Checks"
+
+    private static let payload = Option<InputFile>(
+        "payload",
+        value: "FILE",
+        section: section,
+        "The payload of a JWS that has it not in it"
+    )
+    private static let required = Option<Required>(
+        "signatures",
+        value: "all|any|every-key",
+        section: section,
+        "Which signatures of JSON must be good (default: all); every-key wants one by each key of the set"
+    )
+    private static let understood = Option<NonEmptyText>(
+        "crit",
+        value: "NAME",
+        isRepeatable: true,
+        section: section,
+        "A critical header parameter that you act on; b64 goes without saying"
+    )
+
+    static let definition = CommandDefinition(
+        name: "verify",
+        summary: "Check a JWS and print its payload",
+        discussion: [
+            """
+            Reads the compact form and JSON. Prints the payload's octets if the signature is good, and otherwise one line on \
+            standard error. With --json: {"valid":true,"header":{…},"payload":"…"}, the payload in base64url.
+            """
+        ],
+        options: VerificationKeys.options + [payload.definition, required.definition, understood.definition],
+        operands: [
+            OperandDefinition(name: "JWS", summary: "The JWS; - or nothing reads it from standard input")
+        ],
+        examples: [
+            .init(purpose: "Read a signed document", line: "jwt jws verify --key public.pem < document.jws"),
+            .init(
+                purpose: "A file that stays apart",
+                line: "jwt jws verify --jwks keys.jwks --payload file < file.jws > /dev/null && install file /srv"
+            ),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The signature is good"),
+            .init(code: 1, meaning: "It was rejected"),
+            .init(code: 2, meaning: "The key cannot be used, or a file, a pipe or the network failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try JWSVerifyCommand($0).run(on: $1) }
+    )
+
+    private let keys: VerificationKeys
+    private let token: TokenInput
+    private let payload: InputFile?
+    private let required: Required
+    private let understood: Set<String>
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        keys = try VerificationKeys(arguments)
+        token = try TokenInput(arguments, name: "JWS")
+        payload = try arguments.value(of: Self.payload)
+        required = try arguments.value(of: Self.required) ?? .all
+        understood = Set(try arguments.values(of: Self.understood).map(\.text))
+        let readers = [keys.takesStandardInput, token.isStandardInput, payload?.isStandardInput ?? false]
+        if readers.count(where: { $0 }) > 1 {
+            throw arguments.usageError("only one of the key, the JWS and the payload can come from standard input")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let limits = JWSLimits(size: TokenInput.sizeLimit)
+        let verifier =
+            switch try keys.keys(console) {
+            case .one(let key): JWSVerifier(key: key, understoodExtensions: understood, limits: limits)
+            case .set(let set, let selection):
+                JWSVerifier(keys: set, selection: selection, understoodExtensions: understood, limits: limits)
+            }
+        let text = try token.read()
+        let detached = try payload?.read(limit: JWSGroup.payloadLimit).bytes
+        let verified: VerifiedJWS
+        do throws(TokenError) {
+            verified = try verify(text, detached.map { Data($0) }, verifier)
+        } catch {
+            throw CommandFailure(.rejected, error)
+        }
+        guard console.writesJSON else { return try console.write(Array(verified.payload)) }
+        try console.print([
+            "valid": true, "header": .object(verified.header),
+            "payload": .string(Base64URL.encode(Array(verified.payload))),
+            "signatures": .number(JSONNumber(verified.signatures.count)),
+        ])
+    }
+
+    private func verify(_ text: String, _ detached: Data?, _ verifier: JWSVerifier) throws(TokenError) -> VerifiedJWS {
+        let isJSON = text.hasPrefix("{")
+        switch (isJSON, detached) {
+        case (false, nil):
+            do throws(TokenError) {
+                return try verifier.verify(compact: text)
+            } catch  where error.code == .signatureInvalid && text.contains("..") {
+                throw TokenError(error.code, error.message + "; if its payload is detached, give it with --payload")
+            }
+        case (false, let payload?): return try verifier.verify(compact: text, detachedPayload: payload)
+        case (true, nil): return try verifier.verify(json: text, requiring: required.policy)
+        case (true, let payload?):
+            return try verifier.verify(json: text, detachedPayload: payload, requiring: required.policy)
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import TokenGeneration
+
+/// `jwt key convert` and `jwt key public`: write a key in another form.
+struct KeyConvertCommand {
+    private static let form = Option<KeyForm>(
+        "to",
+        value: "FORM",
+        """
+        pem (PKCS #8 or SPKI, default), der, jwk, traditional (PKCS #1 or SEC1 in PEM), traditional-der, or raw: the bare \
+        octets of a secret
+        """
+    )
+    private static let isPublic = Flag("public", "Write the public part only")
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        "The algorithm a JWK shall state, for a key that does not, such as an RSA key in PEM"
+    )
+    private static let keyID = Option<NonEmptyText>(
+        "kid",
+        value: "ID",
+        "The kid of a JWK; auto is its RFC 7638 thumbprint (default: the kid it has)"
+    )
+    private static let out = Option<OutputFile>(
+        "out",
+        short: "o",
+        value: "FILE",
+        "Where the key goes; a private one readable by you alone (default: standard output)"
+    )
+    private static let newPasswordFile = Option<InputFile>(
+        "new-password-file",
+        value: "FILE",
+        "Encrypt the private key (PEM or DER) with the password in this file"
+    )
+    private static let newPasswordEnvironment = Option<EnvironmentVariable>(
+        "new-password-env",
+        value: "NAME",
+        "Encrypt it with the password in this environment variable"
+    )
+    private static let force = Flag("force", short: "f", "Replace a file that exists")
+
+    private static let exitStatuses: [CommandDefinition.ExitStatus] = [
+        .init(code: 0, meaning: "The key is written"),
+        .init(code: 2, meaning: "The key cannot be used or has no such form, or a file failed"),
+        .init(code: 64, meaning: "The command line is wrong"),
+    ]
+
+    static let definition = CommandDefinition(
+        name: "convert",
+        summary: "Write a key in another form",
+        discussion: [
+            """
+            Reads PEM, DER, a JWK, a certificate (its public key) or a bare secret, told apart by content, and checks the \
+            key before it is written: its numbers, its size, and that its parts belong together.
+            """
+        ],
+        options: [
+            form.definition, isPublic.definition, algorithm.definition, keyID.definition, out.definition,
+            newPasswordFile.definition, newPasswordEnvironment.definition, force.definition,
+        ] + KeySource.options,
+        operands: [KeyGroup.operand],
+        examples: [
+            .init(purpose: "PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
+            .init(purpose: "JWK to PEM", line: "jwt key convert key.jwk --to pem --out key.pem"),
+            .init(
+                purpose: "Encrypt a key that is not",
+                line: "jwt key convert key.pem --new-password-file password.txt --out safe.pem"
+            ),
+        ],
+        exitStatuses: exitStatuses,
+        action: { try KeyConvertCommand($0, isPublic: $0.contains(isPublic)).run(on: $1) }
+    )
+
+    static let publicDefinition = CommandDefinition(
+        name: "public",
+        summary: "Write the public part of a key",
+        discussion: ["The same as jwt key convert --public: what may be given to everybody who checks signatures."],
+        options: [form.definition, algorithm.definition, keyID.definition, out.definition, force.definition]
+            + KeySource.options,
+        operands: [KeyGroup.operand],
+        examples: [
+            .init(purpose: "For those who check the tokens", line: "jwt key public key.pem --out public.pem"),
+            .init(purpose: "As a JWK", line: "jwt key public key.pem --to jwk --kid auto"),
+        ],
+        exitStatuses: exitStatuses,
+        action: { try KeyConvertCommand($0, isPublic: true).run(on: $1) }
+    )
+
+    private let source: KeySource
+    private let form: KeyForm
+    private let isPublic: Bool
+    private let algorithm: JWSAlgorithm?
+    private let keyID: String?
+    private let out: OutputFile
+    private let newPassword: PasswordSource?
+    private let force: Bool
+
+    private init(_ arguments: ParsedArguments, isPublic: Bool) throws(UsageError) {
+        source = try KeyGroup.source(arguments)
+        form = try arguments.value(of: Self.form) ?? .pem
+        self.isPublic = isPublic
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        keyID = try arguments.value(of: Self.keyID)?.text
+        out = try arguments.value(of: Self.out) ?? .standardOutput
+        newPassword = try PasswordSource(
+            arguments,
+            file: Self.newPasswordFile,
+            environment: Self.newPasswordEnvironment
+        )
+        force = arguments.contains(Self.force)
+        if keyID != nil, form != .jwk { throw arguments.usageError("--kid is for --to jwk") }
+        if newPassword != nil, form != .pem && form != .der {
+            throw arguments.usageError("only PKCS #8 can be encrypted: use --to pem or der with a new password")
+        }
+        if newPassword != nil, isPublic { throw arguments.usageError("a public key needs no password: it is public") }
+        if source.takesStandardInput, newPassword?.isStandardInput ?? false {
+            throw arguments.usageError("the key and the new password cannot both come from standard input")
+        }
+        if form.isBinary, out.isStandardOutput, !arguments.contains(.json), FileDescriptor.standard(1).isTerminal {
+            throw arguments.usageError("--to \(form.rawValue) is binary, not for a terminal: use --out FILE")
+        }
+    }
+
+    private func run(on console: Console) throws {
+        let file = try source.read()
+        if let warning = file.permissionWarning, file.isPrivate { console.warn(warning) }
+        let password = try newPassword?.read()
+        let key: AnyKey
+        let octets: [UInt8]
+        do {
+            let whole = try AnyKey(file, algorithm: algorithm)
+            key = isPublic ? try whole.publicPart() : whole
+            if password != nil, case .publicKey = key.part {
+                throw TokenError(.privateKeyRequired, "a public key is not encrypted: leave the new password out")
+            }
+            octets = try form.octets(of: key, keyID: keyID, password: password)
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+        }
+        var report: JSONObject = ["thumbprint": .string(key.verificationKey.thumbprint)]
+        if key.isSymmetric { report["thumbprint"] = nil }
+        if out.isStandardOutput {
+            guard console.writesJSON else { return try console.write(octets) }
+            report["key"] = try value(octets)
+            return try console.print(report)
+        }
+        let isSecret = if case .privateKey = key.part { true } else { false }
+        let staged = try StagedFile(path: out.path, mode: isSecret ? 0o600 : 0o644, octets: octets, replaces: force)
+        if console.writesJSON { try console.print(report) }
+        try staged.commit()
+    }
+
+    /// A JWK as an object, PEM as text, octets in base64.
+    private func value(_ octets: [UInt8]) throws -> JSONValue {
+        switch form {
+        case .jwk: .object(try JSONObject(parsing: Data(octets)))
+        case .pem, .traditional: .string(String(decoding: octets, as: UTF8.self))
+        case .der, .traditionalDER, .raw: .string(Data(octets).base64EncodedString())
+        }
+    }
+}

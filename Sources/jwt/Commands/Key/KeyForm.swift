@@ -1,0 +1,47 @@
+import Foundation
+import TokenGeneration
+
+/// The forms in which a key can be written.
+enum KeyForm: String, CaseIterable, ArgumentValue {
+    case pem
+    case der
+    case jwk
+    case traditional
+    case traditionalDER = "traditional-der"
+    case raw
+
+    var isBinary: Bool { self == .der || self == .traditionalDER || self == .raw }
+
+    /// The key in this form.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - keyID: The `kid` of a JWK, as for ``AnyKey/jwk(keyID:)``.
+    ///   - password: The password to encrypt a private key with.
+    /// - Returns: The octets; text ends in a line break.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` if there is no such form of the key.
+    func octets(of key: AnyKey, keyID: String?, password: String?) throws(TokenError) -> [UInt8] {
+        let (privateFormat, publicFormat): (PrivateKeyFormat, PublicKeyFormat) =
+            switch self {
+            case .traditional, .traditionalDER: (.traditional, .traditional)
+            default: (password.map { .encryptedPKCS8(password: $0) } ?? .pkcs8, .spki)
+            }
+        switch (self, key.part) {
+        case (.jwk, _):
+            return Array((try key.jwk(keyID: keyID).members.serialized() + "\n").utf8)
+        case (.pem, .privateKey(let key)), (.traditional, .privateKey(let key)):
+            return Array(try key.pem(privateFormat).utf8)
+        case (.pem, .publicKey(let key)), (.traditional, .publicKey(let key)):
+            return Array(try key.pem(publicFormat).utf8)
+        case (.der, .privateKey(let key)), (.traditionalDER, .privateKey(let key)):
+            return Array(try key.der(privateFormat))
+        case (.der, .publicKey(let key)), (.traditionalDER, .publicKey(let key)):
+            return Array(try key.der(publicFormat))
+        case (.raw, _):
+            guard key.isSymmetric, let secret = try key.jwk(keyID: nil).members["k"]?.string else {
+                throw TokenError(.unsupportedKey, "only a secret can be written bare; use --to pem, der or jwk")
+            }
+            return try Base64URL.decode(secret)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import TokenGeneration
+
+/// `jwt key inspect`: says what a key is.
+struct KeyInspectCommand {
+    static let definition = CommandDefinition(
+        name: "inspect",
+        summary: "Say what a key is",
+        discussion: ["Prints a line for each property, and nothing secret. The key's numbers are checked."],
+        options: KeySource.options,
+        operands: [KeyGroup.operand],
+        examples: [
+            .init(purpose: "What is this file?", line: "jwt key inspect key.pem"),
+            .init(purpose: "Is it private?", line: "jwt key inspect key.pem --json | jq -r .part"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The key is good and described"),
+            .init(code: 2, meaning: "The key is bad, or a file failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try KeyInspectCommand($0).run(on: $1) }
+    )
+
+    private let source: KeySource
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        source = try KeyGroup.source(arguments)
+    }
+
+    private func run(on console: Console) throws {
+        let file = try source.read()
+        if let warning = file.permissionWarning, file.isPrivate { console.warn(warning) }
+        let key = try AnyKey(file, algorithm: nil)
+        let properties = Self.properties(of: key, in: file)
+        guard !console.writesJSON else { return try console.print(JSONObject(properties)) }
+        let width = properties.map(\.0.count).max() ?? 0
+        for (name, value) in properties {
+            let margin = String(repeating: " ", count: width + 2 - name.count - 1)
+            try console.print(VisibleText.line("\(name):\(margin)\(Self.shown(value))"))
+        }
+    }
+
+    private static func properties(of key: AnyKey, in file: KeyFile) -> [(String, JSONValue)] {
+        let verificationKey = key.verificationKey
+        let jwk = verificationKey.jwk
+        var properties: [(String, JSONValue)] = [("form", .string(form(of: file))), ("part", .string(part(of: key)))]
+        properties.append(("type", .string(jwk.keyType)))
+        if let curve = jwk.curve { properties.append(("curve", .string(curve))) }
+        if let bits = rsaBits(jwk) { properties.append(("bits", .number(JSONNumber(bits)))) }
+        if key.statesAlgorithm { properties.append(("algorithm", .string(verificationKey.algorithm.rawValue))) }
+        for (name, member) in [("kid", "kid"), ("use", "use"), ("operations", "key_ops")] {
+            if let value = key.metadata[member] { properties.append((name, value)) }
+        }
+        // That of a secret would help to guess it.
+        if !key.isSymmetric { properties.append(("thumbprint", .string(verificationKey.thumbprint))) }
+        return properties
+    }
+
+    private static func form(of file: KeyFile) -> String {
+        switch file.content {
+        case .pem(let text):
+            let label = text.firstRange(of: "-----BEGIN ").map { text[$0.upperBound...].prefix { $0 != "-" } } ?? ""
+            // An EC key may stand behind its parameters.
+            return "PEM, " + (label == "EC PARAMETERS" ? "EC PRIVATE KEY" : label)
+        case .der: return "DER"
+        case .jwk: return "JWK"
+        case .set: return "JWK Set"
+        case .secret: return "bare secret"
+        }
+    }
+
+    private static func part(of key: AnyKey) -> String {
+        if key.isSymmetric { return "secret" }
+        return if case .privateKey = key.part { "private" } else { "public" }
+    }
+
+    private static func rsaBits(_ jwk: JWK) -> Int? {
+        guard let modulus = jwk.members["n"]?.string, let octets = try? Base64URL.decode(modulus),
+            let first = octets.first
+        else { return nil }
+        return octets.count * 8 - first.leadingZeroBitCount
+    }
+
+    private static func shown(_ value: JSONValue) -> String {
+        if let text = value.string { return text }
+        if let list = value.array { return list.compactMap(\.string).joined(separator: ", ") }
+        return value.number?.literal ?? ""
+    }
+}

@@ -1,0 +1,113 @@
+import TokenGeneration
+
+/// `jwt key jwks add`: puts a key into a JWK Set.
+struct KeySetAddCommand {
+    private static let keyID = Option<NonEmptyText>(
+        "kid",
+        value: "ID",
+        "Its kid in the set (default: the kid it has, or else its RFC 7638 thumbprint)"
+    )
+    private static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        "The algorithm, for keys that do not state it, such as an RSA key in PEM"
+    )
+    private static let isPrivate = Flag(
+        "private",
+        "Put the private key in, too; the file is then readable by you alone"
+    )
+    private static let force = Flag("force", short: "f", "Replace a key of the same kid")
+
+    static let definition = CommandDefinition(
+        name: "add",
+        summary: "Put the public part of a key into a JWK Set",
+        discussion: [
+            """
+            Makes the file if it is not there. The entry says use: sig and the algorithm, without which verifiers must guess. \
+            Prints the kid.
+            """
+        ],
+        options: [keyID.definition, algorithm.definition, isPrivate.definition, force.definition] + KeySource.options,
+        operands: [KeySetGroup.set, KeyGroup.operand],
+        examples: [
+            .init(purpose: "Publish a key", line: "jwt key jwks add keys.jwks key.pem"),
+            .init(
+                purpose: "Under a name of yours",
+                line: "jwt key jwks add keys.jwks rsa.pem --alg RS256 --kid 2026-11"
+            ),
+        ],
+        exitStatuses: KeySetGroup.exitStatuses,
+        action: { try KeySetAddCommand($0).run(on: $1) }
+    )
+
+    private let file: InputFile
+    private let source: KeySource
+    private let keyID: String?
+    private let algorithm: JWSAlgorithm?
+    private let isPrivate: Bool
+    private let force: Bool
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        file = try KeySetGroup.file(arguments)
+        if file.isStandardInput { throw arguments.usageError("SET must be a file: it is written") }
+        guard let source = try KeySource(arguments, operand: arguments.operands.dropFirst().first) else {
+            throw arguments.usageError("a key is needed: its file, - for standard input, or --key-env NAME")
+        }
+        self.source = source
+        keyID = try arguments.value(of: Self.keyID)?.text
+        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        isPrivate = arguments.contains(Self.isPrivate)
+        force = arguments.contains(Self.force)
+    }
+
+    private func run(on console: Console) throws {
+        let keyFile = try source.read()
+        if let warning = keyFile.permissionWarning, keyFile.isPrivate { console.warn(warning) }
+        let jwk = try entry(keyFile)
+        let name = jwk.keyID ?? ""
+        var set = try KeySetFile(file, mayBeMissing: true)
+        let others = set.indices(of: name)
+        if !others.isEmpty {
+            guard force else {
+                throw CommandFailure(
+                    .rejected,
+                    "\(file.name): has a key of this kid already; --force replaces it, --kid gives it another",
+                    cause: TokenError(.ambiguousKey, "")
+                )
+            }
+            set.entries = set.entries.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+        }
+        set.entries.append(.object(jwk.members))
+        try set.write(isSecret: isPrivate)
+        try console.writesJSON ? console.print(["kid": .string(name)]) : console.print(VisibleText.line(name))
+    }
+
+    private func entry(_ file: KeyFile) throws(CommandFailure) -> JWK {
+        do {
+            let key = try AnyKey(file, algorithm: algorithm)
+            guard isPrivate || !key.isSymmetric else {
+                throw TokenError(
+                    .unsupportedKey,
+                    "a secret has no public part to publish; --private puts the secret in"
+                )
+            }
+            guard key.statesAlgorithm else {
+                throw TokenError(
+                    .algorithmRequired,
+                    "the key does not say for which algorithm it is: name it with --alg"
+                )
+            }
+            let part = isPrivate ? key : try key.publicPart()
+            var jwk = try part.jwk(keyID: keyID)
+            if jwk.keyID == nil { jwk.keyID = key.verificationKey.thumbprint }
+            if jwk.use == nil { jwk.use = "sig" }
+            return jwk
+        } catch let error as TokenError {
+            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            throw CommandFailure(.failed, "\(file.name): \(error)", cause: error)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import TokenGeneration
+
+/// `jwt key jwks list`: lists the keys of a JWK Set.
+struct KeySetListCommand {
+    static let definition = CommandDefinition(
+        name: "list",
+        summary: "List the keys of a JWK Set",
+        discussion: [
+            """
+            Prints a line for each key, with tabs between: kid, type, algorithm, use, thumbprint; - stands for what a key does \
+            not say. What this version cannot use for verifying says so at the end.
+            """
+        ],
+        operands: [KeySetGroup.set],
+        examples: [
+            .init(purpose: "Which keys are in it?", line: "jwt key jwks list keys.jwks"),
+            .init(purpose: "The kids alone", line: "jwt key jwks list keys.jwks | cut -f1"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The keys are listed"),
+            .init(code: 2, meaning: "The set cannot be used, or a file failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try KeySetListCommand($0).run(on: $1) }
+    )
+
+    private let file: InputFile
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        file = try KeySetGroup.file(arguments)
+    }
+
+    private func run(on console: Console) throws {
+        let content = try file.read()
+        let set: JWKSet
+        do throws(TokenError) {
+            set = try JWKSet(parsing: Data(content.bytes))
+        } catch {
+            throw CommandFailure(.failed, "\(file.name): \(error.message)", cause: error)
+        }
+        let rows = set.keys.map(Self.row)
+        if console.writesJSON {
+            try console.print(["keys": .array(rows.map { .object(Self.object($0)) })])
+        } else {
+            for row in rows { try console.print(Self.line(row)) }
+        }
+        for rejection in set.rejections {
+            console.warn("\(file.name): entry \(rejection.index) is no key: \(rejection.reason.message)")
+        }
+    }
+
+    private struct Row {
+        var cells: [(name: String, text: String?)]
+        var problem: TokenError?
+    }
+
+    private static func row(_ jwk: JWK) -> Row {
+        let thumbprint = jwk.keyType == "oct" ? nil : try? jwk.thumbprint
+        var problem: TokenError?
+        do throws(TokenError) {
+            _ = try VerificationKey(jwk: jwk)
+        } catch {
+            problem = error
+        }
+        return Row(
+            cells: [
+                ("kid", jwk.keyID), ("type", ([jwk.keyType] + [jwk.curve].compactMap(\.self)).joined(separator: " ")),
+                ("alg", jwk.algorithm), ("use", jwk.use), ("thumbprint", thumbprint),
+            ],
+            problem: problem
+        )
+    }
+
+    private static func line(_ row: Row) -> String {
+        let problem = row.problem.map { "not usable: \($0.message)" }
+        let cells = row.cells.map { $0.text ?? "-" } + [problem].compactMap(\.self)
+        // A tab in a kid would make another column of it.
+        return cells.map(VisibleText.line).joined(separator: "\t")
+    }
+
+    private static func object(_ row: Row) -> JSONObject {
+        var members = row.cells.compactMap { cell in cell.text.map { (cell.name, JSONValue.string($0)) } }
+        if let problem = row.problem { members.append(("problem", .object(CommandFailure(.failed, problem).report))) }
+        return JSONObject(members)
+    }
+}

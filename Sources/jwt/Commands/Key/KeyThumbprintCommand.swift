@@ -1,0 +1,69 @@
+import TokenGeneration
+
+/// `jwt key thumbprint`: prints the RFC 7638 thumbprint of a key.
+struct KeyThumbprintCommand {
+    /// The hash function.
+    enum Hash: String, CaseIterable, ArgumentValue {
+        case sha256, sha384, sha512
+
+        var function: ThumbprintHash {
+            switch self {
+            case .sha256: .sha256
+            case .sha384: .sha384
+            case .sha512: .sha512
+            }
+        }
+    }
+
+    private static let hash = Option<Hash>("hash", value: "sha256|sha384|sha512", "The hash function (default: sha256)")
+    private static let uri = Flag("uri", "Print it as a URI (RFC 9278)")
+
+    static let definition = CommandDefinition(
+        name: "thumbprint",
+        summary: "Print the RFC 7638 thumbprint of a key",
+        discussion: [
+            """
+            A private key and its public part have the same thumbprint. That of a secret is a hash of the secret: do not \
+            publish it.
+            """
+        ],
+        options: [hash.definition, uri.definition] + KeySource.options,
+        operands: [KeyGroup.operand],
+        examples: [
+            .init(purpose: "The usual kid", line: "jwt key thumbprint key.pem"),
+            .init(purpose: "As a URI", line: "jwt key thumbprint --uri key.pem"),
+        ],
+        exitStatuses: [
+            .init(code: 0, meaning: "The thumbprint is printed"),
+            .init(code: 2, meaning: "The key cannot be used, or a file failed"),
+            .init(code: 64, meaning: "The command line is wrong"),
+        ],
+        action: { try KeyThumbprintCommand($0).run(on: $1) }
+    )
+
+    private let source: KeySource
+    private let hash: Hash
+    private let isURI: Bool
+
+    private init(_ arguments: ParsedArguments) throws(UsageError) {
+        source = try KeyGroup.source(arguments)
+        hash = try arguments.value(of: Self.hash) ?? .sha256
+        isURI = arguments.contains(Self.uri)
+    }
+
+    private func run(on console: Console) throws {
+        let file = try source.read()
+        let text = try KeyFile.describing(file.name) {
+            let jwk = try Self.jwk(file)
+            return isURI ? try jwk.thumbprintURI(hash.function) : try jwk.thumbprint(hash.function)
+        }
+        guard console.writesJSON else { return try console.print(text) }
+        try console.print(["thumbprint": .string(text)])
+    }
+
+    /// The key as a JWK; one that is a JWK already may be of any kind that has thumbprints.
+    private static func jwk(_ file: KeyFile) throws -> JWK {
+        if case .jwk(let jwk) = file.content { return jwk }
+        return try AnyKey(file, algorithm: nil).jwk(keyID: nil)
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("jwt dpop", .serialized)
+struct DPoPCommandTests {
+    private let folder: TemporaryFolder
+    private let key: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        key = try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+    }
+
+    @Test("the proof is good for its request and its token, and for no other")
+    func proof() throws {
+        let url = "https://api.example/orders?page=1"
+        let result = try BuiltProgram.jwt.run(
+            ["dpop", "GET", url, "-k", key, "--access-token-env", "T", "--nonce", "n", "--json"],
+            environment: ["T": "access"]
+        )
+        #expect(result.errors == "")
+        let object = try JSONObject(parsing: result.output)
+        let thumbprint = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey.thumbprint
+        #expect(object["thumbprint"]?.string == thumbprint)
+        let proof = try #require(object["proof"]?.string)
+        let verifier = DPoPVerifier()
+        let token = try DPoPAccessToken("access", thumbprint: thumbprint)
+        let verified = try verifier.verifySkippingReplayCheck(
+            proof,
+            method: "GET",
+            url: url,
+            accessToken: token,
+            nonces: ["n"]
+        )
+        #expect(verified.url == "https://api.example/orders")
+        #expect(throws: TokenError(.methodMismatch, "")) {
+            try verifier.verifySkippingReplayCheck(proof, method: "POST", url: url, accessToken: token, nonces: ["n"])
+        }
+        let file = try folder.write("access\n", to: "token")
+        let other = try BuiltProgram.jwt.run("dpop", "GET", url, "-k", key, "--access-token-file", file)
+        let second = String(other.output.dropLast())
+        #expect(throws: Never.self) {
+            try verifier.verifySkippingReplayCheck(second, method: "GET", url: url, accessToken: token)
+        }
+        #expect(second != proof)
+    }
+
+    @Test("a secret makes no proof")
+    func secret() throws {
+        let result = try BuiltProgram.jwt.run(
+            ["dpop", "GET", "https://a/", "--key-env", "S", "--secret", "text", "--alg", "HS256"],
+            environment: ["S": "0123456789abcdef0123456789abcdef"]
+        )
+        let message = "jwt dpop: HS256 can't make DPoP proofs: give a key pair\n"
+        #expect(result == ProcessResult(status: 2, output: "", errors: message))
+    }
+
+    @Test(
+        "a wrong command line exits with 64 and one line",
+        arguments: [
+            (["GET", "https://a/"], "a key is needed: --key FILE or --key-env NAME"),
+            (["get", "https://a/", "-k", "KEY"], "METHOD must be in upper case, such as GET"),
+            (["GET", "-k", "KEY"], "URL is missing"),
+            (["GET", "/orders", "-k", "KEY"], "URL must be an absolute http or https URL"),
+            (
+                ["GET", "https://a/", "-k", "-", "--access-token-file", "-"],
+                "the key and the access token cannot both come from standard input"
+            ),
+            (
+                ["GET", "https://a/", "-k", "KEY", "--access-token-file", "a", "--access-token-env", "B"],
+                "--access-token-file and --access-token-env exclude each other"
+            ),
+        ]
+    )
+    func usageErrors(arguments: [String], message: String) throws {
+        let result = try BuiltProgram.jwt.run(["dpop"] + arguments.map { $0 == "KEY" ? key : $0 })
+        #expect(result == ProcessResult(status: 64, output: "", errors: "jwt dpop: \(message) (see jwt dpop --help)\n"))
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("jwt jws", .serialized)
+struct JWSCommandTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+        try folder.write(KeyFixtures.publicKey, to: "public.pem", mode: 0o644)
+        try folder.write("It is\ntrue.\n", to: "file")
+    }
+
+    private func shell(_ script: String) throws -> ProcessResult {
+        try BuiltProgram.shell(script, in: folder)
+    }
+
+    @Test(
+        "any payload comes back byte for byte, in every form",
+        arguments: ["", "--format json", "--format general", "--format json --unencoded-payload"]
+    )
+    func attached(form: String) throws {
+        let result = try shell(
+            "jwt jws sign -k key.pem \(form) file | jwt jws verify -k public.pem | cmp - file && echo same"
+        )
+        #expect(result == ProcessResult(status: 0, output: "same\n", errors: ""))
+    }
+
+    @Test(
+        "a detached payload is needed, and must be the same",
+        arguments: [
+            "", "--format json", "--format general", "--unencoded-payload", "--format json --unencoded-payload",
+        ]
+    )
+    func detached(form: String) throws {
+        let good = try shell(
+            "jwt jws sign -k key.pem --detached \(form) file > jws && jwt jws verify -k public.pem --payload file < jws"
+        )
+        #expect(good == ProcessResult(status: 0, output: "It is\ntrue.\n", errors: ""))
+        let missing = try shell("jwt jws verify -k public.pem < jws")
+        #expect(missing.status == 1)
+        #expect(missing.errors.contains("detached"), "\(missing)")
+        try folder.write("It is\nfalse.\n", to: "other")
+        let other = try shell("jwt jws verify -k public.pem --payload other --json < jws")
+        #expect(other.status == 1)
+        #expect(other.output == "")
+        #expect(other.errors.hasPrefix(#"{"error":{"code":"signatureInvalid","#))
+    }
+
+    @Test("bytes that are no text, and the header's parameters, are signed")
+    func octets() throws {
+        let result = try shell(
+            """
+            head -c 1000 /dev/urandom > random
+            jwt jws sign -k key.pem --kid auto --typ a+b --header cty=x random > jws
+            jwt jws verify -k public.pem < jws | cmp - random && jwt jws verify -k public.pem --json < jws
+            """
+        )
+        #expect(result.status == 0)
+        let object = try JSONObject(parsing: result.output)
+        let thumbprint = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey.thumbprint
+        #expect(object["header"] == ["alg": "ES256", "cty": "x", "kid": .string(thumbprint), "typ": "a+b"])
+        #expect(object["valid"] == true && object["signatures"] == 1)
+        #expect(object["payload"]?.string?.count == 1_334)
+    }
+
+    @Test("critical parameters are refused unless somebody acts on them")
+    func critical() throws {
+        let script =
+            "jwt jws sign -k key.pem --header 'crit=[\"exp\"]' --header exp=1 file > jws; jwt jws verify -k public.pem"
+        let refused = try shell(script + " < jws")
+        #expect(refused.status == 1)
+        #expect(refused.errors == "jwt jws verify: the header demands “exp” to be understood, which it is not\n")
+        #expect(try shell(script + " --crit exp < jws").status == 0)
+    }
+
+    @Test("of several signatures, those that are asked for must be good")
+    func signatures() throws {
+        let payload = Data("x".utf8)
+        let (mine, other) = (try SigningKey(pem: KeyFixtures.pkcs8), try SigningKey.generate(.es256))
+        let signers = [mine, other].map { JWSSigner(signingService: KeySigningService(key: $0)) }
+        let json = try JWSGenerator(payload: payload, signers: signers).generalJSON().serialized()
+        try folder.write(json, to: "jws")
+        for (policy, status) in [("all", 1), ("any", 0), ("every-key", 0)] as [(String, Int32)] {
+            let result = try shell("jwt jws verify -k public.pem --signatures \(policy) < jws")
+            #expect(result.status == status, "\(policy): \(result)")
+        }
+    }
+
+    @Test(
+        "a wrong command line exits with 64 and one line",
+        arguments: [
+            ("sign file", "a key is needed: --key FILE or --key-env NAME"),
+            ("sign -k -", "the key and the payload cannot both come from standard input"),
+            (
+                "verify -k public.pem --payload -",
+                "only one of the key, the JWS and the payload can come from standard input"
+            ),
+            ("verify x", "a key is needed: --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"),
+            ("verify -k public.pem --signatures none x", "--signatures must be all or any or every-key"),
+        ]
+    )
+    func usageErrors(arguments: String, message: String) throws {
+        let result = try shell("jwt jws \(arguments)")
+        let command = "jwt jws \(arguments.prefix { $0 != " " })"
+        #expect(
+            result == ProcessResult(status: 64, output: "", errors: "\(command): \(message) (see \(command) --help)\n")
+        )
+    }
+
+    @Test(
+        "what is no JWS is rejected in one line that does not repeat it",
+        arguments: ["secret", "{\"secret\":1}", "a.b.c", ""]
+    )
+    func malformed(text: String) throws {
+        let result = try BuiltProgram.jwt.run("jws", "verify", "-k", folder.file("public.pem"), input: text)
+        #expect(result.status == 1)
+        #expect(result.output == "")
+        #expect(result.errors.filter { $0 == "\n" }.count == 1)
+        #expect(!result.errors.contains("secret"))
+    }
+}

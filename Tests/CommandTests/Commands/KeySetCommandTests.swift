@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("jwt key jwks", .serialized)
+struct KeySetCommandTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+        try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+        try folder.write(KeyFixtures.rsa, to: "rsa.pem")
+    }
+
+    private func shell(_ script: String) throws -> ProcessResult {
+        try BuiltProgram.shell(script, in: folder)
+    }
+
+    @Test("a set grows, is listed, verifies and shrinks; what is unknown in it stays")
+    func life() throws {
+        try folder.write(#"{"keys":[{"kty":"new","kid":"n"},5],"note":"mine"}"#, to: "keys.jwks", mode: 0o640)
+        let thumbprint = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey.thumbprint
+        let rsa = try SigningKey(pem: KeyFixtures.rsa, algorithm: .rs256).verificationKey.thumbprint
+        let result = try shell(
+            """
+            jwt key jwks add keys.jwks key.pem && jwt key jwks add keys.jwks rsa.pem --alg RS256 --kid r --json
+            jwt key jwks list keys.jwks 2>/dev/null
+            jwt sign -k key.pem --kid auto --expires-in 1h | jwt verify --jwks keys.jwks > /dev/null && echo good
+            jwt key jwks remove keys.jwks \(thumbprint)
+            jwt sign -k key.pem --kid auto --expires-in 1h | jwt verify --jwks keys.jwks; echo $?
+            jwt key jwks list keys.jwks | cut -f1; stat -c %a keys.jwks
+            """
+        )
+        #expect(
+            result.output == """
+                \(thumbprint)
+                {"kid":"r"}
+                n\tnew\t-\t-\t-\tnot usable: kty “new” is not a kind of key this version knows
+                \(thumbprint)\tEC P-256\tES256\tsig\t\(thumbprint)
+                r\tRSA\tRS256\tsig\t\(rsa)
+                good
+                1
+                n
+                r
+                640
+
+                """
+        )
+        #expect(result.errors.contains("jwt key jwks list: warning: keys.jwks: entry 1 is no key: "))
+        let set = try JSONObject(parsing: folder.text(of: "keys.jwks"))
+        #expect(set["note"] == "mine")
+        #expect(set["keys"]?.array?.prefix(2) == [["kty": "new", "kid": "n"], 5])
+        #expect(try !folder.text(of: "keys.jwks").contains("\"d\""))
+        #expect(try folder.names() == ["key.pem", "keys.jwks", "rsa.pem"])
+    }
+
+    @Test("a set that is not there is made; a kid is in it once")
+    func newSet() throws {
+        #expect(try shell("jwt key jwks add new.jwks key.pem --kid a").output == "a\n")
+        #expect(try folder.mode(of: "new.jwks") == 0o644)
+        let again = try shell("jwt key jwks add new.jwks rsa.pem --alg PS256 --kid a")
+        let message = "new.jwks: has a key of this kid already; --force replaces it, --kid gives it another"
+        #expect(again == ProcessResult(status: 1, output: "", errors: "jwt key jwks add: \(message)\n"))
+        #expect(try shell("jwt key jwks add new.jwks rsa.pem --alg PS256 --kid a --force").status == 0)
+        let keys = try JSONObject(parsing: shell("jwt key jwks list new.jwks --json").output)["keys"]?.array
+        #expect(keys?.count == 1)
+        #expect(keys?.first?.object?["alg"] == "PS256")
+        let unknown = try shell("jwt key jwks remove new.jwks b --json")
+        #expect(unknown.status == 1)
+        #expect(
+            unknown.errors.hasPrefix(#"{"error":{"code":"unknownKey","message":"new.jwks: has no key of this kid; "#)
+        )
+    }
+
+    @Test("secrets and private keys go in only if that is said, and then nobody else reads the file")
+    func privateKeys() throws {
+        let refused = try shell("jwt keygen --alg HS256 | jwt key jwks add s.jwks -")
+        let message = "standard input: a secret has no public part to publish; --private puts the secret in"
+        #expect(refused == ProcessResult(status: 2, output: "", errors: "jwt key jwks add: \(message)\n"))
+        #expect(try shell("jwt key jwks add s.jwks key.pem --private --kid p").status == 0)
+        #expect(try folder.mode(of: "s.jwks") == 0o600)
+        #expect(try folder.text(of: "s.jwks").contains("\"d\""))
+        let unnamed = try shell("jwt key jwks add s.jwks rsa.pem")
+        #expect(
+            unnamed.errors
+                == "jwt key jwks add: rsa.pem: the key does not say for which algorithm it is: name it with --alg\n"
+        )
+        #expect(unnamed.status == 2)
+    }
+
+    @Test("a file that is no set is refused and stays as it is", arguments: ["{}", "[]", "", "{\"keys\":{}}", "text"])
+    func noSet(text: String) throws {
+        try folder.write(text, to: "set")
+        for command in ["add set key.pem", "remove set a", "list set"] {
+            let result = try shell("jwt key jwks \(command)")
+            #expect(result.status == 2)
+            #expect(result.errors.hasPrefix("jwt key jwks \(command.prefix { $0 != " " }): set: "))
+            #expect(result.errors.filter { $0 == "\n" }.count == 1)
+        }
+        #expect(try folder.text(of: "set") == text)
+    }
+}

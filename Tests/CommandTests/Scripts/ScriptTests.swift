@@ -1,0 +1,225 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+import TokenGeneration
+
+private let hasTools = ["/usr/bin/curl", "/usr/bin/jq"].allSatisfy {
+    FileManager.default.isExecutableFile(atPath: $0)
+}
+
+/// The scripts of Docs/Scripts, run as they are, with servers on loopback for those of the vendors.
+@Suite("Scripts in Docs", .serialized, .enabled(if: hasTools, "curl or jq is not installed"))
+struct ScriptTests {
+    private static let folder = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Docs/Scripts")
+
+    private let temporary: TemporaryFolder
+
+    init() throws {
+        temporary = try TemporaryFolder()
+        try temporary.write(KeyFixtures.pkcs8, to: "key.pem")
+        try temporary.write(KeyFixtures.rsa, to: "rsa.pem")
+    }
+
+    private func run(_ name: String, _ environment: [String: String]) async throws -> ProcessResult {
+        try await run(name, [], environment)
+    }
+
+    private func run(
+        _ name: String,
+        _ arguments: [String],
+        _ environment: [String: String]
+    ) async throws -> ProcessResult {
+        let path = Self.folder.appending(path: name).path(percentEncoded: false)
+        return try await BuiltProgram.sh.runApart([path] + arguments, environment: environment)
+    }
+
+    /// Checks a token as the vendor would.
+    private static func claims(
+        _ token: Substring?,
+        _ key: VerificationKey,
+        audience: String? = nil
+    ) throws -> VerifiedToken {
+        try JWTVerifier(key: key, policy: ValidationPolicy(audience: audience)).verify(String(token ?? ""))
+    }
+
+    private static func rsaKey() throws -> VerificationKey {
+        try SigningKey(pem: KeyFixtures.rsa, algorithm: .rs256).verificationKey
+    }
+
+    private static func form(_ request: LoopbackRequest) -> [String: String] {
+        let items = URLComponents(string: "?" + String(decoding: request.body, as: UTF8.self))?.queryItems ?? []
+        return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
+    }
+
+    @Test("GitHub App: an installation token")
+    func gitHubApp() async throws {
+        try await withLoopbackServer { server in
+            server.on(.post, "/app/installations/678/access_tokens", .json(#"{"token":"ghs_secret"}"#, status: 201))
+            let result = try await run(
+                "github-app.sh",
+                [
+                    "APP_ID": "12345", "INSTALLATION_ID": "678", "KEY": temporary.file("rsa.pem"),
+                    "GITHUB_API_URL": server.origin,
+                ]
+            )
+            #expect(result == ProcessResult(status: 0, output: "ghs_secret\n", errors: ""))
+            let header = try #require(server.requests.first?.headers["Authorization"])
+            let token = try Self.claims(header.split(separator: " ").last, try Self.rsaKey())
+            #expect(token.registered.issuer == "12345")
+            let (issued, expires) = (token.registered.issuedAt, token.registered.expiration)
+            #expect(expires?.timeIntervalSince(try #require(issued)) == 600)
+        }
+    }
+
+    @Test("GOV.UK One Login: a client assertion")
+    func oneLogin() async throws {
+        try await withLoopbackServer { server in
+            server.on(.post, "/token", .json(#"{"access_token":"a"}"#))
+            let endpoint = server.origin + "/token"
+            let result = try await run(
+                "govuk-one-login.sh",
+                [
+                    "CLIENT_ID": "client", "CODE": "c&d", "REDIRECT_URI": "https://service.example/callback?a=b",
+                    "KEY": temporary.file("rsa.pem"), "TOKEN_ENDPOINT": endpoint,
+                ]
+            )
+            #expect(result == ProcessResult(status: 0, output: #"{"access_token":"a"}"#, errors: ""))
+            let form = Self.form(try #require(server.requests.first))
+            #expect(form["grant_type"] == "authorization_code")
+            #expect(form["code"] == "c&d")
+            #expect(form["redirect_uri"] == "https://service.example/callback?a=b")
+            #expect(form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+            let policy = ValidationPolicy.clientAssertion(audiences: [endpoint], clientID: "client")
+            let assertion = form["client_assertion"] ?? ""
+            #expect(throws: Never.self) { try JWTVerifier(key: try Self.rsaKey(), policy: policy).verify(assertion) }
+        }
+    }
+
+    @Test("Google: an access token for a service account")
+    func serviceAccount() async throws {
+        try await withLoopbackServer { server in
+            server.on(.post, "/token", .json(#"{"access_token":"ya29"}"#))
+            let endpoint = server.origin + "/token"
+            let account: JSONObject = [
+                "private_key": .string(KeyFixtures.rsa), "private_key_id": "k1", "client_email": "a@b.example",
+                "token_uri": .string(endpoint),
+            ]
+            let file = try temporary.write(account.serialized(), to: "account.json")
+            let result = try await run("google-service-account.sh", ["ACCOUNT": file, "SCOPE": "x y"])
+            #expect(result == ProcessResult(status: 0, output: "ya29\n", errors: ""))
+            let form = Self.form(try #require(server.requests.first))
+            #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
+            let token = try Self.claims(form["assertion"].map { $0[...] }, try Self.rsaKey(), audience: endpoint)
+            #expect(token.header["kid"] == "k1")
+            #expect(token.registered.issuer == "a@b.example")
+            #expect(token.claims["scope"] == "x y")
+        }
+    }
+
+    @Test("App Store Connect: a request")
+    func appStoreConnect() async throws {
+        try await withLoopbackServer { server in
+            server.on(.get, "/v1/apps", .json(#"{"data":[]}"#))
+            let environment = [
+                "ISSUER_ID": "issuer", "KEY_ID": "2X9R4HXF34", "KEY": temporary.file("key.pem"),
+                "APP_STORE_CONNECT_URL": server.origin,
+            ]
+            let result = try await run("app-store-connect.sh", ["/v1/apps"], environment)
+            #expect(result == ProcessResult(status: 0, output: #"{"data":[]}"#, errors: ""))
+            let header = try #require(server.requests.first?.headers["Authorization"])
+            let key = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey
+            let token = try Self.claims(header.split(separator: " ").last, key, audience: "appstoreconnect-v1")
+            #expect(token.header["kid"] == "2X9R4HXF34")
+            #expect(token.registered.issuer == "issuer")
+            // A failure of the server is one of the script.
+            #expect(try await run("app-store-connect.sh", ["/v1/other"], environment).status == 22)
+        }
+    }
+
+    @Test("VAPID: a push with the key that subscribers know")
+    func vapid() async throws {
+        try await withLoopbackServer { server in
+            server.on(.post, "/push/1", .status(201))
+            let result = try await run(
+                "vapid.sh",
+                [server.origin + "/push/1"],
+                ["CONTACT": "mailto:ops@example.org", "KEY": temporary.file("key.pem")]
+            )
+            #expect(result == ProcessResult(status: 0, output: "", errors: ""))
+            let request = try #require(server.requests.first)
+            #expect(request.headers["TTL"] == "60")
+            let header = try #require(request.headers["Authorization"])
+            let parts = try #require(header.wholeMatch(of: /vapid t=([^,]+), k=(.+)/))
+            let key = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey
+            let token = try Self.claims(parts.1, key, audience: server.origin)
+            #expect(token.registered.subject == "mailto:ops@example.org")
+            let point = try ["x", "y"].map { try #require(key.jwk.members[$0]?.string) }
+            let octets = try #require(Data(base64URL: String(parts.2)))
+            #expect(octets.count == 65 && octets.first == 4)
+            #expect(try octets.dropFirst().prefix(32) == #require(Data(base64URL: point[0])))
+            #expect(try octets.suffix(32) == #require(Data(base64URL: point[1])))
+        }
+    }
+
+    @Test("a rotation keeps two keys, and tokens of the one before stay good until the next")
+    func rotation() async throws {
+        let folder = temporary.path + "/keys"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        var tokens: [String] = []
+        var names: [String] = []
+        for _ in 0..<3 {
+            let result = try await run("rotate-key.sh", [folder], [:])
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+            names.append(result.output.trimmingCharacters(in: .newlines))
+            tokens.append(
+                try BuiltProgram.jwt.run(
+                    [
+                        "sign", "-k", folder + "/key.pem", "--kid", "auto", "--iss", "ci", "--aud", "deploy", "--sub",
+                        "me",
+                    ]
+                        + ["--expires-in", "1h"]
+                ).output
+            )
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["key.pem", "keys.jwks"])
+        #expect(
+            try JWKSet(parsing: temporary.text(of: "keys/keys.jwks")).keys.compactMap(\.keyID) == Array(names.suffix(2))
+        )
+        #expect(try temporary.mode(of: "keys/key.pem") == 0o600)
+        for (token, status) in zip(tokens, [1, 0, 0] as [Int32]) {
+            let result = try BuiltProgram.shell(
+                "sh '\(Self.folder.path(percentEncoded: false))/verify-with-jwks.sh'",
+                input: token,
+                environment: ["JWKS": folder + "/keys.jwks", "ISSUER": "ci", "AUDIENCE": "deploy"]
+            )
+            #expect(result.status == status)
+            #expect(result.output == (status == 0 ? "me\n" : ""))
+            #expect(result.errors.hasPrefix(#"{"error":{"code":"unknownKey","#) == (status == 1))
+        }
+    }
+
+    @Test("every script of the folder is named in Docs/Command.md")
+    func listed() throws {
+        let page = try String(
+            contentsOf: Self.folder.deletingLastPathComponent().appending(path: "Command.md"),
+            encoding: .utf8
+        )
+        let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path(percentEncoded: false))
+        #expect(names.count == 7)
+        for name in names { #expect(page.contains("(Scripts/\(name))")) }
+    }
+}
+
+extension LoopbackServer {
+    fileprivate var origin: String { "http://127.0.0.1:\(port)" }
+}
+
+extension Data {
+    fileprivate init?(base64URL text: String) {
+        let padding = String(repeating: "=", count: (4 - text.count % 4) % 4)
+        self.init(base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
+    }
+}

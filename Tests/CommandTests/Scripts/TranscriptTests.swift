@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+@Suite("Transcript in README", .serialized)
+struct TranscriptTests {
+    /// A command and what it prints.
+    private struct Step: Equatable {
+        var command: String
+        var output: String
+    }
+
+    @Test("a newcomer sees what the README shows, but for the time of day")
+    func transcript() throws {
+        let steps = try Self.steps()
+        #expect(
+            steps.map { $0.command.split(separator: " ").prefix(2).joined(separator: " ") } == [
+                "jwt keygen", "jwt sign", "jwt verify", "jwt decode",
+            ]
+        )
+        let folder = try TemporaryFolder()
+        for step in steps {
+            let result = try BuiltProgram.shell("{ \(step.command)\n} 2>&1", in: folder)
+            #expect(result.status == 0)
+            #expect(Self.withoutTimes(result.output) == Self.withoutTimes(step.output))
+        }
+    }
+
+    private static func steps() throws -> [Step] {
+        let readme = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "README.md")
+        let text = try String(contentsOf: readme, encoding: .utf8)
+        let block = try #require(text.firstMatch(of: /```console\n((?s:.*?))```/)).1
+        var steps: [Step] = []
+        for line in block.split(separator: "\n") {
+            if line.hasPrefix("$ ") {
+                steps.append(Step(command: String(line.dropFirst(2)), output: ""))
+            } else if !steps.isEmpty {
+                steps[steps.count - 1].output += line + "\n"
+            }
+        }
+        return steps
+    }
+
+    private static func withoutTimes(_ text: String) -> String {
+        text.replacing(/\d{10}/, with: "SECONDS").replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \([^)]*\)/, with: "DATE")
+    }
+}
