@@ -57,17 +57,25 @@ public struct EndpointBody: Sendable {
         Self(.data(Data(try fields.formEncoded().utf8)), contentType: FormURLEncoded.contentType)
     }
 
+    /// A file, which is read while it is sent, of the media type that its name's extension says.
+    ///
+    /// Where the name says nothing, it is `application/octet-stream`.
+    ///
+    /// - Parameter url: The file.
+    /// - Returns: The body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no regular file that can be read.
+    public static func file(_ url: URL) throws(NetworkError) -> Self {
+        try file(url, contentType: FileExtension.mediaType(ofFileNamed: url.lastPathComponent))
+    }
+
     /// A file, which is read while it is sent.
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - contentType: What it is; `application/octet-stream` by default.
+    ///   - contentType: What it is; `nil` for no `Content-Type`.
     /// - Returns: The body.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no regular file that can be read.
-    public static func file(
-        _ url: URL,
-        contentType: String? = "application/octet-stream"
-    ) throws(NetworkError) -> Self {
+    public static func file(_ url: URL, contentType: String?) throws(NetworkError) -> Self {
         Self(try .file(url), contentType: contentType)
     }
 }

@@ -13,7 +13,7 @@ public struct HTTPBody: Sendable {
 
     /// Makes the parts one after the other and hands each to the transport, which takes the next when it has room for it.
     package typealias Producer =
-        @Sendable (_ deliver: @Sendable (Data) async throws -> Void) async throws -> Void
+        @Sendable (_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
 
     package let source: Source
 

@@ -138,7 +138,7 @@ extension CurlUpload {
         let run = state.run
         state.task = Task.detached { [self] in
             do {
-                try await producer { part in try await deliver(part, run) }
+                try await producer { [self] part in try await deliver(part, run) }
                 finish(run)
             } catch {
                 fail(error, run)

@@ -1,0 +1,278 @@
+import Foundation
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+@Suite("MultipartFormData")
+struct MultipartFormDataTests {
+    /// All octets of a body, however it is made.
+    static func octets(of form: MultipartFormData, threshold: Int = 64 << 10) async throws -> Data {
+        switch form.body(inMemoryUpTo: threshold).source {
+        case .none: return Data()
+        case .data(let data): return data
+        case .file: throw ParsedForm.Malformed(reason: "a form is no file")
+        case .stream(_, _, let producer):
+            let whole = Mutex(Data())
+            try await producer { part in whole.withLock { $0.append(part) } }
+            return whole.withLock { $0 }
+        }
+    }
+
+    private func withFile(_ data: Data, name: String = "a.bin", _ test: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "form-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let url = folder.appending(path: name)
+        try data.write(to: url)
+        try await test(url)
+    }
+
+    @Test("The octets are those of RFC 7578, hyphens and line breaks included")
+    func octets() async throws {
+        var form = try MultipartFormData(boundary: "AaB03x")
+        form.append("Ada", name: "who")
+        try form.append(Data("{}".utf8), name: "model", fileName: "model.json")
+        try form.append(Data([0, 13, 10, 255]), name: "raw", contentType: "application/x-raw")
+        let expected =
+            Data(
+                """
+                --AaB03x\r
+                Content-Disposition: form-data; name="who"\r
+                \r
+                Ada\r
+                --AaB03x\r
+                Content-Disposition: form-data; name="model"; filename="model.json"\r
+                Content-Type: application/json\r
+                \r
+                {}\r
+                --AaB03x\r
+                Content-Disposition: form-data; name="raw"\r
+                Content-Type: application/x-raw\r
+                \r
+
+                """.utf8
+            ) + Data([0, 13, 10, 255]) + Data("\r\n--AaB03x--\r\n".utf8)
+        #expect(form.contentType == "multipart/form-data; boundary=AaB03x")
+        #expect(try await Self.octets(of: form) == expected)
+        #expect(try await Self.octets(of: form, threshold: 0) == expected)
+        #expect(form.contentLength == expected.count)
+        #expect(form.count == 3)
+    }
+
+    /// Every control character, every special one of headers, and what has several code units.
+    static let names: [String] =
+        (0...0x7F).map { "a\(Character(Unicode.Scalar(UInt8($0))))b" } + [
+            "", " ", "\\", "\"", "a\\", "\\\"", "\\\\", "a\"; filename=\"evil.sh", "a\r\nX-Evil: 1", "a\r\n\r\nbody",
+            "\r\n--AaB03x--\r\n", "naïve", "日本語", "👩🏽‍💻", "e\u{301}", "\u{85}\u{2028}\u{FEFF}\u{10FFFF}", "%22", "%0D%0A",
+            "%",
+            "../../etc/passwd", "C:\\dir\\file.txt", "=?utf-8?Q?x?=", "name*", "filename*=utf-8''x",
+            String(repeating: "long", count: 500),
+        ]
+
+    /// A content like the name; a delimiter may be in a name, and not in a content.
+    private static func content(_ name: String) -> String { name.replacing("AaB03x", with: "AaB") }
+
+    /// What a server sees of a name: quotation marks and control characters percent-encoded, everything else as it was.
+    static func seen(_ name: String) -> String {
+        name.unicodeScalars.map { scalar in
+            scalar == "\"" || scalar.value < 0x20 || scalar.value == 0x7F
+                ? "%" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16, uppercase: true)
+                : String(scalar)
+        }.joined()
+    }
+
+    @Test("Every special character in names and file names is read back, and ends nothing")
+    func names() async throws {
+        var form = try MultipartFormData(boundary: "AaB03x")
+        for name in Self.names {
+            form.append(Self.content(name), name: name)
+            try form.append(Data(Self.content(name).utf8), name: name, fileName: name, contentType: "text/plain")
+        }
+        let parsed = try ParsedForm(try await Self.octets(of: form), contentType: form.contentType)
+        try #require(parsed.parts.count == 2 * Self.names.count)
+        for (index, name) in Self.names.enumerated() {
+            let (seen, content) = (Self.seen(name), Data(Self.content(name).utf8))
+            #expect(parsed.parts[2 * index] == .init(name: seen, content: content))
+            #expect(
+                parsed.parts[2 * index + 1]
+                    == .init(name: seen, fileName: seen, contentType: "text/plain", content: content)
+            )
+        }
+    }
+
+    @Test("0, 1 and many parts, empty ones and ones beyond the threshold, of every source", arguments: [0, 1, 40])
+    func matrix(count: Int) async throws {
+        let large = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        try await withFile(large) { file in
+            try await withFile(Data(), name: "empty.txt") { empty in
+                var form = MultipartFormData()
+                var expected: [ParsedForm.Part] = []
+                for index in 0..<count {
+                    let name = "part \(index)"
+                    switch index % 5 {
+                    case 0:
+                        try form.append(large, name: name)
+                        expected.append(.init(name: name, content: large))
+                    case 1:
+                        try form.append(file: file, name: name)
+                        let type = "application/octet-stream"
+                        expected.append(.init(name: name, fileName: "a.bin", contentType: type, content: large))
+                    case 2:
+                        try form.append(file: empty, name: name)
+                        let type = "text/plain"
+                        expected.append(.init(name: name, fileName: "empty.txt", contentType: type, content: Data()))
+                    case 3:
+                        form.append("", name: name)
+                        expected.append(.init(name: name, content: Data()))
+                    default:
+                        let body = HTTPBody.stream(length: large.count) {
+                            AsyncStream { continuation in
+                                for start in stride(from: 0, to: large.count, by: 70_001) {
+                                    continuation.yield(large[start..<min(start + 70_001, large.count)])
+                                }
+                                continuation.finish()
+                            }
+                        }
+                        try form.append(body, name: name)
+                        expected.append(.init(name: name, content: large))
+                    }
+                }
+                for _ in 0..<2 {
+                    let octets = try await Self.octets(of: form)
+                    #expect(form.contentLength == octets.count)
+                    #expect(try ParsedForm(octets, contentType: form.contentType).parts == expected)
+                }
+            }
+        }
+    }
+
+    @Test("Values keep their line breaks")
+    func values() async throws {
+        var form = MultipartFormData()
+        let value = "a\nb\rc\r\nd\r\n"
+        form.append(value, name: "v")
+        let parsed = try ParsedForm(try await Self.octets(of: form), contentType: form.contentType)
+        #expect(parsed.parts.first?.content == Data(value.utf8))
+    }
+
+    @Test("A form below the threshold is in memory, one above it or with a file is not")
+    func threshold() async throws {
+        var form = MultipartFormData()
+        form.append("x", name: "a")
+        let length = try #require(form.contentLength)
+        func isHeld(_ body: HTTPBody) -> Bool { if case .data = body.source { true } else { false } }
+        #expect(isHeld(form.body(inMemoryUpTo: length)))
+        #expect(!isHeld(form.body(inMemoryUpTo: length - 1)))
+        try await withFile(Data("x".utf8)) { file in
+            try form.append(file: file, name: "b")
+            #expect(!isHeld(form.body()))
+        }
+    }
+
+    @Test("What a part is decides whether the form has a length and can be sent again")
+    func replay() throws {
+        @Sendable func parts() -> AsyncStream<Data> { AsyncStream { $0.finish() } }
+        var form = MultipartFormData()
+        #expect(form.isReplayable && form.contentLength != nil)
+        try form.append(.stream { parts() }, name: "a")
+        #expect(form.isReplayable && form.body().isReplayable && form.contentLength == nil)
+        try form.append(.once(parts(), length: 0), name: "b")
+        #expect(!form.isReplayable && !form.body().isReplayable)
+    }
+
+    @Test("A part of another length than it was said to have fails", arguments: [2, 4])
+    func wrongLength(announced: Int) async throws {
+        var form = MultipartFormData()
+        let body = HTTPBody.stream(length: announced) {
+            AsyncStream {
+                $0.yield(Data("abc".utf8))
+                $0.finish()
+            }
+        }
+        try form.append(body, name: "a")
+        let error = await failure { _ = try await Self.octets(of: form) }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains(announced == 2 ? "longer" : "shorter") == true)
+    }
+
+    @Test("A file that became shorter fails, and so does its request")
+    func shrunkFile() async throws {
+        try await withFile(Data(repeating: 1, count: 1000)) { file in
+            var form = MultipartFormData()
+            try form.append(file: file, name: "a")
+            try Data(repeating: 1, count: 999).write(to: file)
+            #expect(await failure { _ = try await Self.octets(of: form) }?.code == .invalidRequest)
+        }
+    }
+
+    @Test("What is no regular file, no media type or no boundary is refused")
+    func refusals() async throws {
+        var form = MultipartFormData()
+        let folder = FileManager.default.temporaryDirectory
+        for url in [folder, folder.appending(path: "none-\(UUID().uuidString)"), URL(string: "https://a.example/b")!] {
+            #expect(await failure { try form.append(file: url, name: "a") }?.code == .invalidRequest)
+        }
+        for type in ["", "text", "text/plain\r\nX-Evil: 1", "text/plain\u{7F}", "a b/c", "text/plain; a=\"\n\""] {
+            let error = await failure { try form.append(Data(), name: "a", contentType: type) }
+            #expect(error?.code == .invalidRequest, "\(type.debugDescription)")
+        }
+        #expect(form.count == 0)
+        for boundary in ["", "a\r\n", "a ", "é", "a\"b", "a;b", String(repeating: "a", count: 71)] {
+            let error = await failure { _ = try MultipartFormData(boundary: boundary) }
+            #expect(error?.code == .invalidRequest, "\(boundary.debugDescription)")
+        }
+        let odd = try MultipartFormData(boundary: "'()+_,-./:=? x")
+        #expect(odd.contentType == "multipart/form-data; boundary=\"'()+_,-./:=? x\"")
+        #expect(try ParsedForm(try await Self.octets(of: odd), contentType: odd.contentType).parts.isEmpty)
+    }
+
+    @Test("Two forms have different boundaries, which need no quotation marks")
+    func randomBoundary() throws {
+        let (one, other) = (MultipartFormData(), MultipartFormData())
+        #expect(one.boundary != other.boundary)
+        #expect(!one.contentType.contains("\""))
+        _ = try MultipartFormData(boundary: one.boundary)
+    }
+
+    @Test(
+        "The extension says the media type, and what says nothing is octets",
+        arguments: [
+            ("a.PNG", "image/png"), ("a.tar.gz", "application/gzip"), ("a.json", "application/json"),
+            ("a", "application/octet-stream"), (".png", "application/octet-stream"), ("", "application/octet-stream"),
+            ("a.", "application/octet-stream"), ("a.unheard-of", "application/octet-stream"), ("a.txt", "text/plain"),
+        ]
+    )
+    func mediaTypes(name: String, type: String) async throws {
+        var form = MultipartFormData()
+        try form.append(Data(), name: "a", fileName: name)
+        let parsed = try ParsedForm(try await Self.octets(of: form), contentType: form.contentType)
+        #expect(parsed.parts == [.init(name: "a", fileName: name, contentType: type, content: Data())])
+    }
+
+    private struct Sending: HTTPEndpoint {
+        let baseURL: URL
+        let form: MultipartFormData
+        var method: HTTPMethod { .post }
+        var body: EndpointBody { .multipart(form) }
+    }
+
+    @Test("An endpoint sends a form with its length and its type", arguments: [true, false])
+    func endpoint(isHeld: Bool) async throws {
+        try await withFile(Data(repeating: 7, count: 200_000)) { file in
+            try await withLoopbackServer { server async throws in
+                server.on(.post, "/forms", .status(204))
+                var form = MultipartFormData()
+                form.append("Ada", name: "who")
+                if !isHeld { try form.append(file: file, name: "file") }
+                let endpoint = Sending(baseURL: server.url(for: "/forms"), form: form)
+                _ = try await NetworkClient().response(for: endpoint)
+                let request = try #require(server.requests.first)
+                #expect(request.headers["Content-Length"] == form.contentLength.map(String.init))
+                let type = try #require(request.headers["Content-Type"])
+                let parsed = try ParsedForm(request.body, contentType: type)
+                #expect(parsed.parts.map(\.name) == (isHeld ? ["who"] : ["who", "file"]))
+            }
+        }
+    }
+}
