@@ -67,9 +67,17 @@ let package = Package(
             dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors"],
             swiftSettings: settings
         ),
+        // A process of its own for tests that kill it, limit it or look at its memory.
+        .executableTarget(
+            name: "transfer-peer",
+            dependencies: ["Networking"],
+            path: "Tests/TransferPeer",
+            packageAccess: false,
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "NetworkingTests",
-            dependencies: ["Networking", "MockNetworking", "TestVectors"],
+            dependencies: ["Networking", "MockNetworking", "TestVectors", "transfer-peer"],
             swiftSettings: settings
         ),
         // One of several processes that share a token store, for the tests to start and to kill.

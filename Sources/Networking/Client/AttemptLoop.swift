@@ -10,6 +10,8 @@ struct AttemptLoop {
     private let requestOptions: RequestOptions
     private let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
+    /// Receives the body of a response that is accepted, as a part of the attempt: what it throws is a failed attempt.
+    var receiver: ((HTTPResponseStream) async throws -> Void)?
 
     /// An authenticator that never stops asking would go round for ever.
     private static let maximumAuthenticationRetries = 10
@@ -46,6 +48,15 @@ struct AttemptLoop {
     /// - Throws: The last error, with the history of the operation.
     func open(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponseStream {
         HTTPResponseStream(try await run(makeBase, isStreamed: true))
+    }
+
+    /// The same, with all of the body received by the ``receiver``.
+    ///
+    /// - Parameter makeBase: Builds the base request; called again for every attempt.
+    /// - Returns: The head of the response of the attempt that succeeded.
+    /// - Throws: The last error, with the history of the operation.
+    func receive(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponse {
+        try await run(makeBase, isStreamed: true).response
     }
 
     private func run(_ makeBase: () async throws -> URLRequest, isStreamed: Bool) async throws -> Received {
@@ -137,10 +148,14 @@ struct AttemptLoop {
             // An interceptor may have turned a response into a failure whose body is still to come.
             guard traits.acceptedStatuses.contains(current.response.status) else {
                 received = current
-                try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
+                try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
                 received = current
                 let decoding = errorDecoding ?? options.errorDecoding
                 throw ServerError(current.response, to: request, traits: traits, decoding: decoding)
+            }
+            if let receiver {
+                received = current
+                try await receiver(HTTPResponseStream(current))
             }
             for link in links {
                 link.interceptor.requestSucceeded(request, response: current.response, context: context)
@@ -211,11 +226,15 @@ struct AttemptLoop {
         )
         guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
         var received = Received(try await follower.open(request, limits: limits))
-        try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumBodySize)
+        try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
         return received
     }
 
     private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }
+    /// What is not accepted is held in memory, also where what is accepted goes somewhere else.
+    private var maximumFailureSize: Int {
+        receiver == nil ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
+    }
 
     // MARK: Between attempts
 

@@ -21,6 +21,8 @@ extension NetworkClient {
         public var errorDecoding: ErrorDecoding
         /// Where time comes from.
         public var timeSource: TimeSource
+        /// How many downloads and uploads are in progress at once, at least 1, while the others wait for their turn; 6 by default.
+        public var maximumTransfers: Int
 
         /// Makes options.
         ///
@@ -33,6 +35,7 @@ extension NetworkClient {
         ///   - redirects: Which redirects are followed.
         ///   - errorDecoding: What the body of a response that is not accepted means.
         ///   - retryBudget: What all operations together may spend on retries.
+        ///   - maximumTransfers: How many downloads and uploads are in progress at once.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,
@@ -43,7 +46,8 @@ extension NetworkClient {
             timeSource: TimeSource = .system,
             redirects: RedirectPolicy = .follow,
             errorDecoding: ErrorDecoding = .problemDetails,
-            retryBudget: Retry.Budget? = Retry.Budget()
+            retryBudget: Retry.Budget? = Retry.Budget(),
+            maximumTransfers: Int = 6
         ) {
             self.timeout = timeout
             self.maximumBodySize = maximumBodySize
@@ -53,6 +57,7 @@ extension NetworkClient {
             self.redirects = redirects
             self.errorDecoding = errorDecoding
             self.retryBudget = retryBudget
+            self.maximumTransfers = maximumTransfers
         }
     }
 }

@@ -25,6 +25,7 @@ public final class NetworkClient: Sendable {
     let chain: InterceptorChain
     let authenticationProvider: (any AuthenticationProvider)?
     let serviceTokens = ServiceTokenCache()
+    let transferQueue: TransferQueue
 
     /// Makes a client on a transport.
     ///
@@ -45,6 +46,7 @@ public final class NetworkClient: Sendable {
         chain = InterceptorChain(interceptors)
         self.authenticationProvider = authenticationProvider
         self.options = options
+        transferQueue = TransferQueue(limit: options.maximumTransfers)
     }
 
     /// Makes a client on libcurl, with connections of its own.

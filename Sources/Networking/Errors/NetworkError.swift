@@ -54,6 +54,7 @@ extension NetworkError {
             case proxyAuthenticationRequired
             case tooManyRedirects, redirectRefused
             case decoding, noData, notRecorded, rateLimited, circuitOpen
+            case cannotUseFile, fileExists, transferInProgress, rangeMismatch, digestMismatch, bodyNotReplayable
         }
 
         private let wrapped: Wrapped
@@ -94,6 +95,12 @@ extension NetworkError {
             case .notRecorded: -1
             case .rateLimited: -1001
             case .circuitOpen: -1004
+            case .cannotUseFile: -3003
+            case .fileExists: -3000
+            case .transferInProgress: -3002
+            case .rangeMismatch: -1011
+            case .digestMismatch: -1015
+            case .bodyNotReplayable: -1021
             }
         }
 
@@ -140,6 +147,18 @@ extension NetworkError {
         public static var rateLimited: Self { Self(.rateLimited) }
         /// A ``CircuitBreaker`` keeps requests from a server that fails; nothing was sent.
         public static var circuitOpen: Self { Self(.circuitOpen) }
+        /// A file of a transfer can't be read or written: the disk is full, the folder is read-only; the cause is a `POSIXError`.
+        public static var cannotUseFile: Self { Self(.cannotUseFile) }
+        /// There is a file of the target's name, and the download is not to replace it.
+        public static var fileExists: Self { Self(.fileExists) }
+        /// Another transfer, perhaps of another process, is writing the same file.
+        public static var transferInProgress: Self { Self(.transferInProgress) }
+        /// The server sent another part of the resource than it was asked for.
+        public static var rangeMismatch: Self { Self(.rangeMismatch) }
+        /// What was received has not the digest that it should have.
+        public static var digestMismatch: Self { Self(.digestMismatch) }
+        /// An upload's source can be read only once, and has been.
+        public static var bodyNotReplayable: Self { Self(.bodyNotReplayable) }
         /// A failure of the transport that fits no other code; the message has its words.
         public static var unknown: Self { Self(.unknown) }
         /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.

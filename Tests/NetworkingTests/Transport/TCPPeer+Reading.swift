@@ -21,6 +21,12 @@ extension TCPPeer.Connection {
         return octets
     }
 
+    /// Reads so many octets, and keeps none.
+    func discard(_ count: Int) throws {
+        var rest = count
+        while rest > 0 { rest -= try read(min(1 << 18, rest)).count }
+    }
+
     /// Reads a request whose body comes in chunks, and records it with its body decoded.
     @discardableResult
     func readChunkedRequest() throws -> String {

@@ -1,0 +1,140 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+
+/// The requests and responses of one operation of a download: what is asked for, and whether that is what comes.
+final class DownloadExchange: Sendable {
+    private struct Asked {
+        let offset: Int
+        let validator: ResumeValidator
+    }
+
+    private struct State {
+        /// The range of the latest request; `nil` if it was for everything.
+        var asked: Asked?
+        var isIncomplete = false
+    }
+
+    private let part: PartFile
+    private let canResume: Bool
+    private let monitor: TransferMonitor<DownloadedFile>
+    private let resource: Resource
+    private let state = Mutex(State())
+
+    init(part: PartFile, canResume: Bool, monitor: TransferMonitor<DownloadedFile>, resource: Resource) {
+        self.part = part
+        self.canResume = canResume
+        self.monitor = monitor
+        self.resource = resource
+    }
+
+    /// Whether another request is needed although none has failed: the range was refused, or the server sent less than all of it.
+    var isIncomplete: Bool { state.withLock(\.isIncomplete) }
+
+    /// Makes the request for what is missing.
+    ///
+    /// No content coding is accepted: a range of a coded representation has nothing to do with the octets that are there.
+    func makeRequest() async throws -> URLRequest {
+        var request = try await resource.makeRequest().withoutDefaultTimeout()
+        guard request.value(forHTTPHeaderField: "Range") == nil else {
+            throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
+        }
+        request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        guard canResume, let (offset, validator) = part.resumePoint, offset > 0 else {
+            state.withLock { $0.asked = nil }
+            return request
+        }
+        request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
+        request.setValue(validator.value, forHTTPHeaderField: "If-Range")
+        state.withLock { $0.asked = Asked(offset: offset, validator: validator) }
+        return request
+    }
+
+    /// Receives a response, as far as it comes.
+    func receive(_ response: HTTPResponseStream) async throws {
+        let asked = state.withLock(\.asked)
+        let part = part
+        switch (response.status, asked) {
+        case (416, nil):
+            throw ServerError(endpoint: response.url.pathComponents.last, errorCode: 416, headers: response.headers)
+        case (416, _):
+            response.body.cancel()
+            try await offloading { try part.begin(nil) }
+            monitor.move(to: 0, of: nil)
+            state.withLock { $0.isIncomplete = true }
+        case (206, nil):
+            response.body.cancel()
+            throw mismatch("a part of the resource where all of it was asked for")
+        case (206, let asked?):
+            let range = try checkedRange(response, asked)
+            // What is there beyond the offset is asked for again.
+            try await offloading { try part.truncate(to: asked.offset) }
+            try await store(response.body, upTo: range.range.upperBound + 1, of: part.total)
+        default:
+            let length = response.headers["Content-Length"].flatMap { Int($0) }
+            let record = record(response, length)
+            try await offloading { try part.begin(record) }
+            try await store(response.body, upTo: length, of: length)
+        }
+    }
+
+    /// What is needed to go on later: a response that says neither how long it is nor what it is can't be gone on with.
+    private func record(_ response: HTTPResponseStream, _ length: Int?) -> PartFile.Record? {
+        guard canResume, response.status == 200, let length, length > 0,
+            let validator = ResumeValidator(response.headers), response.headers["Accept-Ranges"] != "none"
+        else { return nil }
+        return PartFile.Record(
+            resource: part.resource,
+            validator: validator,
+            total: length,
+            synchronized: 0,
+            boot: PartFile.boot
+        )
+    }
+
+    private func checkedRange(_ response: HTTPResponseStream, _ asked: Asked) throws -> ContentRange {
+        func refuse(_ what: String) -> NetworkError {
+            response.body.cancel()
+            return mismatch(what)
+        }
+        let fields = response.headers.values(for: "Content-Range")
+        guard fields.count == 1, let range = ContentRange(fields[0]) else {
+            throw refuse("a part of the resource, and does not say which")
+        }
+        guard range.range.lowerBound == asked.offset else {
+            throw refuse("octets from \(range.range.lowerBound) where those from \(asked.offset) were asked for")
+        }
+        let total = part.total
+        guard range.total ?? total == total, range.range.upperBound < total ?? .max else {
+            throw refuse("a part of a resource of another length than before")
+        }
+        if let length = response.headers["Content-Length"].flatMap({ Int($0) }), length != range.range.count {
+            throw refuse("a part of another length than it says")
+        }
+        guard !asked.validator.isContradicted(by: response.headers) else {
+            throw refuse("a part of a changed resource as if it had not changed")
+        }
+        return range
+    }
+
+    private func mismatch(_ what: String) -> NetworkError {
+        NetworkError(.rangeMismatch, "the server sent \(what); what there was is discarded, start the download again")
+    }
+
+    private func store(_ body: HTTPResponseBody, upTo end: Int?, of total: Int?) async throws {
+        monitor.move(to: part.count, of: total)
+        let part = part
+        for try await octets in body {
+            if let end, octets.count > end - part.count {
+                body.cancel()
+                throw mismatch("more octets than it said")
+            }
+            try await offloading { try part.append(octets) }
+            monitor.move(to: part.count, of: total)
+        }
+        if let end, part.count < end {
+            throw NetworkError(.connectionLost, "the response ended after \(part.count) of \(end) octets")
+        }
+        if let total, part.count < total { state.withLock { $0.isIncomplete = true } }
+    }
+}

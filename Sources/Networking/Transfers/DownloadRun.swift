@@ -1,0 +1,141 @@
+import Foundation
+import FoundationNetworking
+internal import OpenSSLCrypto
+
+/// One run of a download, from its beginning or a resumption to its end or a pause.
+struct DownloadRun: Sendable {
+    let client: NetworkClient
+    let resource: Resource
+    let target: DownloadTarget
+    let options: DownloadOptions
+    let monitor: TransferMonitor<DownloadedFile>
+    let remains: DownloadRemains
+
+    func run() async throws -> DownloadedFile {
+        try await client.transferQueue.withTurn {
+            monitor.enter(.running)
+            let first = try await firstRequest()
+            let part = try await offloading { try openPart(for: first) }
+            defer { part.unlock() }
+            let resumed = part.resumePoint?.offset ?? 0
+            monitor.move(to: part.count, of: part.total)
+            do {
+                let response = try await receive(into: part, canResume: first.httpMethod ?? "GET" == "GET")
+                let file = try await commit(part, response, resumed: resumed)
+                remains.data = nil
+                return file
+            } catch {
+                await suspend(part, after: error)
+                throw error
+            }
+        }
+    }
+
+    // MARK: The part file
+
+    private func firstRequest() async throws -> URLRequest {
+        do {
+            try target.check()
+            return try await resource.makeRequest()
+        } catch let error as any ErrorWithCode {
+            throw error
+        } catch {
+            if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
+            throw NetworkError(.requestNotMade, "the request could not be made, and nothing was sent", cause: error)
+        }
+    }
+
+    private func openPart(for request: URLRequest) throws -> PartFile {
+        let identity = request.url.map(Self.identity(of:)) ?? ""
+        let resource = options.resumeData?.resource ?? identity
+        let path = target.partPath(resource: identity)
+        let partPath = options.resumeData?.partPath ?? path
+        guard Self.folder(partPath) == Self.folder(path) else {
+            throw NetworkError(.invalidRequest, "the resume data is of a download to another folder; nothing was sent")
+        }
+        PartFile.removeLeftover(partPath)
+        if let path = target.path { try options.existing.check(path) }
+        return try PartFile(path: partPath, name: target.name, resource: resource)
+    }
+
+    private static func folder(_ path: String) -> String { (path as NSString).deletingLastPathComponent }
+
+    /// What stands for a URL on the disk.
+    private static func identity(of url: URL) -> String {
+        let digest = try? Array(url.absoluteString.utf8).withBytes { bytes throws(CryptoError) in
+            try HashFunction.sha256.hash(bytes)
+        }
+        return (digest ?? []).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    private func suspend(_ part: PartFile, after error: any Error) async {
+        let code = (error as? NetworkError)?.code
+        let isWrong = code == .rangeMismatch || code == .digestMismatch
+        let data = try? await offloading { () -> Download.ResumeData? in
+            if isWrong { part.remove() } else { part.suspend() }
+            return part.record.map {
+                Download.ResumeData(partPath: part.path, resource: $0.resource, count: part.count, total: $0.total)
+            }
+        }
+        remains.data = data ?? nil
+    }
+
+    private func commit(_ part: PartFile, _ response: HTTPResponse, resumed: Int) async throws -> DownloadedFile {
+        let (target, options) = (target, options)
+        let path = try await offloading {
+            if let digest = options.digest.expected(response.headers), try !digest.matches(part) {
+                throw NetworkError(
+                    .digestMismatch,
+                    "“\(part.name)” was received whole and has another digest than it should; nothing was kept"
+                )
+            }
+            let mode = UInt32(truncatingIfNeeded: options.permissions & 0o777)
+            return try part.commit(to: target.path(for: response), existing: options.existing, mode: mode)
+        }
+        return DownloadedFile(url: URL(filePath: path), response: response, length: part.count, resumedFrom: resumed)
+    }
+
+    // MARK: Requests
+
+    /// Receives until the part is whole.
+    private func receive(into part: PartFile, canResume: Bool) async throws -> HTTPResponse {
+        while true {
+            let exchange = DownloadExchange(part: part, canResume: canResume, monitor: monitor, resource: resource)
+            var loop = AttemptLoop(client: client, resource: prepared(resource))
+            loop.receiver = { response in try await exchange.receive(response) }
+            let response = try await loop.receive { try await exchange.makeRequest() }
+            if !exchange.isIncomplete { return response }
+        }
+    }
+
+    /// The resource with what a transfer does otherwise than a request.
+    private func prepared(_ resource: Resource) -> Resource {
+        var resource = resource
+        resource.options = options.request.forTransfer(maximumBodySize: Int.max)
+        // Whether the range was refused is for the exchange to say.
+        resource.traits.acceptedStatuses = resource.traits.acceptedStatuses.union([416])
+        return resource
+    }
+}
+
+extension RequestOptions {
+    /// The options with the limits of a transfer where they say nothing: no timeout for the whole, and one for a peer that is silent.
+    func forTransfer(maximumBodySize size: Int?) -> Self {
+        var options = self
+        // As good as never, and still an instant that a clock has.
+        options.timeout = timeout ?? .seconds(86_400 * 3650)
+        options.idleTimeout = idleTimeout ?? .seconds(60)
+        options.maximumBodySize = maximumBodySize ?? size
+        return options
+    }
+}
+
+extension URLRequest {
+    /// The request without the timeout that a `URLRequest` has if nobody sets one: a transfer may take longer.
+    func withoutDefaultTimeout() -> Self {
+        guard timeoutInterval == 60 else { return self }
+        var request = self
+        request.timeoutInterval = .infinity
+        return request
+    }
+}

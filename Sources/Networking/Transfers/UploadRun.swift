@@ -1,0 +1,79 @@
+import Foundation
+import FoundationNetworking
+
+/// One run of an upload.
+struct UploadRun<Value: Sendable>: Sendable {
+    let client: NetworkClient
+    let resource: Resource
+    let source: UploadSource
+    let options: UploadOptions
+    let decode: @Sendable (HTTPResponse) throws -> Value
+    let monitor: TransferMonitor<Value>
+
+    func run() async throws -> Value {
+        try await client.transferQueue.withTurn {
+            monitor.enter(.running)
+            try source.checkIsReadable()
+            let loop = AttemptLoop(client: client, resource: prepared())
+            let response = try await loop.run { try await makeRequest() }
+            monitor.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
+            return try decode(response)
+        }
+    }
+
+    private func makeRequest() async throws -> URLRequest {
+        var request = try await resource.makeRequest().withoutDefaultTimeout()
+        if let contentType = source.contentType, request.value(forHTTPHeaderField: "Content-Type") == nil {
+            request.setValue(contentType, forHTTPHeaderField: "Content-Type")
+        }
+        return request
+    }
+
+    /// The resource with what a transfer does otherwise than a request.
+    private func prepared() -> Resource {
+        var resource = resource
+        resource.options = options.request.forTransfer(maximumBodySize: nil)
+        resource.options.body = source.content
+        if options.expectsContinue { resource.interceptors.append(ContinueExpectation()) }
+        let (monitor, source, other) = (monitor, source, resource.options.observer)
+        let length = source.content.contentLength
+        resource.options.observer = { event in
+            switch event {
+            case .started: monitor.move(to: 0, of: length)
+            // Of a body without a length, what frames its chunks is counted too.
+            case .bodySent(let count): monitor.move(to: min(count, length ?? source.readCount), of: length)
+            default: break
+            }
+            other?(event)
+        }
+        return resource
+    }
+}
+
+/// Asks the server before the body is sent, and does without if the server does not like to be asked.
+private struct ContinueExpectation: RequestInterceptor {
+    func interceptRequest(
+        _ request: Result<URLRequest, any Error>,
+        context: RequestContext
+    ) async throws -> URLRequest {
+        var request = try request.get()
+        if !context.retryState.errors.contains(where: isRefusal) {
+            request.setValue("100-continue", forHTTPHeaderField: "Expect")
+        }
+        return request
+    }
+
+    func evaluateFailedRequest(
+        _ request: URLRequest,
+        data: Data?,
+        response: HTTPURLResponse?,
+        error: any Error,
+        context: RequestContext
+    ) -> Retry.Action {
+        isRefusal(error) && !context.retryState.errors.contains(where: isRefusal) ? .retry : .none
+    }
+
+    private func isRefusal(_ error: any Error) -> Bool {
+        (error as? ServerError)?.errorCode == 417
+    }
+}

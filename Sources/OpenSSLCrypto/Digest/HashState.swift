@@ -1,0 +1,54 @@
+internal import COpenSSL
+
+/// A hash that is computed part by part, for what does not fit into memory.
+@safe package final class HashState {
+    private let pointer: OpaquePointer
+    private let function: HashFunction
+
+    /// Begins a hash.
+    ///
+    /// - Parameter function: The hash function.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function.
+    package init(_ function: HashFunction) throws(CryptoError) {
+        let digest = try MessageDigest.fetched(for: function)
+        OpenSSLLibrary.clearErrors()
+        guard let pointer = unsafe EVP_MD_CTX_new() else { throw CryptoError(failed: "EVP_MD_CTX_new", "No memory") }
+        unsafe self.pointer = pointer
+        self.function = function
+        let status = unsafe digest.withPointer { digest in unsafe EVP_DigestInit_ex(pointer, digest, nil) }
+        guard status == 1 else { throw CryptoError(failed: "EVP_DigestInit_ex", "\(function.openSSLName) hash") }
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(pointer)
+    }
+
+    /// Adds the next octets.
+    ///
+    /// - Parameter bytes: The octets.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    package func update(_ bytes: RawSpan) throws(CryptoError) {
+        OpenSSLLibrary.clearErrors()
+        let status = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe EVP_DigestUpdate(pointer, bytes.baseAddress, bytes.count)
+        }
+        guard status == 1 else { throw CryptoError(failed: "EVP_DigestUpdate", "\(function.openSSLName) hash") }
+    }
+
+    /// Ends the hash; nothing can be added afterwards.
+    ///
+    /// - Returns: The hash of all octets.
+    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
+    package func finish() throws(CryptoError) -> [UInt8] {
+        OpenSSLLibrary.clearErrors()
+        var output = [UInt8](zeros: function.digestSize)
+        var written: UInt32 = 0
+        let status = unsafe output.withUnsafeMutableBufferPointer { output in
+            unsafe EVP_DigestFinal_ex(pointer, output.baseAddress, &written)
+        }
+        guard status == 1, Int(written) == output.count else {
+            throw CryptoError(failed: "EVP_DigestFinal_ex", "\(function.openSSLName) hash")
+        }
+        return output
+    }
+}

@@ -1,0 +1,243 @@
+import Foundation
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+/// Pausing, cancelling, watching and waiting.
+@Suite("Control of downloads", .timeLimit(.minutes(10)))
+struct DownloadControlTests {
+    /// Makes the resource stop in the middle of its body until the gate opens.
+    private func stop(_ bench: DownloadBench, after count: Int) -> ResponseGate {
+        let gate = ResponseGate()
+        let content = bench.resource.content
+        bench.resource.change { state in
+            state.lie = { response, request in
+                guard request.headers["Range"] == nil else { return response }
+                return .stream(headers: response.headers, length: content.count) { writer in
+                    try await writer.write(content.prefix(count))
+                    try await gate.wait()
+                    try await writer.write(content.dropFirst(count))
+                }
+            }
+        }
+        return gate
+    }
+
+    private func wait(
+        _ download: Download,
+        until condition: @escaping @Sendable (TransferProgress) -> Bool
+    ) async -> TransferProgress? {
+        await download.progress.first { condition($0) }
+    }
+
+    @Test("A paused download goes on where it stopped")
+    func pause() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = stop(bench, after: 100_000)
+            let client = bench.client()
+            let download = client.download(bench.url, to: bench.target)
+            let running = await wait(download) { $0.completedBytes == 100_000 }
+            #expect(running?.state == .running && running?.totalBytes == 300_000)
+            download.pause()
+            let paused = await wait(download) { $0.state == .paused }
+            #expect(paused?.completedBytes == 100_000)
+            try await bench.server.waitForOpenConnections(atMost: 0)
+            #expect(client.transfers.map(\.id) == [download.id])
+            download.pause()
+            download.resume()
+            download.resume()
+            let file = try await download.value
+            #expect(file.resumedFrom == 100_000)
+            #expect(bench.resource.ranges == [nil, "bytes=100000-"])
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(client.transfers.isEmpty)
+            download.pause()
+            #expect(download.currentProgress.state == .completed)
+            gate.open()
+        }
+    }
+
+    @Test("A pause that is taken back at once, many times, loses nothing")
+    func flicker() async throws {
+        try await DownloadBench.with { bench async throws in
+            let download = bench.client().download(bench.url, to: bench.target)
+            for _ in 0..<50 {
+                download.pause()
+                await Task.yield()
+                download.resume()
+            }
+            #expect(try await download.value.length == 300_000)
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(bench.names == ["target.bin"])
+        }
+    }
+
+    @Test("Cancelling gives what another download goes on with, at another URL too")
+    func resumeData() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = stop(bench, after: 100_000)
+            let download = bench.client().download(bench.url, to: bench.target)
+            _ = await wait(download) { $0.completedBytes == 100_000 }
+            let data = try #require(await download.cancel())
+            #expect(data.completedBytes == 100_000 && data.totalBytes == 300_000)
+            #expect(await failure { _ = try await download.value }?.code == .cancelled)
+            #expect(download.currentProgress.state == .cancelled)
+            #expect(await download.cancel() == data)
+
+            let stored = try JSONDecoder().decode(Download.ResumeData.self, from: JSONEncoder().encode(data))
+            bench.server.on(.get, "/signed") { bench.resource.respond(to: $0) }
+            let file = try await bench.client()
+                .download(
+                    bench.server.url(for: "/signed?key=2"),
+                    to: bench.target,
+                    options: DownloadOptions(resumeData: stored)
+                ).value
+            #expect(file.resumedFrom == 100_000)
+            #expect(bench.names == ["target.bin"])
+            gate.open()
+        }
+    }
+
+    @Test("Resume data can be discarded, and are of use in their folder only")
+    func discardedData() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = stop(bench, after: 100_000)
+            let download = bench.client().download(bench.url, to: bench.target)
+            _ = await wait(download) { $0.completedBytes == 100_000 }
+            let data = try #require(await download.cancel())
+            let elsewhere = FileManager.default.temporaryDirectory.appending(path: "elsewhere")
+            let options = DownloadOptions(resumeData: data)
+            let error = await failure {
+                _ = try await bench.client().download(bench.url, to: elsewhere, options: options).value
+            }
+            #expect(error?.code == .invalidRequest)
+            #expect(bench.names.count == 2)
+            data.discard()
+            #expect(bench.names.isEmpty)
+            gate.open()
+        }
+    }
+
+    @Test("A paused download can be cancelled")
+    func cancelPaused() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = stop(bench, after: 100_000)
+            let client = bench.client()
+            let download = client.download(bench.url, to: bench.target)
+            _ = await wait(download) { $0.completedBytes == 100_000 }
+            download.pause()
+            _ = await wait(download) { $0.state == .paused }
+            #expect(await download.cancel()?.completedBytes == 100_000)
+            #expect(client.transfers.isEmpty)
+            download.resume()
+            #expect(download.currentProgress.state == .cancelled)
+            gate.open()
+        }
+    }
+
+    @Test("A download whose handle is dropped is cancelled, and what there is is kept")
+    func dropped() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = stop(bench, after: 100_000)
+            let client = bench.client()
+            do {
+                let download = client.download(bench.url, to: bench.target)
+                _ = await wait(download) { $0.completedBytes == 100_000 }
+            }
+            try await bench.server.waitForOpenConnections(atMost: 0)
+            #expect(client.transfers.isEmpty)
+            gate.open()
+            // The next download waits until the other has let go of the file.
+            while true {
+                let error = await failure { _ = try await bench.client().download(bench.url, to: bench.target).value }
+                guard error?.code == .transferInProgress else { break }
+                try await Task.sleep(for: .milliseconds(10))
+            }
+            #expect(bench.resource.ranges == [nil, "bytes=100000-"])
+        }
+    }
+
+    @Test("Waiting for the value or the progress keeps a download without another reference")
+    func kept() async throws {
+        try await DownloadBench.with { bench async throws in
+            #expect(try await bench.client().download(bench.url, to: bench.target).value.length == 300_000)
+            var last: TransferProgress?
+            for await progress in bench.client().download(bench.url, to: bench.folder.appending(path: "b")).progress {
+                last = progress
+            }
+            #expect(last?.state == .completed)
+            #expect(bench.names == ["b", "target.bin"])
+        }
+    }
+
+    @Test("Who waits and is cancelled cancels the download")
+    func cancelledWaiter() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = stop(bench, after: 100_000)
+            let download = bench.client().download(bench.url, to: bench.target)
+            _ = await wait(download) { $0.completedBytes == 100_000 }
+            let waiter = Task { try await download.value }
+            waiter.cancel()
+            #expect(await failure { _ = try await waiter.value }?.code == .cancelled)
+            #expect(download.currentProgress.state == .cancelled)
+            gate.open()
+        }
+    }
+
+    @Test("No more downloads are in progress than the client says, in the order in which they came")
+    func limit() async throws {
+        try await DownloadBench.with { bench async throws in
+            let gate = ResponseGate()
+            bench.resource.change { $0.lie = { response, _ in response.gated(by: gate) } }
+            let client = bench.client(maximumTransfers: 2)
+            let downloads = (0..<6).map { client.download(bench.url, to: bench.folder.appending(path: "\($0)")) }
+            #expect(client.transfers.map(\.id) == downloads.map(\.id))
+            try await gate.waitForWaiters(count: 2)
+            #expect(downloads.map(\.currentProgress.state).filter { $0 == .running }.count == 2)
+            // One that waits can be cancelled, and one that runs gives its place up when it is paused.
+            _ = await downloads[5].cancel()
+            let running = try #require(downloads.first { $0.currentProgress.state == .running })
+            running.pause()
+            _ = await wait(running) { $0.state == .paused }
+            try await bench.server.waitForRequests(count: 3)
+            gate.open()
+            running.resume()
+            for download in downloads.dropLast() { #expect(try await download.value.length == 300_000) }
+            #expect(await failure { _ = try await downloads[5].value }?.code == .cancelled)
+            #expect(client.transfers.isEmpty)
+            #expect(bench.names == ["0", "1", "2", "3", "4"])
+        }
+    }
+
+    @Test("Who does not read the progress holds up nothing, and gets the newest")
+    func slowWatcher() async throws {
+        try await DownloadBench.with(RangedResource.octets(4 << 20)) { bench async throws in
+            let download = bench.client().download(bench.url, to: bench.target)
+            var slow = download.progress.makeAsyncIterator()
+            let first = await slow.next()
+            #expect(first?.state.isFinal == false)
+            _ = try await download.value
+            let newest = await slow.next()
+            #expect(newest?.state == .completed && newest?.completedBytes == 4 << 20)
+            #expect(await slow.next() == nil)
+            var late = download.progress.makeAsyncIterator()
+            #expect(await late.next() == newest)
+            #expect(await late.next() == nil)
+        }
+    }
+
+    @Test("Progress never goes back, and ends at the total")
+    func monotonous() async throws {
+        try await DownloadBench.with(RangedResource.octets(2 << 20)) { bench async throws in
+            bench.resource.change { $0.cuts = [700_000] }
+            let download = bench.client(retries: 1).download(bench.url, to: bench.target)
+            var (last, isMonotonous) = (0, true)
+            for await progress in download.progress {
+                isMonotonous = isMonotonous && progress.completedBytes >= last
+                last = progress.completedBytes
+            }
+            #expect(isMonotonous && last == 2 << 20)
+        }
+    }
+}

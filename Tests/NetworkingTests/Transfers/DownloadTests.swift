@@ -1,0 +1,276 @@
+import Foundation
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+@Suite("Download", .timeLimit(.minutes(10)))
+struct DownloadTests {
+    private func mode(_ url: URL) throws -> Int {
+        try #require(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)
+    }
+
+    @Test("The file is there whole, for its owner only, and nothing else is")
+    func success() async throws {
+        try await DownloadBench.with { bench async throws in
+            let file = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(file.url.path == bench.target.path)
+            #expect(file.response.status == 200)
+            #expect(file.length == 300_000 && file.resumedFrom == 0)
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(try mode(bench.target) == 0o600)
+            #expect(bench.names == ["target.bin"])
+            let request = try #require(bench.server.requests.first)
+            #expect(request.headers["Accept-Encoding"] == "identity")
+            #expect(request.headers["Range"] == nil && request.headers["If-Range"] == nil)
+        }
+    }
+
+    @Test("An empty file is a file, and permissions are what is asked for")
+    func empty() async throws {
+        try await DownloadBench.with(Data()) { bench async throws in
+            let options = DownloadOptions(permissions: 0o644)
+            let file = try await bench.client().download(bench.url, to: bench.target, options: options).value
+            #expect(file.length == 0)
+            #expect(try Data(contentsOf: bench.target).isEmpty)
+            #expect(try mode(bench.target) == 0o644)
+            #expect(bench.names == ["target.bin"])
+        }
+    }
+
+    @Test("A body without a length is downloaded too")
+    func chunked() async throws {
+        try await DownloadBench.with { bench async throws in
+            bench.server.on(.get, "/chunks", .chunked([Data("ab".utf8), Data("cd".utf8)]))
+            let download = bench.client().download(bench.server.url(for: "/chunks"), to: bench.target)
+            #expect(try await download.value.length == 4)
+            #expect(download.currentProgress.totalBytes == nil)
+            #expect(download.currentProgress.fractionCompleted == 1)
+        }
+    }
+
+    @Test("A retry policy goes on where the connection was cut")
+    func continued() async throws {
+        try await DownloadBench.with { bench async throws in
+            bench.resource.change { $0.cuts = [100_000, 50_000] }
+            let file = try await bench.client(retries: 2).download(bench.url, to: bench.target).value
+            #expect(bench.resource.ranges == [nil, "bytes=100000-", "bytes=150000-"])
+            #expect(bench.server.requests.map { $0.headers["If-Range"] } == [nil, "\"v1\"", "\"v1\""])
+            #expect(file.response.status == 206)
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(bench.resource.sent == 300_000)
+            #expect(bench.names == ["target.bin"])
+        }
+    }
+
+    @Test("Without a policy the error is thrown; the next download goes on, with nothing but the folder")
+    func resumedLater() async throws {
+        try await DownloadBench.with { bench async throws in
+            try await bench.interrupt(after: 123_456)
+            #expect(bench.names.count == 2)
+            for name in bench.names {
+                #expect(name.hasPrefix(".target.bin."))
+                #expect(try mode(bench.folder.appending(path: name)) == 0o600)
+                let content = try Data(contentsOf: bench.folder.appending(path: name))
+                #expect(
+                    !String(decoding: content, as: UTF8.self).contains("127.0.0.1"),
+                    "a URL may have a secret in it"
+                )
+            }
+            let file = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(bench.resource.ranges == [nil, "bytes=123456-"])
+            #expect(file.resumedFrom == 123_456)
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(bench.names == ["target.bin"])
+        }
+    }
+
+    @Test("A resource that has changed, and a server without ranges, start over", arguments: [true, false])
+    func startsOver(isChanged: Bool) async throws {
+        try await DownloadBench.with { bench async throws in
+            try await bench.interrupt(after: 200_000)
+            bench.resource.change { state in
+                if isChanged {
+                    state.content = RangedResource.octets(150_000, seed: 2)
+                    state.tag = "\"v2\""
+                } else {
+                    state.takesRanges = false
+                }
+            }
+            let file = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(bench.resource.ranges == [nil, "bytes=200000-"])
+            #expect(file.response.status == 200)
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+            #expect(bench.names == ["target.bin"])
+        }
+    }
+
+    @Test("Without a strong validator there is no range, and nothing is kept", arguments: ["W/\"v1\"", nil])
+    func weakValidator(tag: String?) async throws {
+        try await DownloadBench.with { bench async throws in
+            bench.resource.change { $0.tag = tag }
+            try await bench.interrupt(after: 200_000)
+            #expect(bench.names.isEmpty)
+            _ = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(bench.resource.ranges == [nil, nil])
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+        }
+    }
+
+    @Test("A range that can't be satisfied starts over")
+    func unsatisfiable() async throws {
+        try await DownloadBench.with { bench async throws in
+            try await bench.interrupt(after: 200_000)
+            // The server does not know If-Range.
+            bench.resource.change { $0.content = RangedResource.octets(1000, seed: 3) }
+            let file = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(bench.resource.ranges == [nil, "bytes=200000-", nil])
+            #expect(file.length == 1000)
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+        }
+    }
+
+    @Test("A 416 to a request without a range is an error like any other")
+    func unasked416() async throws {
+        try await DownloadBench.with { bench async throws in
+            bench.server.on(.get, "/416", .status(416))
+            let url = bench.server.url(for: "/416")
+            let error = await #expect(throws: ServerError.self) {
+                try await bench.client().download(url, to: bench.target).value
+            }
+            #expect(error?.errorCode == 416)
+            #expect(bench.names.isEmpty)
+        }
+    }
+
+    enum Lie: String, CaseIterable {
+        case otherStart, otherTotal, noRange, twoRanges, otherTag, otherLength, garbage, beyond
+
+        func told(_ response: LoopbackResponse) -> LoopbackResponse {
+            var response = response
+            switch self {
+            case .otherStart: response.headers["Content-Range"] = "bytes 199999-299998/300000"
+            case .otherTotal: response.headers["Content-Range"] = "bytes 200000-299999/400000"
+            case .noRange: response.headers["Content-Range"] = nil
+            case .twoRanges: response.headers.append(name: "Content-Range", value: "bytes 0-1/300000")
+            case .otherTag: response.headers["ETag"] = "\"v2\""
+            case .otherLength: response.headers["Content-Range"] = "bytes 200000-250000/300000"
+            case .garbage: response.headers["Content-Range"] = "bytes +200000-299999/300000"
+            case .beyond: response.headers["Content-Range"] = "bytes 200000-300000/300000"
+            }
+            return response
+        }
+    }
+
+    @Test("A server that sends another part than it was asked for is found out", arguments: Lie.allCases)
+    func lies(_ lie: Lie) async throws {
+        try await DownloadBench.with { bench async throws in
+            try await bench.interrupt(after: 200_000)
+            bench.resource.change { $0.lie = { response, _ in lie.told(response) } }
+            let error = await failure {
+                _ = try await bench.client(retries: 3).download(bench.url, to: bench.target).value
+            }
+            #expect(error?.code == .rangeMismatch)
+            #expect(bench.names.isEmpty)
+            #expect(bench.resource.ranges.count == 2, "it is no error to try again after")
+        }
+    }
+
+    @Test("A part where all was asked for is found out")
+    func unaskedPart() async throws {
+        try await DownloadBench.with { bench async throws in
+            bench.server.on(
+                .get,
+                "/part",
+                LoopbackResponse(status: 206, headers: ["Content-Range": "bytes 0-3/8"], body: Data("abcd".utf8))
+            )
+            let url = bench.server.url(for: "/part")
+            let error = await failure { _ = try await bench.client().download(url, to: bench.target).value }
+            #expect(error?.code == .rangeMismatch)
+            #expect(bench.names.isEmpty)
+        }
+    }
+
+    @Test("A server may send less than was asked for; the rest is asked for next")
+    func shorterRange() async throws {
+        try await DownloadBench.with { bench async throws in
+            try await bench.interrupt(after: 200_000)
+            bench.resource.change { state in
+                state.lie = { response, request in
+                    guard response.status == 206, request.headers["Range"] == "bytes=200000-" else { return response }
+                    let range = "bytes 200000-249999/300000"
+                    let body = RangedResource.octets(300_000)[200_000..<250_000]
+                    return LoopbackResponse(
+                        status: 206,
+                        headers: ["ETag": "\"v1\"", "Content-Range": range],
+                        body: Data(body)
+                    )
+                }
+            }
+            _ = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(bench.resource.ranges == [nil, "bytes=200000-", "bytes=250000-"])
+            #expect(try Data(contentsOf: bench.target) == bench.resource.content)
+        }
+    }
+
+    @Test("A status that is not accepted is a ServerError with its body, and leaves nothing")
+    func refused() async throws {
+        try await DownloadBench.with { bench async throws in
+            let url = bench.server.url(for: "/nowhere")
+            let error = await #expect(throws: ServerError.self) {
+                try await bench.client().download(url, to: bench.target).value
+            }
+            #expect(error?.errorCode == 404)
+            #expect(error?.response?.isEmpty == false)
+            #expect(bench.names.isEmpty)
+        }
+    }
+
+    @Test("A kept part is not lost to a failure before the next response")
+    func keptOnFailure() async throws {
+        try await DownloadBench.with { bench async throws in
+            try await bench.interrupt(after: 200_000)
+            bench.resource.change { $0.lie = { _, _ in .status(503) } }
+            await #expect(throws: ServerError.self) {
+                try await bench.client().download(bench.url, to: bench.target).value
+            }
+            bench.resource.change { $0.lie = nil }
+            let file = try await bench.client().download(bench.url, to: bench.target).value
+            #expect(file.resumedFrom == 200_000)
+        }
+    }
+
+    @Test("A body that ends too early, whatever the transport says, is no file")
+    func endsEarly() async throws {
+        try await DownloadBench.with { bench async throws in
+            let response = HTTPTransportResponse(
+                status: 200,
+                headers: ["Content-Length": "5", "ETag": "\"a\""],
+                body: Data("abc".utf8)
+            )
+            let client = NetworkClient(transport: MockTransport(.response(response)))
+            let error = await failure { _ = try await client.download(bench.url, to: bench.target).value }
+            #expect(error?.code == .connectionLost)
+            #expect(!FileManager.default.fileExists(atPath: bench.target.path))
+        }
+    }
+
+    @Test("An endpoint is downloaded with its headers, and its own Range is refused")
+    func endpoint() async throws {
+        struct Sample: HTTPEndpoint {
+            let baseURL: URL
+            var headers: HTTPHeaders
+        }
+        try await DownloadBench.with { bench async throws in
+            _ = try await bench.client()
+                .download(Sample(baseURL: bench.url, headers: ["X-A": "1"]), to: bench.target).value
+            #expect(bench.server.requests.first?.headers["X-A"] == "1")
+            let own = Sample(baseURL: bench.url, headers: ["Range": "bytes=1-"])
+            let error = await failure {
+                _ = try await bench.client().download(own, to: bench.folder.appending(path: "b")).value
+            }
+            #expect(error?.code == .invalidRequest)
+            #expect(bench.server.requestCount == 1)
+        }
+    }
+}

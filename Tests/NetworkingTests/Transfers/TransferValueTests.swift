@@ -1,0 +1,155 @@
+import Foundation
+import Networking
+import Testing
+
+@testable import Networking
+
+/// The small values that transfers are made of.
+@Suite("Values of transfers")
+struct TransferValueTests {
+    @Test(
+        "A satisfied range in octets is read",
+        arguments: [
+            ("bytes 0-0/1", ContentRange(0...0, of: 1)), ("bytes 5-9/*", ContentRange(5...9, of: nil)),
+            ("BYTES 5-9/10", ContentRange(5...9, of: 10)),
+        ]
+    )
+    func ranges(text: String, range: ContentRange) {
+        #expect(ContentRange(text) == range)
+    }
+
+    @Test(
+        "What is no satisfied range in octets is refused",
+        arguments: [
+            "", "bytes", "bytes */10", "bytes 0-9", "bytes 9-0/10", "bytes 0-10/10", "bytes +0-9/10", "bytes 0-9/+10",
+            "bytes -9/10", "bytes 0-/10", "items 0-9/10", "bytes 0-9/10 x", "bytes=0-9/10", "bytes 0-9/10/11",
+            "bytes 0-99999999999999999999/*", "bytes 0--9/10", "bytes 0-9/",
+        ]
+    )
+    func wrongRanges(text: String) {
+        #expect(ContentRange(text) == nil)
+    }
+
+    @Test("Only strong validators count, and a date only without an entity tag and a minute old")
+    func validators() {
+        let (earlier, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:37 GMT")
+        #expect(ResumeValidator(["ETag": "\"a\""])?.value == "\"a\"")
+        #expect(ResumeValidator(["ETag": "\"\""])?.value == "\"\"")
+        #expect(ResumeValidator(["Last-Modified": earlier, "Date": later])?.value == earlier)
+        let none: [HTTPHeaders] = [
+            [:], ["ETag": "W/\"a\""], ["ETag": "a"], ["ETag": "\"a"], ["ETag": "\"a\"b\""], ["ETag": "\""],
+            ["ETag": "W/\"a\"", "Last-Modified": earlier, "Date": later], ["Last-Modified": earlier],
+            ["Last-Modified": earlier, "Date": earlier], ["Last-Modified": "yesterday", "Date": later],
+            ["Last-Modified": later, "Date": earlier], ["ETag": "\"a b\""],
+        ]
+        for headers in none { #expect(ResumeValidator(headers) == nil, "\(headers)") }
+    }
+
+    @Test(
+        "A suggested name can only be that of an ordinary file in the folder",
+        arguments: [
+            ("report.pdf", "report.pdf"), ("../../etc/passwd", "passwd"), ("C:\\Windows\\a.txt", "a.txt"),
+            (".bashrc", "bashrc"), ("..", nil), (".", nil), ("", nil), ("/", nil), ("a/", nil), ("...x", "x"),
+            ("a\u{0}b\r\nc", "abc"), ("a\u{202E}fdp.exe", "afdp.exe"), ("  a b  ", "a b"), ("a.txt.", "a.txt"),
+            ("~root", "root"), ("naïve 日本.txt", "naïve 日本.txt"), ("\u{200B}\u{FEFF}", nil), (". .", nil),
+            ("a\u{2028}b", "ab"), ("-rf", "-rf"), ("con:x", "con:x"),
+        ] as [(String, String?)]
+    )
+    func fileNames(suggestion: String, name: String?) {
+        #expect(FileName.sanitized(suggestion) == name)
+    }
+
+    @Test("A long name keeps its extension and whole characters, in 255 octets")
+    func longNames() throws {
+        for text in [
+            String(repeating: "a", count: 300), String(repeating: "日", count: 300),
+            "👩🏽‍💻" + String(repeating: "é", count: 300),
+        ] {
+            let name = try #require(FileName.sanitized(text + ".tar"))
+            #expect(name.utf8.count <= 255 && name.utf8.count > 240)
+            #expect(name.hasSuffix(".tar"))
+        }
+        let zalgo = "a" + String(repeating: "\u{301}", count: 300)
+        #expect(FileName.sanitized(zalgo + ".txt") == "_.txt")
+    }
+
+    @Test(
+        "The name of a Content-Disposition is found, filename* first",
+        arguments: [
+            ("attachment; filename=\"a.txt\"", "a.txt"), ("attachment; filename=a.txt", "a.txt"),
+            ("attachment; filename=\"a \\\"b\\\".txt\"", "a \"b\".txt"),
+            ("attachment; filename=\"x\"; filename*=UTF-8''%E2%82%AC.txt", "€.txt"),
+            ("attachment; filename*=iso-8859-1'en'%A3.txt; filename=x", "£.txt"),
+            ("attachment; filename*=UTF-8''%FF; filename=x", "x"), ("attachment; filename*=utf-16''a; filename=x", "x"),
+            ("attachment; filename*=UTF-8''%ZZ; filename=x", "x"), ("attachment", nil), ("", nil), (";", nil),
+            ("inline; FILENAME=\"a;b\"", "a;b"),
+        ] as [(String, String?)]
+    )
+    func dispositions(field: String, name: String?) {
+        #expect(ContentDisposition.fileName(field) == name)
+    }
+
+    @Test("Where nothing is suggested, the URL says the name")
+    func suggestedFileName() throws {
+        func name(_ url: String, _ headers: HTTPHeaders = [:]) throws -> String {
+            HTTPResponse(url: try #require(URL(string: url)), status: 200, headers: headers).suggestedFileName
+        }
+        #expect(try name("https://a.example/b/c.zip?d=e") == "c.zip")
+        #expect(try name("https://a.example/b/%2e%2e%2fc") == "c")
+        #expect(try name("https://a.example") == "download")
+        #expect(try name("https://a.example/b", ["Content-Disposition": "attachment; filename=\"..\""]) == "b")
+    }
+
+    @Test("Rate and remaining time follow the last seconds")
+    func rate() {
+        var rate = TransferRate()
+        let start = ContinuousClock.now
+        rate.add(0, at: start)
+        #expect(rate.bytesPerSecond == nil)
+        rate.add(500, at: start + .milliseconds(50))
+        #expect(rate.bytesPerSecond == nil)
+        for second in 1...30 { rate.add(second * 1000, at: start + .seconds(second)) }
+        #expect(rate.bytesPerSecond == 1000)
+        for second in 31...60 { rate.add(30_000 + (second - 30) * 10, at: start + .seconds(second)) }
+        #expect(rate.bytesPerSecond.map { $0 < 20 } == true)
+        rate.add(0, at: start + .seconds(61))
+        #expect(rate.bytesPerSecond == nil)
+
+        var progress = TransferProgress(state: .running, completedBytes: 50, totalBytes: 150, bytesPerSecond: 10)
+        #expect(progress.estimatedTimeRemaining == .seconds(10))
+        progress.bytesPerSecond = 1e-300
+        #expect(progress.estimatedTimeRemaining == .seconds(31_536_000))
+        progress.totalBytes = nil
+        #expect(progress.estimatedTimeRemaining == nil && progress.fractionCompleted == nil)
+    }
+
+    private static let abc = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
+
+    @Test("Digests of a response are read, the strongest understood one first")
+    func digests() {
+        let sha512 = "3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw=="
+        #expect(FileDigest(["Repr-Digest": "sha-256=:\(Self.abc):"])?.octets.count == 32)
+        #expect(FileDigest(["Digest": "SHA-256=\(Self.abc)"])?.octets.first == 0xBA)
+        #expect(
+            FileDigest(["Repr-Digest": "md5=:AAAA:, sha-256=:\(Self.abc):, sha-512=:\(sha512):"])?.octets.count == 64
+        )
+        let none: [HTTPHeaders] = [
+            [:], ["Content-Digest": "sha-256=:\(Self.abc):"], ["Repr-Digest": "sha-256=\(Self.abc)"],
+            ["Repr-Digest": "sha-256=:AAAA:"], ["Repr-Digest": "sha-256"], ["Repr-Digest": "sha-256=:"],
+            ["Repr-Digest": "unixsum=:AAAA:"],
+        ]
+        for headers in none { #expect(FileDigest(headers) == nil, "\(headers)") }
+    }
+
+    @Test("A SHA-256 in hexadecimal is read, and nothing else is")
+    func hexadecimal() async throws {
+        let text = String(repeating: "aF", count: 32)
+        #expect(try DownloadDigest.sha256(hexadecimal: text) == .sha256(Data(repeating: 0xAF, count: 32)))
+        for wrong in [
+            "", String(text.dropLast()), text + "00", String(repeating: "g", count: 64),
+            String(repeating: "１", count: 64),
+        ] {
+            #expect(await failure { _ = try DownloadDigest.sha256(hexadecimal: wrong) }?.code == .invalidRequest)
+        }
+    }
+}

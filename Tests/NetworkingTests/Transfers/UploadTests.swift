@@ -1,0 +1,325 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import Synchronization
+import Testing
+
+@Suite("Upload", .timeLimit(.minutes(10)))
+struct UploadTests {
+    private static let octets = RangedResource.octets(500_000, seed: 9)
+
+    private func withFile(_ name: String = "a.pdf", _ test: (URL) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: name)
+        try Self.octets.write(to: file)
+        try await test(file)
+    }
+
+    private static func parts() -> AsyncStream<Data> {
+        AsyncStream { continuation in
+            for start in stride(from: 0, to: octets.count, by: 70_001) {
+                continuation.yield(Data(octets[start..<min(start + 70_001, octets.count)]))
+            }
+            continuation.finish()
+        }
+    }
+
+    private func client(_ interceptors: [any RequestInterceptor] = [], maximumTransfers: Int = 6) -> NetworkClient {
+        NetworkClient(
+            interceptors: interceptors,
+            options: NetworkClient.Options(retryBudget: nil, maximumTransfers: maximumTransfers)
+        )
+    }
+
+    @Test("Data, files, sequences and forms arrive as they are", arguments: ["data", "file", "stream", "once", "form"])
+    func sources(_ kind: String) async throws {
+        try await withFile { file in
+            try await withLoopbackServer { server async throws in
+                server.on(.post, "/files", .text("thanks", status: 201))
+                var form = MultipartFormData()
+                try form.append(file: file, name: "file")
+                let (source, type): (EndpointBody, String?) =
+                    switch kind {
+                    case "data": (.data(Self.octets, contentType: "image/png"), "image/png")
+                    case "file": (try .file(file), "application/pdf")
+                    case "stream":
+                        (EndpointBody(.stream(length: Self.octets.count) { Self.parts() }, contentType: "a/b"), "a/b")
+                    case "once": (EndpointBody(.once(Self.parts()), contentType: nil), nil)
+                    default: (.multipart(form), form.contentType)
+                    }
+                let upload = client().upload(source, to: server.url(for: "/files"))
+                let response = try await upload.value
+                #expect(response.status == 201 && response.body == Data("thanks".utf8))
+                let request = try #require(server.requests.first)
+                #expect(request.headers["Content-Type"] == type)
+                #expect(request.headers["Expect"] == nil)
+                #expect(request.headers["Content-Length"] == source.content.contentLength.map(String.init))
+                if kind == "form" {
+                    let parsed = try ParsedForm(request.body, contentType: form.contentType)
+                    #expect(parsed.parts.map(\.content) == [Self.octets])
+                } else {
+                    #expect(request.body == Self.octets)
+                }
+                let progress = upload.currentProgress
+                #expect(progress.state == .completed && progress.fractionCompleted == 1)
+                #expect(progress.completedBytes == request.body.count)
+                #expect(progress.totalBytes == source.content.contentLength)
+            }
+        }
+    }
+
+    private struct Place: HTTPEndpoint {
+        let baseURL: URL
+        var method: HTTPMethod { .put }
+        var headers: HTTPHeaders = [:]
+        var acceptedStatuses: AcceptedStatuses { [200, 409] }
+        var body: EndpointBody { .data(Data("not this".utf8)) }
+    }
+
+    private struct Receipt: Codable, Equatable, Sendable { let size: Int }
+
+    @Test("An endpoint's method, headers and statuses count, and the answer is decoded")
+    func endpoint() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.put, "/place") { request in .json("{\"size\":\(request.body.count)}", status: 409) }
+            let place = Place(baseURL: server.url(for: "/place"), headers: ["Content-Type": "a/own"])
+            let receipt = try await client()
+                .upload(.data(Self.octets), to: place, decoding: .json(Receipt.self)).value
+            #expect(receipt == Receipt(size: Self.octets.count))
+            #expect(server.requests.first?.headers["Content-Type"] == "a/own")
+            let wrong = client().upload(.data(Data()), to: place, decoding: .json([String].self))
+            #expect(await failure { _ = try await wrong.value }?.code == .decoding)
+            #expect(wrong.currentProgress.state == .failed)
+        }
+    }
+
+    @Test("The status is checked whether or not there is a body", arguments: [true, false], [404, 500])
+    func status(hasBody: Bool, status: Int) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.post, "/files", hasBody ? .text("no", status: status) : .status(status))
+            let upload = client().upload(.data(Self.octets), to: server.url(for: "/files"))
+            let error = await #expect(throws: ServerError.self) { try await upload.value }
+            #expect(error?.errorCode == status)
+            #expect(error?.response == Data((hasBody ? "no" : "").utf8))
+            #expect(upload.currentProgress.state == .failed)
+        }
+    }
+
+    @Test("An answer without a body completes the upload", arguments: [200, 204])
+    func noBody(status: Int) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.post, "/files", .status(status))
+            let upload = client().upload(.data(Data("x".utf8)), to: server.url(for: "/files"))
+            #expect(try await upload.value.status == status)
+        }
+    }
+
+    @Test("A policy sends again what can be read again")
+    func replayed() async throws {
+        try await withFile { file in
+            try await withLoopbackServer { server async throws in
+                server.on(.put, "/files", .status(503), .status(204))
+                let client = client([Retry.Policy.maxRetries(1)])
+                let upload = client.upload(try .file(file), to: server.url(for: "/files"), method: .put)
+                _ = try await upload.value
+                #expect(server.requests.map(\.body) == [Self.octets, Self.octets])
+                #expect(upload.currentProgress.completedBytes == Self.octets.count)
+            }
+        }
+    }
+
+    /// Asks for another attempt after a 401, as an authenticator does.
+    private struct Insisting: URLRequestAuthenticator {
+        func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest { request }
+
+        func evaluateFailedRequest(
+            _ request: URLRequest,
+            data: Data?,
+            response: HTTPURLResponse?,
+            error: any Error,
+            retryState: Retry.State
+        ) -> Retry.Action {
+            response?.statusCode == 401 && retryState.authenticationErrors.isEmpty ? .retry : .none
+        }
+    }
+
+    @Test("What can be read only once is not sent a second time, and the error says why", arguments: [401, 503])
+    func notReplayed(status: Int) async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.put, "/files", .status(status), .status(204))
+            let client = client([Insisting(), Retry.Policy.maxRetries(1)])
+            let source = EndpointBody(.once(Self.parts()), contentType: nil)
+            let upload = client.upload(source, to: server.url(for: "/files"), method: .put)
+            let error = await #expect(throws: ServerError.self) { try await upload.value }
+            #expect(error?.errorCode == status)
+            guard case .bodyNotReplayable = error?.retry?.reason else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+            #expect(server.requestCount == 1)
+            #expect(await failure { try upload.retry() }?.code == .bodyNotReplayable)
+            #expect(upload.currentProgress.state == .failed)
+            #expect(server.requestCount == 1)
+        }
+    }
+
+    @Test("A failed upload can be tried again, and its value is then the new one")
+    func retry() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.post, "/files", .status(500), .text("ok"))
+            let client = client()
+            let upload = client.upload(.data(Self.octets), to: server.url(for: "/files"))
+            await #expect(throws: ServerError.self) { try await upload.value }
+            #expect(client.transfers.isEmpty)
+            try upload.retry()
+            #expect(try await upload.value.body == Data("ok".utf8))
+            #expect(upload.currentProgress.state == .completed)
+            #expect(client.transfers.isEmpty)
+            try upload.retry()
+            #expect(upload.currentProgress.state == .completed)
+            #expect(server.requestCount == 2)
+        }
+    }
+
+    @Test("An upload that was never sent can be tried again, though its source can be read only once")
+    func retryUnread() async throws {
+        try await withLoopbackServer { server async throws in
+            server.on(.post, "/files", .text("ok"))
+            let blocking = Mutex(true)
+            let gate = ClosureInterceptor.changingRequest { _ in
+                if blocking.withLock({ $0 }) { throw NetworkError(.circuitOpen, "not yet") }
+            }
+            let source = EndpointBody(.once(Self.parts()), contentType: nil)
+            let upload = client([gate]).upload(source, to: server.url(for: "/files"))
+            #expect(await failure { _ = try await upload.value }?.code == .circuitOpen)
+            blocking.withLock { $0 = false }
+            try upload.retry()
+            #expect(try await upload.value.status == 200)
+            #expect(server.requests.first?.body == Self.octets)
+        }
+    }
+
+    @Test("A cancelled upload ends its connection, and can be tried again")
+    func cancelled() async throws {
+        try await withLoopbackServer { server async throws in
+            let gate = ResponseGate()
+            server.on(.post, "/files") { _ in .text("ok").gated(by: gate) }
+            let upload = client().upload(.data(Self.octets), to: server.url(for: "/files"))
+            try await gate.waitForWaiters(count: 1)
+            await upload.cancel()
+            #expect(await failure { _ = try await upload.value }?.code == .cancelled)
+            #expect(upload.currentProgress.state == .cancelled)
+            try await server.waitForOpenConnections(atMost: 0)
+            gate.open()
+            try upload.retry()
+            #expect(try await upload.value.status == 200)
+        }
+    }
+
+    @Test("An upload whose handle is dropped is cancelled")
+    func dropped() async throws {
+        try await withLoopbackServer { server async throws in
+            let gate = ResponseGate()
+            server.on(.post, "/files") { _ in .text("ok").gated(by: gate) }
+            let client = client()
+            do {
+                let upload = client.upload(.data(Self.octets), to: server.url(for: "/files"))
+                try await gate.waitForWaiters(count: 1)
+                #expect(upload.currentProgress.state == .running)
+            }
+            try await server.waitForOpenConnections(atMost: 0)
+            #expect(client.transfers.isEmpty)
+            gate.open()
+        }
+    }
+
+    @Test("A server that is asked first refuses before it gets the body")
+    func expectation() async throws {
+        let peers: [(LoopbackServer.ContinuePolicy, Int?)] = [(.answer, nil), (.refuse(403), 403)]
+        for (policy, refusal) in peers {
+            var configuration = LoopbackServer.Configuration()
+            configuration.continuePolicy = policy
+            try await withLoopbackServer(configuration: configuration) { server async throws in
+                server.on(.post, "/files", .text("ok"))
+                let made = Atomic<Int>(0)
+                let source = EndpointBody(
+                    .stream(length: 3) {
+                        made.add(1, ordering: .relaxed)
+                        return AsyncStream { continuation in
+                            continuation.yield(Data("abc".utf8))
+                            continuation.finish()
+                        }
+                    },
+                    contentType: nil
+                )
+                let options = UploadOptions(expectsContinue: true)
+                let upload = client().upload(source, to: server.url(for: "/files"), options: options)
+                if let refusal {
+                    let error = await #expect(throws: ServerError.self) { try await upload.value }
+                    #expect(error?.errorCode == refusal)
+                    #expect(made.load(ordering: .relaxed) == 0)
+                } else {
+                    #expect(try await upload.value.status == 200)
+                    #expect(server.requests.first?.headers["Expect"] == "100-continue")
+                    #expect(server.requests.first?.body == Data("abc".utf8))
+                }
+            }
+        }
+    }
+
+    @Test("A server that does not like to be asked is not asked again")
+    func refusedExpectation() async throws {
+        try await withPeer { connection in
+            let head = try connection.readRequest()
+            if head.lowercased().contains("expect:") {
+                try connection.send("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                connection.close()
+            } else {
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                try connection.waitForClose()
+            }
+        } _: { peer async throws in
+            let options = UploadOptions(expectsContinue: true)
+            let upload = client().upload(.data(Data("abc".utf8)), to: peer.url, options: options)
+            #expect(try await upload.value.status == 200)
+            #expect(peer.requests.map { $0.lowercased().contains("expect: 100-continue") } == [true, false])
+        }
+    }
+
+    @Test("Uploads and downloads share the limit and the list")
+    func limit() async throws {
+        try await withLoopbackServer { server async throws in
+            let gate = ResponseGate()
+            server.onAnyMethod("/files") { _ in .text("ok").gated(by: gate) }
+            let client = client(maximumTransfers: 1)
+            let target = FileManager.default.temporaryDirectory.appending(path: "limit-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: target) }
+            let upload = client.upload(.data(Data("x".utf8)), to: server.url(for: "/files"))
+            try await gate.waitForWaiters(count: 1)
+            let download = client.download(server.url(for: "/files"), to: target)
+            #expect(client.transfers.map(\.id) == [upload.id, download.id])
+            #expect(client.transfers.map(\.currentProgress.state) == [.running, .waiting])
+            gate.open()
+            _ = try await (upload.value, download.value)
+            #expect(client.transfers.isEmpty)
+            #expect(server.requestCount == 2)
+        }
+    }
+
+    @Test("A file that becomes shorter fails the upload")
+    func shrunk() async throws {
+        try await withFile { file in
+            try await withLoopbackServer { server async throws in
+                server.on(.post, "/files", .text("ok"))
+                let source = try EndpointBody.file(file)
+                try Data("short".utf8).write(to: file)
+                let upload = client().upload(source, to: server.url(for: "/files"))
+                #expect(await failure { _ = try await upload.value }?.code == .invalidRequest)
+                #expect(server.requestCount == 0)
+            }
+        }
+    }
+}
