@@ -18,26 +18,24 @@ server = Flask(__name__)
 
 
 def with_email(body, content_type):
-    head = b"MIME-Version: 1.0\r\nContent-Type: " + content_type.encode() + b"\r\n\r\n"
-    message = email.message_from_bytes(head + body, policy=email.policy.HTTP)
-    if message.defects or any(part.defects for part in message.walk()):
-        raise ValueError([message.defects] + [part.defects for part in message.walk()])
-    # The policy would read encoded words, which forms don't have.
-    compatible = email.message_from_bytes(head + body, policy=email.policy.compat32.clone(linesep="\r\n"))
-    parts = compatible.get_payload() if compatible.is_multipart() else []
+    # Octet for octet as ISO-8859-1: the library takes other text in header fields for an error.
+    text = "MIME-Version: 1.0\r\nContent-Type: " + content_type + "\r\n\r\n" + body.decode("iso-8859-1")
+    message = email.message_from_string(text, policy=email.policy.compat32.clone(linesep="\r\n"))
+    if any(part.defects for part in message.walk()):
+        raise ValueError([part.defects for part in message.walk()])
 
-    def text(part, name):
+    def parameter(part, name):
         value = part.get_param(name, header="content-disposition")
-        return None if value is None else value.encode("ascii", "surrogateescape").decode("utf-8")
+        return None if value is None else value.encode("iso-8859-1").decode("utf-8")
 
     return [
         {
-            "name": text(part, "name"),
-            "filename": text(part, "filename"),
+            "name": parameter(part, "name"),
+            "filename": parameter(part, "filename"),
             "type": part["content-type"],
-            "content": part.get_payload(decode=True).hex(),
+            "content": part.get_payload().encode("iso-8859-1").hex(),
         }
-        for part in parts
+        for part in message.get_payload()
     ]
 
 
@@ -64,7 +62,10 @@ def with_werkzeug(body, content_type):
 @server.post("/")
 def form():
     body, content_type = request.get_data(parse_form_data=False), request.headers["Content-Type"]
-    return jsonify(email=with_email(body, content_type), werkzeug=with_werkzeug(body, content_type))
+    # A form without parts is what browsers send, and no multipart body by RFC 2046, to which `email` holds.
+    is_empty = request.args.get("empty") == "1"
+    parts = [] if is_empty else with_email(body, content_type)
+    return jsonify(email=parts, werkzeug=with_werkzeug(body, content_type))
 
 
 server.run(host="127.0.0.1", port=int(sys.argv[1]))

@@ -15,7 +15,7 @@ public import Foundation
 /// Names and file names are sent as UTF-8, as browsers do it
 /// ([HTML §4.10.21.8](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)): a quotation mark is
 /// `%22`, and a line break `%0D` or `%0A`, so that no name can end its field. Other control characters, which no header field may have,
-/// are percent-encoded too, and a backslash is doubled, because many servers take it for the beginning of a quoted pair.
+/// are percent-encoded too, and so is a backslash: servers read it in different ways, some so that the name does not end where it should.
 public struct MultipartFormData: Sendable {
     /// What separates the parts.
     public let boundary: String

@@ -62,8 +62,7 @@ struct MultipartPart: Sendable {
         var text = ""
         for scalar in name.unicodeScalars {
             switch scalar {
-            case "\\": text += "\\\\"
-            case "\"", "\0"..."\u{1F}", "\u{7F}":
+            case "\"", "\\", "\0"..."\u{1F}", "\u{7F}":
                 text += scalar.value < 16 ? "%0" : "%"
                 text += String(scalar.value, radix: 16, uppercase: true)
             default: text.unicodeScalars.append(scalar)

@@ -73,10 +73,10 @@ struct MultipartFormDataTests {
     /// A content like the name; a delimiter may be in a name, and not in a content.
     private static func content(_ name: String) -> String { name.replacing("AaB03x", with: "AaB") }
 
-    /// What a server sees of a name: quotation marks and control characters percent-encoded, everything else as it was.
+    /// What a server sees of a name: quotation marks, backslashes and control characters percent-encoded, everything else as it was.
     static func seen(_ name: String) -> String {
         name.unicodeScalars.map { scalar in
-            scalar == "\"" || scalar.value < 0x20 || scalar.value == 0x7F
+            scalar == "\"" || scalar == "\\" || scalar.value < 0x20 || scalar.value == 0x7F
                 ? "%" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16, uppercase: true)
                 : String(scalar)
         }.joined()
