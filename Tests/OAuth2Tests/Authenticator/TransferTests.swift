@@ -20,7 +20,7 @@ struct TransferTests {
         /// - Parameter revokingAt: At which accepted requests the server revokes all tokens, in the middle of the response.
         init(revokingAt revocations: Set<Int>) throws {
             let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
-            let accepted = Accepted()
+            let (accepted, content) = (Accepted(), Self.content)
             let serve = authorization.protecting { request in
                 let number = accepted.next()
                 guard request.method == .get else { return .text("\(request.body.count)") }
@@ -43,7 +43,7 @@ struct TransferTests {
             }
             let authenticator = OAuth2Authenticator(
                 server: authorization.metadata,
-                clientAuthentication: .clientSecretBasic(clientID: "reports", clientSecret: "s3cret"),
+                clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
                 grant: ClientCredentialsGrant(),
                 resources: [api.baseURL]
             )
