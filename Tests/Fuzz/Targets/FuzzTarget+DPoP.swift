@@ -16,6 +16,11 @@ extension FuzzTarget {
             require(Seeds.proofs.contains { $0.proof == lines[2] }, "a proof was accepted that nobody signed")
             require(proof.thumbprint == Seeds.proofThumbprint, "the proof has another key")
         }
+        // Whatever is signed, a header that is no JSON is refused before anything else.
+        guard (try? JSONObject(parsing: Data(lines[1].utf8))) != nil else {
+            require(check("\(Base64URL.encode(Array(lines[1].utf8)))..", url: url) == nil, "a header that is no JSON")
+            return
+        }
         let input = "\(Base64URL.encode(Array(lines[1].utf8))).\(Base64URL.encode(Array(lines[2].utf8)))"
         guard let signature = Seeds.proofSignature(for: input) else { defect("the proof can't be signed") }
         guard let proof = check("\(input).\(Base64URL.encode(signature))", url: url) else { return }

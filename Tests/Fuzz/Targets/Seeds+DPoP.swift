@@ -29,11 +29,20 @@ extension Seeds {
     /// The thumbprint of the key that signs what is fuzzed.
     static let keyThumbprint = (try? vector.key.thumbprint) ?? ""
 
-    /// Signs with a key that is made each time: LeakSanitizer does not find the pointers inside of a key that is kept.
+    /// Signs with a key that is made each time where LeakSanitizer looks, for it does not find the pointers inside of a
+    /// key that is kept.
     static func proofSignature(for input: String) -> [UInt8]? {
-        guard let key = try? SigningKey(jwk: vector.key) else { return nil }
-        return (try? KeySigningService(key: key).sign(data: Data(input.utf8))).map(Array.init)
+        #if DEBUG
+            let key = try? SigningKey(jwk: vector.key)
+        #else
+            let key = keptKey
+        #endif
+        return key.flatMap { try? KeySigningService(key: $0).sign(data: Data(input.utf8)) }.map(Array.init)
     }
+
+    #if !DEBUG
+        private static let keptKey = try? SigningKey(jwk: vector.key)
+    #endif
 
     static func proofSeeds() -> [Data] {
         var texts = proofs.map { "\($0.url)\n{}\n\($0.proof)" }
