@@ -56,6 +56,14 @@ let package = Package(
 
         // Tests. `TestVectors` reads the JSON files in Vectors/ for all of them.
         .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
+        // `TestPrograms` starts the programs that tests kill, limit or let share something.
+        .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(
+            name: "TestPrograms",
+            dependencies: ["CSpawn"],
+            path: "Tests/TestPrograms",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for the traps: what OpenSSL does by itself.
@@ -77,7 +85,7 @@ let package = Package(
         ),
         .testTarget(
             name: "NetworkingTests",
-            dependencies: ["Networking", "MockNetworking", "TestVectors", "transfer-peer"],
+            dependencies: ["Networking", "MockNetworking", "TestPrograms", "TestVectors", "transfer-peer"],
             swiftSettings: settings
         ),
         // One of several processes that share a token store, for the tests to start and to kill.
@@ -90,7 +98,8 @@ let package = Package(
         .testTarget(
             name: "OAuth2Tests",
             dependencies: [
-                "token-rotator", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestVectors",
+                "token-rotator", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestPrograms",
+                "TestVectors",
             ],
             swiftSettings: settings
         ),
@@ -102,7 +111,9 @@ let package = Package(
         ),
         .testTarget(
             name: "CommandTests",
-            dependencies: ["jwt", "quickstart", "MockNetworking", "Networking", "TokenGeneration", "TestVectors"],
+            dependencies: [
+                "jwt", "quickstart", "MockNetworking", "Networking", "TokenGeneration", "TestVectors", "CSpawn",
+            ],
             swiftSettings: settings
         ),
         // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.

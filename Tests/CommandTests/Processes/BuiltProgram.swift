@@ -1,3 +1,4 @@
+import CSpawn
 import Foundation
 import Glibc
 
@@ -142,6 +143,8 @@ private struct ChildProcess {
         for (end, number) in [(input.read, Int32(0)), (output.write, 1), (errors.write, 2)] {
             unsafe posix_spawn_file_actions_adddup2(&actions, end, number)
         }
+        // Nor may it inherit what other tests have open: some of them wait for it to be closed.
+        unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         // The process must meet a closed pipe as it would in a terminal, not with the runner's ignored signal.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)

@@ -95,7 +95,8 @@ final class ChildServer: Sendable {
     }
 
     func stop() {
-        kill(processIdentifier, SIGTERM)
+        // Threads of Swift's tasks block most signals, and what they start inherits that: it would never hear of SIGTERM.
+        kill(processIdentifier, SIGKILL)
         try? input.close()
     }
 }
