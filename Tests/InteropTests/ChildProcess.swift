@@ -18,6 +18,8 @@ struct ChildProcess: Sendable {
         defer { try? FileManager.default.removeItem(at: folder) }
         let files = ["in", "out", "err"].map { folder.appending(path: $0) }
         try Data(input.utf8).write(to: files[0])
+        // It may be a key, and the command warns of one that others can read.
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: files[0].path)
         try Data().write(to: files[1])
         try Data().write(to: files[2])
 
