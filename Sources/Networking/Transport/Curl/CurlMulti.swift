@@ -37,7 +37,10 @@ enum CurlTraffic: UInt32, CaseIterable {
                 { easy, socket, interest, context, _ in
                     guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
                     let isRemoved = Int(interest) == CCURL_POLL_REMOVE
-                    if !isRemoved, let easy = unsafe easy { unsafe CurlHandle.of(easy)?.socket = socket }
+                    if !isRemoved, let easy = unsafe easy, let handle = unsafe CurlHandle.of(easy) {
+                        handle.socket = socket
+                        multi.sockets.note(ObjectIdentifier(handle), of: socket)
+                    }
                     multi.sockets.use(
                         socket,
                         readable: !isRemoved && Int(interest) & CCURL_POLL_IN != 0,
@@ -79,14 +82,17 @@ enum CurlTraffic: UInt32, CaseIterable {
         unsafe handle.leave(multi)
         // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
         if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
-            sockets.rest(socket)
+            sockets.rest(socket, after: ObjectIdentifier(handle))
         }
         count -= 1
         if count == 0 { idleSince = now }
     }
 
     /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
-    func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket) }
+    func wake(by event: EventPoller.Event) -> Bool {
+        // A streamed transfer that pauses lets go of its socket in the middle of a body: only when none runs is what comes nobody's.
+        sockets.wake(event.socket, isNobodys: sockets.traffic == .brief || count == 0)
+    }
 
     /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {

@@ -26,9 +26,12 @@ final class CurlSockets {
     }
 
     private let poller: EventPoller
-    private let traffic: CurlTraffic
+    let traffic: CurlTraffic
     /// By descriptor, which the system keeps small.
     private var states: [State] = []
+    /// Which transfer had a connection last, by descriptor: a transfer may be taken leave of when the next one has its connection already,
+    /// and rests in the middle of its body because nobody reads it.
+    private var users: [ObjectIdentifier?] = []
 
     init(poller: EventPoller, traffic: CurlTraffic) {
         self.poller = poller
@@ -39,8 +42,12 @@ final class CurlSockets {
     func make(_ kind: UnsafePointer<ccurl_socket_kind>) -> Int32 {
         let socket = unsafe ccurl_make_socket(kind)
         guard socket >= 0 else { return socket }
-        while states.count <= socket { states.append([]) }
+        while states.count <= socket {
+            states.append([])
+            users.append(nil)
+        }
         states[Int(socket)] = .isOurs
+        users[Int(socket)] = nil
         return socket
     }
 
@@ -70,22 +77,33 @@ final class CurlSockets {
         states[Int(socket)] = wanted.union(isUsed ? [.isOurs, .isUsed] : .isOurs)
     }
 
+    /// Notes which transfer has a socket.
+    func note(_ user: ObjectIdentifier, of socket: Int32) {
+        if users.indices.contains(Int(socket)) { users[Int(socket)] = user }
+    }
+
     /// Guards the socket of a connection whose exchange is over, if it is open and in nobody's use.
-    func rest(_ socket: Int32) {
-        guard self[socket].isSuperset(of: .isOurs), !self[socket].contains(.isUsed) else { return }
+    func rest(_ socket: Int32, after user: ObjectIdentifier) {
+        guard self[socket].isSuperset(of: .isOurs), !self[socket].contains(.isUsed), users[Int(socket)] == user else {
+            return
+        }
+        users[Int(socket)] = nil
         if !self[socket].contains(.isWatchedForReading) { watch(socket, .isWatchedForReading) }
         states[Int(socket)] = [.isOurs, .isResting, .isWatchedForReading]
     }
 
     /// Sees what an event means for a socket that libcurl does not wait for; libcurl itself notices if it is the connection's end.
     ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - isNobodys: Whether what comes on a resting socket can be no running transfer's.
     /// - Returns: Whether that is all that the event meant.
-    func wake(_ socket: Int32) -> Bool {
+    func wake(_ socket: Int32, isNobodys: Bool) -> Bool {
         let state = self[socket]
         guard state.contains(.isOurs), !state.contains(.isUsed) else { return false }
         watch(socket, [])
         states[Int(socket)] = .isOurs
-        if state.contains(.isResting) { endIfReadable(socket) }
+        if state.contains(.isResting), isNobodys { endIfReadable(socket) }
         return true
     }
 
