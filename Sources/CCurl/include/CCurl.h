@@ -284,6 +284,7 @@ typedef enum {
     CCURL_INFO_HTTP_CONNECTCODE = 0x200000 + 22,
     /// The connections that were made.
     CCURL_INFO_NUM_CONNECTS = 0x200000 + 26,
+    CCURL_INFO_LOCAL_PORT = 0x200000 + 42,
     /// Octets of the body, as they go over the wire.
     CCURL_INFO_SIZE_UPLOAD_T = 0x600000 + 7,
     CCURL_INFO_SIZE_DOWNLOAD_T = 0x600000 + 8,

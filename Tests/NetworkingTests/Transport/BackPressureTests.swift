@@ -40,6 +40,29 @@ struct BackPressureTests {
         return last
     }
 
+    // The server answers so quickly that the buffer is full before libcurl has waited for the connection once.
+    @Test("A body that comes at once on a kept connection waits for its reader")
+    func atOnce() async throws {
+        let body = Data((0..<600_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        let connections = Atomic<Int>(0)
+        try await withPeer { connection in
+            connections.add(1, ordering: .relaxed)
+            while true {
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n")
+                try connection.send(Array(body))
+            }
+        } _: { peer in
+            try await withCurl { transport in
+                for _ in 0..<400 {
+                    let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                    #expect(try await response.body.collect(upTo: body.count) == body)
+                }
+                #expect(connections.load(ordering: .relaxed) == 1)
+            }
+        }
+    }
+
     @Test("A reader that does not read stops its server, and nobody else")
     func slowReader() async throws {
         try await withSource { peer, sentCount in

@@ -85,6 +85,47 @@ struct ConformanceSequenceTests {
         }
     }
 
+    @Test("Nor are they while another stream waits for its reader")
+    func strayBesideStream() async throws {
+        let (isRead, isSent) = (AsyncGate(), ResponseGate())
+        try await withPeer { connection in
+            switch connection.number {
+            case 0:
+                try connection.readRequest()
+                let part = [UInt8](repeating: 120, count: 1 << 20)
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(64 << 20)\r\n\r\n")
+                for _ in 0..<64 { try connection.send(part) }
+            case 1:
+                try connection.readRequest()
+                try connection.send(Self.good)
+                isRead.waitBlocking()
+                try connection.send(Self.evil)
+                isSent.open()
+                try connection.readRequest()
+            default:
+                try connection.readRequest()
+                try connection.send(Self.good)
+            }
+        } _: { peer in
+            try await TransportUnderTest.curl.run { transport in
+                let waiting = try await transport.open(
+                    HTTPTransportRequest(url: peer.url("/much")),
+                    limits: .generous()
+                )
+                for path in ["/1", "/2"] {
+                    let request = HTTPTransportRequest(url: peer.url(path))
+                    let response = try await transport.open(request, limits: .generous())
+                    #expect(try await response.body.collect(upTo: 10) == Data("good".utf8))
+                    isRead.open()
+                    try await isSent.wait()
+                }
+                var count = 0
+                for try await part in waiting.body { count += part.count }
+                #expect(count == 64 << 20)
+            }
+        }
+    }
+
     // RFC 9112 §9.5: a connection whose response was not read to its end can't be used again.
     @Test(
         "The response to a cancelled request is not the next one's",

@@ -15,9 +15,13 @@ enum CurlTraffic: UInt32, CaseIterable {
 /// this object, when no transfer is left in it.
 @safe final class CurlMulti {
     private let multi: OpaquePointer
+    private let traffic: CurlTraffic
     private let sockets: CurlSockets
     private let beginning = ContinuousClock.now
     private var count = 0
+    /// Transfers that may pause, and have not waited for a socket yet. libcurl names a socket only when it waits for it; a response that
+    /// comes at once on a kept connection can fill the reader's buffer before that.
+    private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
     /// When libcurl wants to be called, events or not.
     private(set) var alarm: ContinuousClock.Instant?
     /// When the last transfer ended; `nil` while one runs.
@@ -26,6 +30,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int) {
         guard let multi = unsafe ccurl_multi_init() else { return nil }
         unsafe self.multi = multi
+        self.traffic = traffic
         sockets = CurlSockets(poller: poller, traffic: traffic)
         let sharing = traffic == .brief ? CCURL_PIPE_MULTIPLEX : CCURL_PIPE_NOTHING
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
@@ -38,8 +43,7 @@ enum CurlTraffic: UInt32, CaseIterable {
                     guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
                     let isRemoved = Int(interest) == CCURL_POLL_REMOVE
                     if !isRemoved, let easy = unsafe easy, let handle = unsafe CurlHandle.of(easy) {
-                        handle.socket = socket
-                        multi.sockets.note(ObjectIdentifier(handle), of: socket)
+                        multi.place(handle, at: socket)
                     }
                     multi.sockets.use(
                         socket,
@@ -72,6 +76,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// Begins to drive a transfer; false if libcurl refused.
     func add(_ handle: CurlHandle) -> Bool {
         guard handle.setSocketOwner(sockets), unsafe handle.join(multi) else { return false }
+        if traffic == .held { unplaced[ObjectIdentifier(handle)] = handle }
         count += 1
         idleSince = nil
         return true
@@ -80,18 +85,33 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// Stops driving a transfer, finished or not.
     func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
         unsafe handle.leave(multi)
+        unplaced[ObjectIdentifier(handle)] = nil
         // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
         if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
-            sockets.rest(socket, after: ObjectIdentifier(handle))
+            sockets.rest(socket)
         }
         count -= 1
         if count == 0 { idleSince = now }
     }
 
     /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
-    func wake(by event: EventPoller.Event) -> Bool {
-        // A streamed transfer that pauses lets go of its socket in the middle of a body: only when none runs is what comes nobody's.
-        sockets.wake(event.socket, isNobodys: sockets.traffic == .brief || count == 0)
+    func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket, isTaken: isTaken) }
+
+    private func place(_ handle: CurlHandle, at socket: Int32) {
+        handle.socket = socket
+        if !unplaced.isEmpty { unplaced[ObjectIdentifier(handle)] = nil }
+    }
+
+    /// Whether a transfer that has not waited for a socket yet has this one.
+    private func isTaken(_ socket: Int32) -> Bool {
+        guard !unplaced.isEmpty else { return false }
+        // Unix-domain sockets can't be told apart; rather none is ended than the wrong one.
+        guard let port = CurlSockets.localPort(of: socket) else { return true }
+        guard let handle = unplaced.values.first(where: { $0.number(CCURL_INFO_LOCAL_PORT) == port }) else {
+            return false
+        }
+        place(handle, at: socket)
+        return true
     }
 
     /// Moves the transfers of a socket on.

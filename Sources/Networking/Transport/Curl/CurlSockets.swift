@@ -26,12 +26,9 @@ final class CurlSockets {
     }
 
     private let poller: EventPoller
-    let traffic: CurlTraffic
+    private let traffic: CurlTraffic
     /// By descriptor, which the system keeps small.
     private var states: [State] = []
-    /// Which transfer had a connection last, by descriptor: a transfer may be taken leave of when the next one has its connection already,
-    /// and rests in the middle of its body because nobody reads it.
-    private var users: [ObjectIdentifier?] = []
 
     init(poller: EventPoller, traffic: CurlTraffic) {
         self.poller = poller
@@ -42,12 +39,8 @@ final class CurlSockets {
     func make(_ kind: UnsafePointer<ccurl_socket_kind>) -> Int32 {
         let socket = unsafe ccurl_make_socket(kind)
         guard socket >= 0 else { return socket }
-        while states.count <= socket {
-            states.append([])
-            users.append(nil)
-        }
+        while states.count <= socket { states.append([]) }
         states[Int(socket)] = .isOurs
-        users[Int(socket)] = nil
         return socket
     }
 
@@ -77,17 +70,9 @@ final class CurlSockets {
         states[Int(socket)] = wanted.union(isUsed ? [.isOurs, .isUsed] : .isOurs)
     }
 
-    /// Notes which transfer has a socket.
-    func note(_ user: ObjectIdentifier, of socket: Int32) {
-        if users.indices.contains(Int(socket)) { users[Int(socket)] = user }
-    }
-
     /// Guards the socket of a connection whose exchange is over, if it is open and in nobody's use.
-    func rest(_ socket: Int32, after user: ObjectIdentifier) {
-        guard self[socket].isSuperset(of: .isOurs), !self[socket].contains(.isUsed), users[Int(socket)] == user else {
-            return
-        }
-        users[Int(socket)] = nil
+    func rest(_ socket: Int32) {
+        guard self[socket].isSuperset(of: .isOurs), !self[socket].contains(.isUsed) else { return }
         if !self[socket].contains(.isWatchedForReading) { watch(socket, .isWatchedForReading) }
         states[Int(socket)] = [.isOurs, .isResting, .isWatchedForReading]
     }
@@ -96,15 +81,28 @@ final class CurlSockets {
     ///
     /// - Parameters:
     ///   - socket: The socket.
-    ///   - isNobodys: Whether what comes on a resting socket can be no running transfer's.
+    ///   - isTaken: Whether a transfer has the connection of a socket that was at rest, although libcurl has not waited for it yet.
     /// - Returns: Whether that is all that the event meant.
-    func wake(_ socket: Int32, isNobodys: Bool) -> Bool {
+    func wake(_ socket: Int32, isTaken: (Int32) -> Bool) -> Bool {
         let state = self[socket]
         guard state.contains(.isOurs), !state.contains(.isUsed) else { return false }
         watch(socket, [])
         states[Int(socket)] = .isOurs
-        if state.contains(.isResting), isNobodys { endIfReadable(socket) }
+        if state.contains(.isResting), !isTaken(socket) { endIfReadable(socket) }
         return true
+    }
+
+    /// The port at this end of a connection; `nil` if it has none, as a Unix-domain socket.
+    static func localPort(of socket: Int32) -> Int? {
+        var address = sockaddr_in6()
+        var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let code = unsafe withUnsafeMutableBytes(of: &address) { bytes in
+            guard let start = bytes.baseAddress else { return Int32(-1) }
+            return unsafe getsockname(socket, start.assumingMemoryBound(to: sockaddr.self), &size)
+        }
+        // IPv4 and IPv6 have it in the same place.
+        guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.sin6_family)) else { return nil }
+        return Int(UInt16(bigEndian: address.sin6_port))
     }
 
     private subscript(_ socket: Int32) -> State {
