@@ -118,11 +118,10 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             clientAuthentication: clientAuthentication,
             client: client,
             timeSource: options.timeSource,
-            attempts: max(1, options.attempts),
+            attempts: options.attempts,
             random: options.random,
-            hints: ServerHints(timeSource: options.timeSource, journal: journal),
-            journal: journal,
-            insecurelyAcceptsBearerTokens: dpop?.insecurelyAcceptsBearerTokens ?? false
+            dpop: dpop,
+            journal: journal
         )
         let makeSource = { @Sendable (grant: any Grant) in
             GrantTokenSource(grant, endpoint: endpoint, store: store, dpop: dpop, timeout: options.flightTimeout)

@@ -15,7 +15,28 @@ struct TokenEndpoint: Sendable {
     let hints: ServerHints
     let journal: TokenJournal
     /// Whether tokens that nobody has to prove a key for are good enough where a key is given.
-    var insecurelyAcceptsBearerTokens = false
+    let insecurelyAcceptsBearerTokens: Bool
+
+    init(
+        server: AuthorizationServer,
+        clientAuthentication: any ClientAuthentication,
+        client: NetworkClient,
+        timeSource: TimeSource,
+        attempts: Int,
+        random: @escaping @Sendable () -> Double,
+        dpop: DPoPKey?,
+        journal: TokenJournal
+    ) {
+        self.server = server
+        self.clientAuthentication = clientAuthentication
+        self.client = client
+        self.timeSource = timeSource
+        self.attempts = max(1, attempts)
+        self.random = random
+        hints = ServerHints(timeSource: timeSource, journal: journal)
+        self.journal = journal
+        insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
+    }
 
     /// Asks until there is an answer that counts, or no time left.
     ///

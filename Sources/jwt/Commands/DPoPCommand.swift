@@ -2,20 +2,6 @@ import TokenGeneration
 
 /// `jwt dpop`: makes a DPoP proof.
 struct DPoPCommand {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
-        "The private key: PEM, DER or JWK"
-    )
-    private static let algorithm = Option<KeyAlgorithm>(
-        "alg",
-        value: "ALG",
-        section: KeySource.section,
-        "The algorithm, for a key that does not state it"
-    )
     private static let tokenFile = Option<InputFile>(
         "access-token-file",
         value: "FILE",
@@ -38,7 +24,8 @@ struct DPoPCommand {
             """
         ],
         options: [
-            tokenFile.definition, tokenEnvironment.definition, nonce.definition, key.definition, algorithm.definition,
+            tokenFile.definition, tokenEnvironment.definition, nonce.definition, KeySource.file.definition,
+            KeySource.algorithm.definition,
         ] + KeySource.options,
         operands: [
             OperandDefinition(name: "METHOD", isRequired: true, summary: "The request's method, such as GET"),
@@ -73,11 +60,11 @@ struct DPoPCommand {
         self.arguments = arguments
         method = arguments.operands.first ?? ""
         url = arguments.operands.dropFirst().first ?? ""
-        guard let source = try KeySource(arguments, key: Self.key) else {
+        guard let source = try KeySource(arguments, key: KeySource.file) else {
             throw arguments.usageError("a key is needed: --key FILE or --key-env NAME")
         }
         self.source = source
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
         accessToken = try PasswordSource(arguments, file: Self.tokenFile, environment: Self.tokenEnvironment)
         nonce = try arguments.value(of: Self.nonce)?.text
         // A token of RFC 9110; nearly always a forgotten METHOD otherwise.

@@ -3,6 +3,21 @@
 struct KeySource: Equatable {
     static let section = "Key"
 
+    /// The file of a key without which a command can do nothing.
+    static let file = Option<InputFile>(
+        "key",
+        aliases: ["key-file"],
+        short: "k",
+        value: "FILE",
+        section: section,
+        "The private key: PEM, DER or JWK"
+    )
+    static let algorithm = Option<KeyAlgorithm>(
+        "alg",
+        value: "ALG",
+        section: section,
+        "The algorithm, for a key that does not state it, such as an RSA key in PEM"
+    )
     static let environment = Option<EnvironmentVariable>(
         "key-env",
         value: "NAME",

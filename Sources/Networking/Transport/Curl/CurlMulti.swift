@@ -19,8 +19,10 @@ enum CurlTraffic: UInt32, CaseIterable {
     private let sockets: CurlSockets
     private let beginning = ContinuousClock.now
     private var count = 0
-    /// Transfers that may pause, and have not waited for a socket yet. libcurl names a socket only when it waits for it; a response that
-    /// comes at once on a kept connection can fill the reader's buffer before that.
+    /// Transfers that may pause, and have not waited for a socket yet.
+    ///
+    /// libcurl names a socket only when it waits for it; a response that comes at once on a kept connection can fill the reader's buffer
+    /// before that.
     private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
     /// When libcurl wants to be called, events or not.
     private(set) var alarm: ContinuousClock.Instant?

@@ -3,28 +3,13 @@ import TokenGeneration
 
 /// `jwt jws sign`: signs any payload.
 struct JWSSignCommand {
-    private static let key = Option<InputFile>(
-        "key",
-        aliases: ["key-file"],
-        short: "k",
-        value: "FILE",
-        section: KeySource.section,
-        "The private key: PEM, DER or JWK"
-    )
-    private static let algorithm = Option<KeyAlgorithm>(
-        "alg",
-        value: "ALG",
-        section: KeySource.section,
-        "The algorithm, for a key that does not state it, such as an RSA key in PEM"
-    )
-
     static let definition = CommandDefinition(
         name: "sign",
         summary: "Sign any payload",
         discussion: [
             "Prints the JWS alone. The payload's octets are signed as they are, a line break at the end included."
         ],
-        options: [key.definition, algorithm.definition] + KeySource.options + HeaderOptions.options
+        options: [KeySource.file.definition, KeySource.algorithm.definition] + KeySource.options + HeaderOptions.options
             + SignatureForm.options,
         operands: [
             OperandDefinition(
@@ -59,11 +44,11 @@ struct JWSSignCommand {
     private let payload: InputFile
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        guard let source = try KeySource(arguments, key: Self.key) else {
+        guard let source = try KeySource(arguments, key: KeySource.file) else {
             throw arguments.usageError("a key is needed: --key FILE or --key-env NAME")
         }
         self.source = source
-        algorithm = try arguments.value(of: Self.algorithm)?.algorithm
+        algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
         header = try HeaderOptions(arguments)
         form = try SignatureForm(arguments)
         do throws(ValueError) {

@@ -57,17 +57,15 @@ public final class GrantTokenSource: TokenSource {
         client: NetworkClient = NetworkClient(),
         options: Options = Options()
     ) {
-        let journal = TokenJournal()
         let endpoint = TokenEndpoint(
             server: server,
             clientAuthentication: clientAuthentication,
             client: client,
             timeSource: options.timeSource,
-            attempts: max(1, options.attempts),
+            attempts: options.attempts,
             random: options.random,
-            hints: ServerHints(timeSource: options.timeSource, journal: journal),
-            journal: journal,
-            insecurelyAcceptsBearerTokens: dpop?.insecurelyAcceptsBearerTokens ?? false
+            dpop: dpop,
+            journal: TokenJournal()
         )
         self.init(grant, endpoint: endpoint, store: store, dpop: dpop, timeout: options.timeout)
     }
