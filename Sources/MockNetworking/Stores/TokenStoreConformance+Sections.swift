@@ -32,6 +32,12 @@ extension TokenStoreConformance {
         (
             "one at a time is in a section, whichever way it came",
             { store, other in
+                for second in [store, other] {
+                    let isAlone = try await store.withExclusiveAccess(to: "k", timeout: Self.patience) {
+                        await Self.isRefused(by: second)
+                    }
+                    guard isAlone else { return "a second was" }
+                }
                 let visitors = Visitors()
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for index in 1...20 {
@@ -122,6 +128,18 @@ extension TokenStoreConformance {
             }
         ),
     ]
+}
+
+extension TokenStoreConformance {
+    /// Whether a store lets nobody into the section of "k"; with what error is another promise.
+    private static func isRefused(by store: some TokenStore) async -> Bool {
+        do {
+            try await store.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {}
+            return false
+        } catch {
+            return true
+        }
+    }
 }
 
 /// How many are inside at a time.
