@@ -81,6 +81,19 @@ final class OpenFile: Sendable {
         guard fchmod(descriptor, mode) == 0 else { throw .file(name, cannotBe: "given its permissions", number: errno) }
     }
 
+    /// The octets of a small file that nobody else could have written; `nil` if there is none.
+    static func privateContents(_ path: String) -> Data? {
+        let limit = 64 << 10
+        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, isPrivate(status), status.st_size <= limit else { return nil }
+        var octets = Data(count: limit)
+        let count = unsafe octets.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, limit, 0) }
+        return count > 0 ? octets.prefix(count) : nil
+    }
+
     private static func open(_ path: String, name: String) throws(NetworkError) -> Int32 {
         // Whoever had the file may remove it between the opening and the locking; then there is a new one to open.
         for _ in 0..<100 {
@@ -112,10 +125,14 @@ final class OpenFile: Sendable {
         guard unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0,
             opened.st_ino == named.st_ino, opened.st_dev == named.st_dev
         else { return false }
-        let isPrivate =
-            opened.st_mode & S_IFMT == S_IFREG && opened.st_uid == geteuid() && opened.st_nlink == 1
-            && opened.st_mode & 0o077 == 0
+        let isPrivate = isPrivate(opened)
         if !isPrivate { _ = unsafe unlink(path) }
         return isPrivate
+    }
+
+    /// Whether it is an ordinary file of ours that nobody else can open, under this name or another.
+    private static func isPrivate(_ status: stat) -> Bool {
+        status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_nlink == 1
+            && status.st_mode & 0o077 == 0
     }
 }

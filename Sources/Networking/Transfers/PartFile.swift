@@ -49,7 +49,7 @@ final class PartFile: Sendable {
         self.resource = resource
         file = try OpenFile(path: path, name: name)
         let count = file.length
-        guard let octets = FileManager.default.contents(atPath: path + ".resume"),
+        guard let octets = OpenFile.privateContents(path + ".resume"),
             let record = try? JSONDecoder().decode(Record.self, from: octets), record.resource == resource, count > 0,
             record.total > 0, count <= record.total
         else { return }

@@ -37,7 +37,9 @@ public struct TransferUpdates: AsyncSequence, Sendable {
         ///
         /// - Returns: The newest progress; `nil` when the transfer is over, or the task is cancelled.
         public mutating func next() async -> TransferProgress? {
-            await base.next(isolation: #isolation)
+            // The transfer goes on for as long as it is watched.
+            defer { withExtendedLifetime(owner) {} }
+            return await base.next(isolation: #isolation)
         }
 
         /// Waits for the next progress.
@@ -45,7 +47,8 @@ public struct TransferUpdates: AsyncSequence, Sendable {
         /// - Parameter actor: Where the caller is.
         /// - Returns: The newest progress; `nil` when the transfer is over, or the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
-            await base.next(isolation: actor)
+            defer { withExtendedLifetime(owner) {} }
+            return await base.next(isolation: actor)
         }
     }
 }
