@@ -336,20 +336,3 @@ private struct Simulation {
         if !isRevoked, stored.refresh != current { violations.append("the refresh token was lost") }
     }
 }
-
-/// The generator of Steele, Lea and Flood (2014): small, and the same everywhere.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func number(upTo bound: Int) -> Int { Int(next() % UInt64(bound)) }
-
-    mutating func share() -> Double { Double(number(upTo: 1_000)) / 999 }
-}

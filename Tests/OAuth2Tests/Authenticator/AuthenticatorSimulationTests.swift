@@ -1,0 +1,452 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import Testing
+
+/// Random lives of a whole authenticator, with its flights, its store and a server that rotates refresh tokens.
+///
+/// What the tasks do in between is the scheduler's choice, so a seed is no recording; what is promised holds in any order.
+/// `AUTHENTICATOR_LIVES=1000` makes it more than the hundred that are enough for every day.
+@Suite("OAuth2Authenticator: simulation", .timeLimit(.minutes(10)))
+struct AuthenticatorSimulationTests {
+    @Test("Random lives keep what is promised", arguments: 0..<2)
+    func lives(part: Int) async throws {
+        let count = ProcessInfo.processInfo.environment["AUTHENTICATOR_LIVES"].flatMap { Int($0) } ?? 100
+        var seen: Set<String> = []
+        for seed in stride(from: part, to: count, by: 2) {
+            let world = World(seed: UInt64(seed))
+            await world.run(steps: 80)
+            try #require(world.violations.isEmpty, "seed \(seed): \(world.violations)")
+            seen.formUnion(world.seen)
+        }
+        let expected: Set<String> = [
+            "token", "cancelled", "timedOut", "transient", "lost answer", "dead", "refused", "signed out", "signed in",
+            "too late",
+        ]
+        #expect(expected.subtracting(seen).isEmpty, "never happened: \(expected.subtracting(seen))")
+    }
+}
+
+/// One life: whoever needs tokens, refuses them, leaves, signs out and in, while time passes.
+private final class World: Sendable {
+    private struct State {
+        var violations: [String] = []
+        var seen: Set<String> = []
+        var tokens: [AccessToken] = []
+        var waiting = 0
+        /// Counts every sign-out and sign-in when it begins and when it has ended.
+        var turns = 0
+        var isSignedOut = false
+        /// The user who signed in last.
+        var user = 0
+    }
+
+    /// What a caller knows of the world at a moment.
+    private struct Moment {
+        let now: ContinuousClock.Instant
+        let turns: Int
+        let isSignedOut: Bool
+        let user: Int
+    }
+
+    private let time = ManualTime()
+    private let server: RotatingServer
+    private let store: WitnessedStore
+    private let authenticator: OAuth2Authenticator
+    private let state = Mutex(State())
+    private let seed: UInt64
+
+    var violations: [String] { state.withLock { $0.violations } + server.violations }
+    var seen: Set<String> { state.withLock { $0.seen }.union(server.seen) }
+
+    init(seed: UInt64) {
+        self.seed = seed
+        let store = WitnessedStore(time.timeSource)
+        let server = RotatingServer(seed: ~seed, time: time, store: store)
+        let jitter = Mutex(SplitMix(state: seed ^ 0x5555))
+        self.store = store
+        self.server = server
+        authenticator = OAuth2Authenticator(
+            server: Realm.server,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
+            grant: RefreshTokenGrant(refreshToken: Secret(server.grant(user: 0))),
+            store: store,
+            client: NetworkClient(
+                transport: MockTransport(time: time.timeSource) { try await server.answer($0) },
+                options: .init(timeSource: time.timeSource)
+            ),
+            options: .init(
+                attempts: 1 + Int(seed % 2),
+                timeSource: time.timeSource,
+                random: { jitter.withLock { $0.share() } }
+            )
+        )
+    }
+
+    func run(steps: Int) async {
+        var random = SplitMix(state: seed)
+        await withTaskGroup(of: Void.self) { group in
+            var turn: Task<Void, Never>?
+            var callers: [Task<Void, Never>] = []
+            for _ in 1...steps {
+                switch random.number(upTo: 20) {
+                case 0..<9:
+                    let patience = random.number(upTo: 3) == 0 ? Duration.seconds(1 + random.number(upTo: 40)) : nil
+                    callers.append(Task { await call(patience) })
+                case 9..<12:
+                    refuse(&random)
+                    callers.append(Task { await call(nil) })
+                case 12..<14:
+                    callers.randomElement(using: &random)?.cancel()
+                case 14 where random.number(upTo: 4) == 0:
+                    server.revoke()
+                case 15 where random.number(upTo: 3) == 0, 16:
+                    // One after the other, as a user does it.
+                    guard state.withLock({ $0.turns.isMultiple(of: 2) }) else { break }
+                    let isIn = random.number(upTo: 3) > 0
+                    turn = Task { [turn] in
+                        await turn?.value
+                        await isIn ? signIn() : signOut()
+                    }
+                default: break
+                }
+                for _ in 0..<random.number(upTo: 40) { await Task.yield() }
+                let leaps = random.number(upTo: 12) == 0
+                time.advance(by: .milliseconds(random.number(upTo: leaps ? 40_000 : 1_500)))
+            }
+            for caller in callers { group.addTask { await caller.value } }
+            group.addTask { [turn] in await turn?.value }
+            // Lets all time pass: everybody who waits must hear something.
+            let ended = Mutex(false)
+            let drain = Task {
+                while !ended.withLock({ $0 }) {
+                    time.advanceToNextSleeper()
+                    for _ in 1...20 { await Task.yield() }
+                }
+            }
+            await group.waitForAll()
+            ended.withLock { $0 = true }
+            await drain.value
+        }
+        while time.sleeperCount > 0 {
+            time.advanceToNextSleeper()
+            await Task.yield()
+        }
+        if !state.withLock({ $0.isSignedOut }) { server.checkEnd() }
+    }
+
+    // MARK: Callers
+
+    private func call(_ patience: Duration?) async {
+        let before = moment
+        do {
+            let token = try await authenticator.accessToken(until: patience.map { before.now + $0 })
+            note("token")
+            state.withLock { $0.tokens.append(token) }
+            check(token, since: before)
+        } catch is CancellationError {
+            if !Task.isCancelled { violate("a caller ended as cancelled that was not") }
+            note("cancelled")
+        } catch let error as NetworkError where error.code == .timedOut {
+            if patience == nil { violate("a caller without a deadline has met one") }
+            note("timedOut")
+        } catch let error as OAuth2Error {
+            check(error, since: before)
+        } catch {
+            violate("a caller ended with \(error)")
+        }
+    }
+
+    private func check(_ token: AccessToken, since before: Moment) {
+        // A token may live for a shorter time than the server takes to issue it; then nobody has a better one.
+        if let expiry = token.expiry, expiry - token.requested > .seconds(30), expiry <= before.now {
+            violate("a token that had expired was handed out")
+        }
+        let text = token.value.expose { $0 }
+        if Int(text.split(separator: "-")[1])! < before.user { violate("a token of an earlier user was handed out") }
+        if server.hasIssuedTooLate(text) { violate("a token that came after the sign-out was handed out") }
+        if before.isSignedOut, moment.turns == before.turns { violate("a token was handed out after the sign-out") }
+    }
+
+    private func check(_ error: OAuth2Error, since before: Moment) {
+        switch error.code {
+        case .serverTransient, .serverUnreachable:
+            if before.isSignedOut, moment.turns == before.turns { violate("\(error.code) after a sign-out") }
+        case .reauthenticationRequired:
+            note("dead")
+            if before.turns == 0, moment.turns == 0, !server.hasRevoked { violate("the grant ended by itself") }
+        case .storeBusy: note("busy")
+        default: violate("a caller ended with \(error)")
+        }
+    }
+
+    /// Says of a token that somebody got that the API refuses it.
+    private func refuse(_ random: inout SplitMix) {
+        let tokens = state.withLock { $0.tokens.suffix(6) }
+        guard let token = tokens.randomElement(using: &random) else { return }
+        var request = URLRequest(url: Realm.api)
+        token.value.expose { request.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") }
+        let headers: HTTPHeaders = ["WWW-Authenticate": RefusedCall.invalidToken]
+        let action = authenticator.evaluateFailedRequest(
+            request,
+            data: nil,
+            response: HTTPResponse(url: Realm.api, status: 401, headers: headers).urlResponse,
+            error: ServerError(endpoint: "reports", errorCode: 401),
+            retryState: Retry.State(started: time.now)
+        )
+        if case .retry = action { note("refused") }
+    }
+
+    // MARK: Sign-out
+
+    private func signOut() async {
+        state.withLock { $0.turns += 1 }
+        await WitnessedStore.$isSigningOut.withValue(true) {
+            await persist { try await authenticator.signOut() }
+        }
+        state.withLock { state in
+            state.turns += 1
+            state.isSignedOut = true
+        }
+        note("signed out")
+    }
+
+    private func signIn() async {
+        let user = state.withLock { state in
+            state.turns += 1
+            state.isSignedOut = false
+            return state.user + 1
+        }
+        let token = server.grant(user: user)
+        store.isSignedOut = false
+        await persist { try await authenticator.signIn(with: Secret(token)) }
+        state.withLock { state in
+            state.turns += 1
+            state.user = user
+        }
+        note("signed in")
+    }
+
+    /// A section may be busy for as long as a token request takes, and here time runs faster than tasks do.
+    private func persist(_ body: () async throws -> Void) async {
+        while true {
+            do { return try await body() } catch let error as OAuth2Error where error.code == .storeBusy {
+                note("busy")
+            } catch { return violate("signing out or in failed: \(error)") }
+        }
+    }
+
+    // MARK: Notes
+
+    private var moment: Moment {
+        let now = time.now
+        return state.withLock { Moment(now: now, turns: $0.turns, isSignedOut: $0.isSignedOut, user: $0.user) }
+    }
+
+    private func note(_ word: String) { state.withLock { _ = $0.seen.insert(word) } }
+    private func violate(_ text: String) { state.withLock { $0.violations.append(text) } }
+}
+
+/// A token endpoint that rotates refresh tokens, takes its time, fails, and forgives whoever never got its answer.
+private final class RotatingServer: Sendable {
+    private struct State {
+        var random: SplitMix
+        var violations: [String] = []
+        var seen: Set<String> = []
+        var active = 0
+        var count = 0
+        var arrivals: [ContinuousClock.Instant] = []
+        /// The token that is good, and the one before it, which is while nobody has shown that he has the good one.
+        var current: [Int: String] = [:]
+        var previous: [Int: String] = [:]
+        /// The successors of each token.
+        var successors: [String: [String]] = [:]
+        /// The access tokens that were on their way when somebody signed out.
+        var tooLate: Set<String> = []
+        var revoked: Set<Int> = []
+        var hasRevoked = false
+    }
+
+    private let state: Mutex<State>
+    private let time: ManualTime
+    private let store: WitnessedStore
+
+    var violations: [String] { state.withLock { $0.violations } }
+    var seen: Set<String> { state.withLock { $0.seen } }
+    var hasRevoked: Bool { state.withLock { $0.hasRevoked } }
+
+    init(seed: UInt64, time: ManualTime, store: WitnessedStore) {
+        state = Mutex(State(random: SplitMix(state: seed)))
+        self.time = time
+        self.store = store
+    }
+
+    /// Somebody has granted: the first refresh token of a chain.
+    func grant(user: Int) -> String {
+        state.withLock { state in
+            state.current[user] = "refresh-\(user)-0"
+            return "refresh-\(user)-0"
+        }
+    }
+
+    /// Ends the chains that there are.
+    func revoke() {
+        state.withLock { state in
+            state.revoked.formUnion(state.current.keys)
+            state.hasRevoked = true
+        }
+    }
+
+    func answer(_ request: HTTPTransportRequest) async throws -> HTTPTransportResponse {
+        guard let body = request.bodyData(),
+            let fields = FormURLEncoded.decode(String(decoding: body, as: UTF8.self)),
+            let token = fields.first(where: { $0.name == "refresh_token" })?.value
+        else { throw MockError(.unexpectedRequest, "not a refresh") }
+        let (pause, fate) = arrive(token)
+        defer { state.withLock { $0.active -= 1 } }
+        // Some answers are lost after the server has done its part.
+        let early = fate < 3 ? rotate(token) : nil
+        try await time.sleep(for: pause)
+        switch fate {
+        case 0:
+            state.withLock { _ = $0.seen.insert("lost answer") }
+            throw NetworkError(.connectionLost, "the connection was cut")
+        case 3...5:
+            state.withLock { _ = $0.seen.insert("transient") }
+            return HTTPTransportResponse(status: 503)
+        default:
+            let response = early ?? rotate(token)
+            if store.isSignedOut, let issued = try? JSONDecoder().decode(Issued.self, from: response.body) {
+                state.withLock { state in
+                    state.tooLate.insert(issued.token)
+                    state.seen.insert("too late")
+                }
+            }
+            return response
+        }
+    }
+
+    private struct Issued: Decodable {
+        let token: String
+
+        enum CodingKeys: String, CodingKey { case token = "access_token" }
+    }
+
+    /// Whether a token came when the one who had asked for it had signed out.
+    func hasIssuedTooLate(_ token: String) -> Bool { state.withLock { $0.tooLate.contains(token) } }
+
+    /// The last token that the store has must be one that the server takes.
+    func checkEnd() {
+        state.withLock { state in
+            guard let kept = store.refreshToken, let user = Self.user(of: kept), !state.revoked.contains(user) else {
+                return
+            }
+            if kept != state.current[user], kept != state.previous[user] {
+                state.violations.append("the refresh token was lost: \(kept) is kept of \(state.current)")
+            }
+        }
+    }
+
+    private func arrive(_ token: String) -> (pause: Duration, fate: Int) {
+        let now = time.now
+        let isReplaced = state.withLock { $0.successors[token] ?? [] }.contains { store.hasWritten($0) }
+        return state.withLock { state in
+            state.active += 1
+            if state.active > 1 { state.violations.append("two token requests at once") }
+            if isReplaced { state.violations.append("\(token) was sent after its successor had been stored") }
+            state.arrivals.append(now)
+            let window = state.arrivals.count { now - $0 <= .seconds(30) }
+            if window > 45 { state.violations.append("\(window) token requests in half a minute") }
+            let isSlow = state.random.number(upTo: 10) == 0
+            return (.milliseconds(state.random.number(upTo: isSlow ? 50_000 : 3_000)), state.random.number(upTo: 20))
+        }
+    }
+
+    private func rotate(_ token: String) -> HTTPTransportResponse {
+        state.withLock { state in
+            guard let user = Self.user(of: token), !state.revoked.contains(user) else { return .invalidGrant }
+            if token != state.current[user] {
+                guard token == state.previous[user] else {
+                    state.violations.append("\(token) was used again")
+                    return .invalidGrant
+                }
+            }
+            state.count += 1
+            let next = "refresh-\(user)-\(state.count)"
+            state.successors[token, default: []].append(next)
+            state.previous[user] = token
+            state.current[user] = next
+            let lifetime = [0, 1, 60, 180, 3_600][state.random.number(upTo: 5)]
+            return .json(
+                """
+                {"access_token":"access-\(user)-\(state.count)","token_type":"Bearer","expires_in":\(lifetime),\
+                "refresh_token":"\(next)"}
+                """
+            )
+        }
+    }
+
+    private static func user(of token: String) -> Int? {
+        let parts = token.split(separator: "-")
+        return parts.count == 3 ? Int(parts[1]) : nil
+    }
+}
+
+extension HTTPTransportResponse {
+    fileprivate static var invalidGrant: Self {
+        Self(
+            status: 400,
+            headers: ["Content-Type": "application/json"],
+            body: Data(#"{"error":"invalid_grant"}"#.utf8)
+        )
+    }
+}
+
+/// A store that remembers which refresh tokens were ever written into it.
+private final class WitnessedStore: TokenStore {
+    private let store: InMemoryTokenStore
+    private let state = Mutex<(written: Set<String>, key: String?, isSignedOut: Bool)>(([], nil, false))
+
+    @TaskLocal static var isSigningOut = false
+
+    /// Whether whoever signs out has come as far as the store: here, all is forgotten by then.
+    var isSignedOut: Bool {
+        get { state.withLock { $0.isSignedOut } }
+        set { state.withLock { $0.isSignedOut = newValue } }
+    }
+
+    init(_ timeSource: TimeSource) { store = InMemoryTokenStore(timeSource: timeSource) }
+
+    /// The refresh token that is in the store now.
+    var refreshToken: String? {
+        guard let key = state.withLock({ $0.key }) else { return nil }
+        return store.load(key)?.record.refreshToken?.expose { $0 }
+    }
+
+    func hasWritten(_ token: String) -> Bool { state.withLock { $0.written.contains(token) } }
+
+    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+        guard store.compareAndSwap(key, expectedVersion: expectedVersion, record: record) else { return false }
+        state.withLock { state in
+            state.key = key
+            if let token = record.refreshToken { state.written.insert(token.expose { $0 }) }
+        }
+        return true
+    }
+
+    func remove(_ key: String, ifVersion version: Int) -> Bool { store.remove(key, ifVersion: version) }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        if Self.isSigningOut { isSignedOut = true }
+        return try await store.withExclusiveAccess(to: key, timeout: timeout, body)
+    }
+}
