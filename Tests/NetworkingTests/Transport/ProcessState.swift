@@ -10,8 +10,8 @@ struct ProcessState: CustomStringConvertible {
     /// The most that was ever resident.
     let peakKiB: Int
 
-    /// Whether memory means something: AddressSanitizer keeps what was freed for a while.
-    static let isMemoryTelling = unsafe dlsym(nil, "__asan_init") == nil
+    /// Whether memory means something: AddressSanitizer keeps what was freed for a while, ThreadSanitizer notes who used what.
+    static let isMemoryTelling = unsafe dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
 
     static var now: Self {
         func entries(_ folder: String) -> Int {
