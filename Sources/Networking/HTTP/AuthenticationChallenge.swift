@@ -39,6 +39,41 @@ public struct AuthenticationChallenge: Hashable, Sendable {
         var parser = ChallengeParser(value)
         return parser.challenges()
     }
+
+    /// Writes challenges as a field's value, which ``parse(_:)`` reads back as they are.
+    ///
+    /// Every parameter is a quoted string, `realm` first and the others by name. What can't be written is refused rather than
+    /// changed, so that nothing in a challenge can end its quotes or its line.
+    ///
+    /// - Parameter challenges: The challenges, in order.
+    /// - Returns: The value; `nil` if there is no challenge, a scheme or a name is not a token, a name is not in lower case, a
+    ///   value has control characters, or there are parameters beside a `token68`
+    ///   ([RFC 9110 §11.3](https://www.rfc-editor.org/rfc/rfc9110#section-11.3)).
+    public static func format(_ challenges: [AuthenticationChallenge]) -> String? {
+        var parts: [String] = []
+        for challenge in challenges {
+            guard let text = challenge.text else { return nil }
+            parts.append(text)
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+    }
+
+    private var text: String? {
+        guard HTTPSyntax.isToken(scheme) else { return nil }
+        if let token68 {
+            guard parameters.isEmpty, HTTPSyntax.isToken68(token68) else { return nil }
+            return "\(scheme) \(token68)"
+        }
+        var fields: [String] = []
+        let realm = parameters.filter { $0.key == "realm" }
+        for (name, value) in Array(realm) + parameters.filter({ $0.key != "realm" }).sorted(by: { $0.key < $1.key }) {
+            guard HTTPSyntax.isToken(name), name == name.lowercased(), HTTPSyntax.isFieldValue(value) else {
+                return nil
+            }
+            fields.append("\(name)=\(HTTPSyntax.quotedString(value))")
+        }
+        return fields.isEmpty ? scheme : "\(scheme) \(fields.joined(separator: ", "))"
+    }
 }
 
 /// Reads challenges octet by octet; it never fails, it stops.
@@ -112,7 +147,7 @@ private struct ChallengeParser {
     /// A `token68` is the only thing after its scheme: it ends with the text or at a comma.
     private mutating func token68() -> String? {
         let start = position
-        while let byte = next, Self.isToken68Byte(byte) { position += 1 }
+        while let byte = next, HTTPSyntax.isToken68Byte(byte) { position += 1 }
         let body = position
         while next == UInt8(ascii: "=") { position += 1 }
         let end = position
@@ -158,14 +193,4 @@ private struct ChallengeParser {
     }
 
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
-
-    private static func isToken68Byte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
-            true
-        default: false
-        }
-    }
 }

@@ -26,4 +26,36 @@ package enum HTTPSyntax {
     package static func isFieldValue(_ text: some StringProtocol) -> Bool {
         text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
     }
+
+    /// Whether the text is a `token68` ([RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2)).
+    package static func isToken68(_ text: some StringProtocol) -> Bool {
+        let body = text.utf8.prefix { $0 != UInt8(ascii: "=") }
+        return !body.isEmpty && body.allSatisfy(isToken68Byte)
+            && text.utf8.dropFirst(body.count).allSatisfy { $0 == UInt8(ascii: "=") }
+    }
+
+    /// Whether the byte may stand in a `token68` before its equals signs.
+    package static func isToken68Byte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+            true
+        default: false
+        }
+    }
+
+    /// The text as a `quoted-string` ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)).
+    ///
+    /// - Parameter text: A field value, without control characters.
+    /// - Returns: The text in quotation marks, with those in it escaped.
+    package static func quotedString(_ text: String) -> String {
+        // Scalars: a combining mark after a quotation mark makes another character of the two.
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "\""
+    }
 }

@@ -65,6 +65,90 @@ struct AuthenticationChallengeTests {
         #expect(!Challenge(scheme: "Bear").isOfScheme("Bearer"))
     }
 
+    @Test(
+        "writes challenges with realm first, the others by name, and quotes that hold",
+        arguments: [
+            ([Challenge(scheme: "Bearer")], "Bearer"),
+            (
+                [
+                    Challenge(
+                        scheme: "Bearer",
+                        parameters: ["scope": "a b", "realm": "x", "error": "insufficient_scope"]
+                    )
+                ],
+                #"Bearer realm="x", error="insufficient_scope", scope="a b""#
+            ),
+            (
+                [Challenge(scheme: "DPoP", parameters: ["algs": "ES256"]), Challenge(scheme: "Bearer")],
+                #"DPoP algs="ES256", Bearer"#
+            ),
+            ([Challenge(scheme: "Negotiate", token68: "YWJj==")], "Negotiate YWJj=="),
+            ([Challenge(scheme: "Basic", parameters: ["realm": #"a "b" \c"#])], #"Basic realm="a \"b\" \\c""#),
+            ([Challenge(scheme: "Basic", parameters: ["realm": ""])], #"Basic realm="""#),
+            ([Challenge(scheme: "Basic", parameters: ["realm": "é\t,="])], "Basic realm=\"é\t,=\""),
+        ]
+    )
+    func writing(_ challenges: [Challenge], _ expected: String) {
+        #expect(Challenge.format(challenges) == expected)
+        #expect(Challenge.parse(expected) == challenges)
+    }
+
+    @Test(
+        "writes nothing that could end its quotes or its line, or that would be read as something else",
+        arguments: [
+            Challenge(scheme: "Bearer", parameters: ["realm": "a\r\nSet-Cookie: b=c"]),
+            Challenge(scheme: "Bearer", parameters: ["realm": "a\nb"]),
+            Challenge(scheme: "Bearer", parameters: ["realm": "a\u{0}b"]),
+            Challenge(scheme: "Bearer", parameters: ["realm": "a\u{7F}b"]),
+            Challenge(scheme: "Bearer", parameters: ["re alm": "a"]),
+            Challenge(scheme: "Bearer", parameters: ["": "a"]),
+            Challenge(scheme: "Bearer", parameters: ["Realm": "a"]), Challenge(scheme: ""),
+            Challenge(scheme: "Be arer"),
+            Challenge(scheme: "Bearer\r\n"), Challenge(scheme: "Bearer, Basic"), Challenge(scheme: "Négocier"),
+            Challenge(scheme: "Negotiate", token68: ""), Challenge(scheme: "Negotiate", token68: "==="),
+            Challenge(scheme: "Negotiate", token68: "a b"), Challenge(scheme: "Negotiate", token68: "a=b"),
+            Challenge(scheme: "Negotiate", token68: "YQ", parameters: ["realm": "a"]),
+        ]
+    )
+    func unwritable(_ challenge: Challenge) {
+        #expect(Challenge.format([challenge]) == nil)
+        #expect(Challenge.format([Challenge(scheme: "Basic"), challenge]) == nil)
+    }
+
+    @Test("writes no challenges as no field")
+    func none() {
+        #expect(Challenge.format([]) == nil)
+    }
+
+    @Test("reads back what it has written, whatever it was")
+    func roundTrip() throws {
+        var generator = SeededGenerator(seed: 2)
+        let tokens = Array("abcxyz0189!#$%&'*+-.^_`|~")
+        let values = Array("Bearer Basic=\",\\ \t;/éß漢\u{301}👩‍🚀~+")
+        let token68 = Array("AZaz09-._~+/")
+        func text(_ alphabet: [Character], _ lengths: ClosedRange<Int>) -> String {
+            String(
+                (0..<Int.random(in: lengths, using: &generator)).compactMap { _ in
+                    alphabet.randomElement(using: &generator)
+                }
+            )
+        }
+        for _ in 0..<5_000 {
+            let challenges = (0..<Int.random(in: 1...4, using: &generator)).map { _ -> Challenge in
+                let scheme = text(tokens, 1...6)
+                if Int.random(in: 0..<4, using: &generator) == 0 {
+                    let padding = String(repeating: "=", count: Int.random(in: 0...2, using: &generator))
+                    return Challenge(scheme: scheme, token68: text(token68, 1...8) + padding)
+                }
+                let names = (0..<Int.random(in: 0...4, using: &generator)).map { _ in text(tokens, 1...6) }
+                let parameters = Dictionary(names.map { ($0, text(values, 0...12)) }) { first, _ in first }
+                return Challenge(scheme: scheme, parameters: parameters)
+            }
+            let field = try #require(Challenge.format(challenges))
+            #expect(Challenge.parse(field) == challenges, "\(field)")
+        }
+    }
+
     @Test("ends on every input, whatever it is")
     func random() {
         var generator = SeededGenerator(seed: 1)

@@ -1,0 +1,99 @@
+import Foundation
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Challenges of a resource server")
+struct OAuth2ChallengeTests {
+    typealias Challenge = AuthenticationChallenge
+
+    @Test("The examples of the RFCs")
+    func examples() throws {
+        // RFC 6750 §3
+        #expect(Challenge.format([.bearer(realm: "example")]) == #"Bearer realm="example""#)
+        #expect(
+            Challenge.format([
+                .bearer(realm: "example", error: .invalidToken, description: "The access token expired")
+            ]) == #"Bearer realm="example", error="invalid_token", error_description="The access token expired""#
+        )
+        // RFC 9449 §7.1
+        #expect(Challenge.format([.dpop(algorithms: [.ps256, .es256])]) == #"DPoP algs="ES256 PS256""#)
+        #expect(
+            Challenge.format([
+                .dpop(algorithms: [.es256], error: .invalidToken, description: "Invalid DPoP key binding")
+            ]) == #"DPoP algs="ES256", error="invalid_token", error_description="Invalid DPoP key binding""#
+        )
+        // RFC 9470 §3
+        #expect(
+            Challenge.format([
+                .bearer(error: .insufficientUserAuthentication, acrValues: ["myACR"], maxAge: .seconds(5))
+            ])
+                == #"Bearer acr_values="myACR", error="insufficient_user_authentication", max_age="5""#
+        )
+        // RFC 9728 §5.1
+        let metadata = try #require(URL(string: "https://resource.example.com/.well-known/oauth-protected-resource"))
+        #expect(
+            Challenge.format([.bearer(resourceMetadata: metadata)])
+                == #"Bearer resource_metadata="https://resource.example.com/.well-known/oauth-protected-resource""#
+        )
+    }
+
+    @Test("Two schemes in one field stay apart")
+    func twoSchemes() throws {
+        let challenges: [Challenge] = [
+            .dpop(algorithms: [.es256], realm: "orders", scope: ["read", "write"]), .bearer(realm: "orders"),
+        ]
+        let field = try #require(Challenge.format(challenges))
+        #expect(field == #"DPoP realm="orders", algs="ES256", scope="read write", Bearer realm="orders""#)
+        #expect(Challenge.parse(field) == challenges)
+    }
+
+    @Test("No text can break out of the field, or of what RFC 6750 allows in a description")
+    func injection() throws {
+        let evil = "a\"b\\c\r\nSet-Cookie: d=e\u{0}\u{7F}\u{85}é"
+        let challenge = Challenge.bearer(
+            realm: evil,
+            error: .invalidToken,
+            description: evil,
+            scope: [evil, "x y"],
+            acrValues: [evil],
+            resourceMetadata: URL(string: "https://api.example/")
+        )
+        let field = try #require(Challenge.format([challenge]))
+        #expect(field.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+        #expect(Challenge.parse(field) == [challenge])
+        #expect(challenge.parameters["error_description"] == "a'b?c??Set-Cookie: d=e????")
+        #expect(challenge.parameters["scope"] == "a?b?c??Set-Cookie:?d=e???? x?y")
+        #expect(challenge.parameters["acr_values"] == "a?b?c??Set-Cookie:?d=e????")
+        #expect(challenge.parameters["realm"] == "a\"b\\c??Set-Cookie: d=e???é")
+    }
+
+    @Test(
+        "max_age is in whole seconds, and never negative",
+        arguments: [(Duration.seconds(600), "600"), (.milliseconds(1_999), "1"), (.zero, "0"), (.seconds(-1), "0")]
+    )
+    func maxAge(age: Duration, text: String) {
+        #expect(Challenge.bearer(maxAge: age).parameters["max_age"] == text)
+    }
+
+    @Test("What a server demands is what a client reads")
+    func demand() throws {
+        let metadata = try #require(URL(string: "https://api.example/.well-known/oauth-protected-resource"))
+        let challenge = Challenge.dpop(
+            algorithms: [],
+            error: .insufficientScope,
+            scope: ["a", "b"],
+            acrValues: ["urn:mfa"],
+            maxAge: .seconds(300),
+            resourceMetadata: metadata
+        )
+        let field = try #require(Challenge.format([challenge]))
+        let read = try #require(Challenge.parse(field).first)
+        #expect(read.parameters["scope"] == "a b")
+        #expect(read.parameters["acr_values"] == "urn:mfa")
+        #expect(read.parameters["max_age"] == "300")
+        #expect(read.parameters["resource_metadata"] == metadata.absoluteString)
+        #expect(read.parameters["algs"] == nil)
+    }
+}
