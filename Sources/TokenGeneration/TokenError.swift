@@ -40,7 +40,7 @@ extension TokenError {
             case expired, notYetValid, issuedInFuture, tooOld, missingClaim, malformedClaim
             case issuerMismatch, audienceMismatch, subjectMismatch, typeMismatch
             case prohibitedClaim, lifetimeTooLong, checkFailed
-            case nonceMismatch, authorizedPartyMismatch, hashMismatch
+            case nonceMismatch, authorizedPartyMismatch, hashMismatch, authenticationContextMismatch
             case methodMismatch, targetMismatch, accessTokenMismatch, confirmationMismatch, replayed, replayCacheFull
             case malformedDuration
         }
@@ -131,8 +131,10 @@ extension TokenError {
         public static var nonceMismatch: Self { Self(.nonceMismatch) }
         /// `azp` of an ID token is another client.
         public static var authorizedPartyMismatch: Self { Self(.authorizedPartyMismatch) }
-        /// `at_hash` or `c_hash` of an ID token is not the hash of what came with it.
+        /// `at_hash`, `c_hash` or `s_hash` of an ID token is not the hash of what came with it.
         public static var hashMismatch: Self { Self(.hashMismatch) }
+        /// `acr` of a token is none of the authentication context classes that will do.
+        public static var authenticationContextMismatch: Self { Self(.authenticationContextMismatch) }
         /// `htm` of a DPoP proof is not the request's method.
         public static var methodMismatch: Self { Self(.methodMismatch) }
         /// `htu` of a DPoP proof is not the request's target.

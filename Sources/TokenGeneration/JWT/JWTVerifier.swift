@@ -53,6 +53,13 @@ public struct JWTVerifier: Sendable {
         try core.check(token, keepsHeader: true)
     }
 
+    /// Verifies a token against a policy of its own, with the same keys.
+    ///
+    /// What the token must say depends on the request that it came with, the keys don't, and are prepared once.
+    package func verify(_ token: String, against policy: ValidationPolicy) throws(TokenError) -> VerifiedToken {
+        try core.check(token, keepsHeader: true, against: policy)
+    }
+
     /// Verifies a token and reads its claims into a type of yours.
     ///
     /// - Parameters:

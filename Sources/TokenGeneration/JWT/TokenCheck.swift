@@ -16,14 +16,20 @@ final class TokenCheck: Sendable {
     /// - Parameters:
     ///   - text: The token.
     ///   - keepsHeader: Whether the result needs the header, which all threads that verify such tokens share.
+    ///   - policy: What the token must say; `nil` for the policy that this was made with.
     /// - Returns: What the token says.
     /// - Throws: ``TokenError`` as ``JWTVerifier/verify(_:)`` does.
-    func check(_ text: String, keepsHeader: Bool) throws(TokenError) -> VerifiedToken {
+    func check(
+        _ text: String,
+        keepsHeader: Bool,
+        against policy: ValidationPolicy? = nil
+    ) throws(TokenError) -> VerifiedToken {
+        let policy = policy ?? self.policy
         let token = try CompactToken(text, limits: policy.limits)
         let known = knownHeaders.withEntry(for: token) { entry in
             Result { () throws(TokenError) in
                 let place = try signer(of: token, entry)
-                return try check(token, entry.header, entry.keys[place], keepsHeader)
+                return try check(token, entry.header, entry.keys[place], keepsHeader, policy)
             }
         }
         if let known { return try known.get() }
@@ -32,7 +38,7 @@ final class TokenCheck: Sendable {
         let entry = KnownHeaders.Entry(header, try keys.keys(for: header), text: token.headerText)
         let place = try signer(of: token, entry)
         knownHeaders.keep(entry)
-        return try check(token, header, entry.keys[place], keepsHeader)
+        return try check(token, header, entry.keys[place], keepsHeader, policy)
     }
 
     /// The place among an entry's keys of the one that signed.
@@ -48,7 +54,8 @@ final class TokenCheck: Sendable {
         _ token: CompactToken,
         _ header: ProtectedHeader,
         _ key: @autoclosure () -> VerificationKey,
-        _ keepsHeader: Bool
+        _ keepsHeader: Bool,
+        _ policy: ValidationPolicy
     ) throws(TokenError) -> VerifiedToken {
         let payload = try token.payload()
         let claims = try token.claims(in: payload)

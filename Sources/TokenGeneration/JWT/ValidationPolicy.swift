@@ -12,7 +12,7 @@ public import Foundation
 /// State the issuer and the audience you expect: a token that was meant for someone else is a valid token, too
 /// ([RFC 8725 §3.8–3.9](https://www.rfc-editor.org/rfc/rfc8725#section-3.8)). For tokens of a known kind there are profiles,
 /// which state all that the kind's specification demands: ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
-/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:)`` and
+/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:)`` and
 /// ``clientAssertion(audiences:clientID:maximumLifetime:)``.
 ///
 /// ```swift

@@ -16,6 +16,9 @@ extension ValidationPolicy {
     ///   ([§3.1.3.6](https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken)). The specification does not name one for
     ///   EdDSA; as [providers have agreed](https://bitbucket.org/openid/connect/issues/1125), it is the function of the key's
     ///   curve: SHA-512 for Ed25519, SHAKE256 with 114 octets for Ed448.
+    /// - `s_hash` must be there and be the hash of the state, if a state is given, as
+    ///   [FAPI 1.0](https://openid.net/specs/openid-financial-api-part-2-1_0.html) demands.
+    /// - `acr` must be there and be one of the authentication context classes, if some are given.
     /// - `auth_time` must be there and not too long ago, if a maximum age was asked for.
     /// - `typ` must be absent or `JWT`, so that an access token does not pass for an ID token.
     ///
@@ -27,6 +30,8 @@ extension ValidationPolicy {
     ///   - code: The authorization code that came with the ID token from the authorization endpoint, to be compared with
     ///     `c_hash`.
     ///   - maximumAuthenticationAge: The `max_age` of the authentication request.
+    ///   - state: The `state` that came with the ID token from the authorization endpoint, to be compared with `s_hash`.
+    ///   - acrValues: The authentication context classes of which `acr` must be one; empty if any will do, and none.
     /// - Returns: The policy.
     public static func idToken(
         issuer: String,
@@ -34,7 +39,9 @@ extension ValidationPolicy {
         nonce: String?,
         accessToken: String? = nil,
         code: String? = nil,
-        maximumAuthenticationAge: Duration? = nil
+        maximumAuthenticationAge: Duration? = nil,
+        state: String? = nil,
+        acrValues: [String] = []
     ) -> ValidationPolicy {
         var policy = ValidationPolicy(issuer: issuer, audience: clientID)
         policy.type = .absentOrJWT
@@ -42,6 +49,8 @@ extension ValidationPolicy {
         policy.checks = [authorizedParty(clientID), nonceCheck(nonce)]
         if let accessToken { policy.checks.append(hashCheck("at_hash", of: accessToken, isRequired: false)) }
         if let code { policy.checks.append(hashCheck("c_hash", of: code, isRequired: true)) }
+        if let state { policy.checks.append(hashCheck("s_hash", of: state, isRequired: true)) }
+        if !acrValues.isEmpty { policy.checks.append(authenticationContext(acrValues)) }
         if let maximumAuthenticationAge { policy.checks.append(authenticationAge(maximumAuthenticationAge)) }
         return policy
     }
@@ -95,6 +104,21 @@ extension ValidationPolicy {
             }
             guard now - time <= maximum / .seconds(1) + leeway else {
                 throw TokenError(.tooOld, "the user logged in longer ago than the policy's maximum age")
+            }
+            return true
+        }
+    }
+
+    private static func authenticationContext(_ accepted: [String]) -> ClaimsCheck {
+        ClaimsCheck("acr") { subject in
+            guard let found = try subject.claims.stringClaim("acr") else {
+                throw TokenError(.missingClaim, "the claim “acr” is missing: how the user logged in can't be told")
+            }
+            guard accepted.contains(where: { $0.isExactly(found) }) else {
+                throw TokenError(
+                    .authenticationContextMismatch,
+                    "the claim “acr” is none of the authentication context classes that will do"
+                )
             }
             return true
         }

@@ -1,0 +1,43 @@
+import Networking
+
+/// How long a response says that it may be used ([RFC 9111 §4.2.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.2.1)).
+enum CacheLifetime {
+    /// Reads a response's `Cache-Control` and `Age`.
+    ///
+    /// - Parameter headers: The response's header fields.
+    /// - Returns: The time that is left, zero if the response must not be used again without asking; `nil` if it does not say.
+    static func read(_ headers: HTTPHeaders) -> Duration? {
+        let directives = headers.values(for: "Cache-Control").flatMap { $0.split(separator: ",") }
+        var maxAge: Duration?
+        for directive in directives {
+            let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name = parts[0].trimmingSpaces
+            if name.equalsIgnoringASCIICase("no-store") || name.equalsIgnoringASCIICase("no-cache") { return .zero }
+            // Of two the first counts, and one that can't be read says nothing.
+            guard maxAge == nil, parts.count == 2, name.equalsIgnoringASCIICase("max-age") else { continue }
+            maxAge = seconds(parts[1].trimmingSpaces)
+        }
+        guard let maxAge else { return nil }
+        let age = headers["Age"].flatMap { seconds($0[...].trimmingSpaces) } ?? .zero
+        return max(maxAge - age, .zero)
+    }
+
+    /// Seconds, also between quotation marks, as some servers write them; at most as many as fit into 31 bits
+    /// ([RFC 9111 §1.2.2](https://www.rfc-editor.org/rfc/rfc9111#section-1.2.2)).
+    private static func seconds(_ text: Substring) -> Duration? {
+        var digits = text
+        if digits.count >= 2, digits.hasPrefix("\""), digits.hasSuffix("\"") { digits = digits.dropFirst().dropLast() }
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return .seconds(min(Int64(digits) ?? Int64(Int32.max), Int64(Int32.max)))
+    }
+}
+
+extension Substring {
+    /// The text without spaces and tabs around it.
+    fileprivate var trimmingSpaces: Substring {
+        var text = self
+        while let first = text.first, first == " " || first == "\t" { text = text.dropFirst() }
+        while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
+        return text
+    }
+}

@@ -1,0 +1,25 @@
+import TokenGeneration
+
+/// The keys of an issuer, wherever they are.
+enum IssuerKeys: Sendable {
+    case remote(RemoteJWTVerifier)
+    case fixed(JWTVerifier)
+
+    init(_ keys: RemoteKeySet, _ selection: KeySelection) {
+        self = .remote(RemoteJWTVerifier(keys: keys, selection: selection))
+    }
+
+    init(_ keys: JWKSet, _ selection: KeySelection) {
+        self = .fixed(JWTVerifier(keys: keys, selection: selection))
+    }
+
+    /// Verifies a token.
+    ///
+    /// - Throws: `TokenError` if the token is not good; ``OAuth2Error`` or `CancellationError` if there are no keys to tell.
+    func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
+        switch self {
+        case .remote(let verifier): try await verifier.verify(token, against: policy)
+        case .fixed(let verifier): try verifier.verify(token, against: policy)
+        }
+    }
+}

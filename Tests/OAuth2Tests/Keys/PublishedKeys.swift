@@ -1,0 +1,114 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import TokenGeneration
+
+/// An issuer that publishes keys at an address, in memory, on a clock that stands still.
+final class PublishedKeys: Sendable {
+    static let issuer = "https://id.example"
+    static let url = URL(string: "https://id.example/jwks")!
+
+    let time = ManualTime()
+    let transport: MockTransport
+    private let document: Document
+
+    /// Makes an issuer.
+    ///
+    /// - Parameters:
+    ///   - keys: What is published first.
+    ///   - headers: The fields of each answer.
+    ///   - steps: What the server answers before it publishes anything.
+    init(_ keys: [IssuerKey], headers: HTTPHeaders = [:], steps: [MockTransport.Step] = []) {
+        let document = Document(IssuerKey.document(keys), headers)
+        self.document = document
+        transport = MockTransport(steps: steps, time: time.timeSource) { _ in document.response }
+    }
+
+    /// How often the keys were fetched.
+    var fetchCount: Int { transport.requests.count }
+
+    func publish(_ keys: [IssuerKey]) { document.change { $0.text = IssuerKey.document(keys) } }
+
+    func publish(text: String) { document.change { $0.text = text } }
+
+    func send(headers: HTTPHeaders) { document.change { $0.headers = headers } }
+
+    func keySet(_ change: (inout RemoteKeySet.Options) -> Void = { _ in }) -> RemoteKeySet {
+        var options = RemoteKeySet.Options(timeSource: time.timeSource)
+        change(&options)
+        let client = NetworkClient(
+            transport: transport,
+            options: .init(timeSource: time.timeSource, retryBudget: nil)
+        )
+        return RemoteKeySet(url: Self.url, client: client, options: options)
+    }
+
+    func verifier(
+        selection: KeySelection = KeySelection(),
+        _ change: (inout RemoteKeySet.Options) -> Void = { _ in }
+    ) -> RemoteJWTVerifier {
+        RemoteJWTVerifier(
+            keys: keySet(change),
+            selection: selection,
+            policy: ValidationPolicy(issuer: Self.issuer, currentDate: time.timeSource.date)
+        )
+    }
+
+    /// A token that is good for ten years.
+    func token(_ key: IssuerKey, keyID: String?? = nil, subject: String = "ada") throws -> String {
+        try key.token(
+            [
+                "iss": .string(Self.issuer), "sub": .string(subject),
+                "exp": JSONValue(date: time.date.addingTimeInterval(315_360_000)),
+            ],
+            keyID: keyID
+        )
+    }
+
+    /// What is at the address.
+    private final class Document: Sendable {
+        private let content: Mutex<(text: String, headers: HTTPHeaders)>
+
+        init(_ text: String, _ headers: HTTPHeaders) {
+            content = Mutex((text, headers))
+        }
+
+        var response: HTTPTransportResponse {
+            let (text, headers) = content.withLock { $0 }
+            return HTTPTransportResponse(status: 200, headers: headers, body: Data(text.utf8))
+        }
+
+        func change(_ change: (inout (text: String, headers: HTTPHeaders)) -> Void) {
+            content.withLock { change(&$0) }
+        }
+    }
+}
+
+/// A key that an issuer signs with.
+struct IssuerKey: Sendable {
+    let key: SigningKey
+    let id: String?
+
+    init(_ algorithm: JWSAlgorithm = .es256, id: String?) throws {
+        key = try SigningKey.generate(algorithm)
+        self.id = id
+    }
+
+    /// The key as it is published.
+    var jwk: JWK {
+        var jwk = key.verificationKey.jwk
+        jwk.members["kid"] = id.map(JSONValue.string)
+        jwk.members["use"] = "sig"
+        return jwk
+    }
+
+    static func document(_ keys: [IssuerKey]) -> String { JWKSet(keys: keys.map(\.jwk)).serialized() }
+
+    func token(_ claims: JSONObject, type: String = "JWT", keyID: String?? = nil) throws -> String {
+        var header: JSONObject = ["typ": .string(type)]
+        header["kid"] = (keyID ?? id).map(JSONValue.string)
+        return try JWTGenerator(header: header, payload: claims, signingService: KeySigningService(key: key)).token
+    }
+}

@@ -1,0 +1,202 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("RemoteKeySet when the issuer fails", .timeLimit(.minutes(10)))
+struct RemoteKeySetFailureTests {
+    private let key: IssuerKey
+
+    init() throws {
+        key = try IssuerKey(id: "1")
+    }
+
+    @Test(
+        "What is no key set is a protocol violation",
+        arguments: [
+            "<!doctype html><title>Sign in</title>", "", "[]", "{}", #"{"keys":{}}"#, #"{"keys":[],"keys":[]}"#,
+            #"{"keys":["#, "\u{FEFF}{\"keys\":[]}",
+        ]
+    )
+    func noKeySet(text: String) async throws {
+        let issuer = PublishedKeys([])
+        issuer.publish(text: text)
+        let keys = issuer.keySet()
+        await #expect(throws: OAuth2Error(.protocolViolation, "")) { try await keys.keys() }
+        #expect(keys.status.failure?.code == .protocolViolation)
+        #expect(keys.status.keys == nil)
+    }
+
+    @Test("A redirect is not followed")
+    func redirect() async throws {
+        let issuer = PublishedKeys(
+            [key],
+            steps: [.status(302, headers: ["Location": "https://evil.example/jwks"])]
+        )
+        let error = await #expect(throws: OAuth2Error.self) { try await issuer.keySet().keys() }
+        #expect(error?.code == .protocolViolation)
+        #expect(error?.status == 302)
+        #expect(error?.message.contains("redirects are not followed") == true)
+        #expect(issuer.transport.requests.map(\.url) == [PublishedKeys.url])
+    }
+
+    @Test("Only a 200 has keys", arguments: [201, 202, 204, 206, 304, 401, 404])
+    func status(status: Int) async throws {
+        let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([key]), status: status)])
+        let error = await #expect(throws: OAuth2Error.self) { try await issuer.keySet().keys() }
+        #expect(error?.code == .protocolViolation)
+        #expect(error?.status == status)
+    }
+
+    @Test("A key set that is too large is refused")
+    func size() async throws {
+        let issuer = PublishedKeys([])
+        issuer.publish(text: #"{"keys":[],"padding":"\#(String(repeating: "x", count: 256 << 10))"}"#)
+        let error = await #expect(throws: OAuth2Error.self) { try await issuer.keySet().keys() }
+        #expect(error?.code == .protocolViolation)
+        #expect((error?.cause as? NetworkError)?.code == .bodyTooLarge)
+        #expect(try await issuer.keySet { $0.maximumSize = 512 << 10 }.keys().keys.isEmpty)
+        issuer.publish(text: #"{"keys":[\#(Array(repeating: "{}", count: 1_001).joined(separator: ","))]}"#)
+        await #expect(throws: OAuth2Error(.protocolViolation, "")) { try await issuer.keySet().keys() }
+    }
+
+    @Test(
+        "Keys are fetched over https only, from loopback addresses excepted",
+        arguments: [
+            ("http://id.example/jwks", false), ("ftp://id.example/jwks", false), ("file:///etc/jwks", false),
+            ("http://127.0.0.1:8080/jwks", true), ("http://localhost/jwks", true), ("https://id.example/jwks", true),
+        ]
+    )
+    func https(text: String, isAllowed: Bool) async throws {
+        let url = try #require(URL(string: text))
+        let transport = MockTransport(.json(IssuerKey.document([key])))
+        let options = RemoteKeySet.Options(timeout: .seconds(300))
+        let keys = RemoteKeySet(url: url, client: NetworkClient(transport: transport), options: options)
+        if isAllowed {
+            #expect(try await keys.keys().keys.count == 1)
+        } else {
+            await #expect(throws: OAuth2Error(.insecureTransport, "")) { try await keys.keys() }
+        }
+        #expect(transport.requests.count == (isAllowed ? 1 : 0))
+    }
+
+    @Test("A server that does not answer costs the time that a request may take")
+    func silence() async throws {
+        let issuer = PublishedKeys([], steps: [.never])
+        let keys = issuer.keySet()
+        let call = Task { try await keys.keys() }
+        // The flight's end, the request's deadline.
+        try await issuer.time.waitForSleepers(count: 2)
+        issuer.time.advance(by: .seconds(5))
+        await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await call.value }
+        issuer.time.advance(by: .seconds(1))
+        _ = try await keys.keys()
+        #expect(issuer.fetchCount == 2)
+    }
+
+    // MARK: With keys at hand
+
+    @Test("While the server fails, the last good keys stay in use, but not for longer than they may")
+    func staleIfError() async throws {
+        let issuer = PublishedKeys([key])
+        let verifier = issuer.verifier { $0.staleIfError = .seconds(1200) }
+        let token = try issuer.token(key)
+        _ = try await verifier.verify(token)
+        issuer.publish(text: "<html>")
+        issuer.time.advance(by: .seconds(300))
+        for _ in 1...10 { _ = try await verifier.verify(token) }
+        #expect(verifier.keys.status.isStale)
+        #expect(verifier.keys.status.failure?.code == .protocolViolation)
+        #expect(issuer.fetchCount == 2)
+        issuer.time.advance(by: .seconds(1199))
+        _ = try await verifier.verify(token)
+        issuer.time.advance(by: .seconds(1))
+        await #expect(throws: OAuth2Error(.protocolViolation, "")) { try await verifier.verify(token) }
+        issuer.publish([key])
+        issuer.time.advance(by: .seconds(30))
+        _ = try await verifier.verify(token)
+        #expect(verifier.keys.status.failure == nil)
+    }
+
+    @Test("A failing server is asked after pauses that grow to the cooldown")
+    func backoff() async throws {
+        let issuer = PublishedKeys([], steps: Array(repeating: .status(503), count: 100))
+        let keys = issuer.keySet()
+        var pauses: [Int] = []
+        var last = 0
+        for second in 0..<120 {
+            let before = issuer.fetchCount
+            await #expect(throws: OAuth2Error(.serverTransient, "")) { try await keys.keys() }
+            if issuer.fetchCount > before {
+                pauses.append(second - last)
+                last = second
+            }
+            issuer.time.advance(by: .seconds(1))
+        }
+        #expect(pauses == [0, 1, 2, 4, 8, 16, 30, 30])
+    }
+
+    @Test("A failing server's Retry-After is kept to")
+    func retryAfter() async throws {
+        let issuer = PublishedKeys([key], steps: [.status(503, headers: ["Retry-After": "120"])])
+        let keys = issuer.keySet()
+        let error = await #expect(throws: OAuth2Error.self) { try await keys.keys() }
+        #expect(error?.retryAfter == .seconds(120))
+        issuer.time.advance(by: .seconds(119))
+        await #expect(throws: OAuth2Error(.serverTransient, "")) { try await keys.keys() }
+        #expect(issuer.fetchCount == 1)
+        issuer.time.advance(by: .seconds(1))
+        #expect(try await keys.keys().keys.count == 1)
+    }
+
+    @Test("Whether a token of an unknown key is good can't be told while the server fails")
+    func unknownKeyInOutage() async throws {
+        let new = try IssuerKey(id: "2")
+        let issuer = PublishedKeys([key])
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(try issuer.token(key))
+        issuer.publish(text: "")
+        issuer.time.advance(by: .seconds(31))
+        let token = try issuer.token(new)
+        for _ in 1...5 {
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) { try await verifier.verify(token) }
+        }
+        #expect(issuer.fetchCount == 2)
+        #expect(try await verifier.verify(try issuer.token(key)).registered.subject == "ada")
+    }
+
+    @Test("One bad key does not spoil the others")
+    func badKey() async throws {
+        let issuer = PublishedKeys([])
+        let good = key.jwk.members.serialized()
+        issuer.publish(text: #"{"keys":[7,{"kty":"EC","kid":"x"},{"kty":"XYZ","kid":"y"},\#(good)]}"#)
+        let verifier = issuer.verifier()
+        #expect(try await verifier.verify(try issuer.token(key)).registered.subject == "ada")
+        #expect(verifier.keys.status.keys?.rejections.count == 1)
+    }
+
+    @Test("A symmetric key that is published verifies nothing")
+    func symmetricKey() async throws {
+        let secret = Data(repeating: 7, count: 32)
+        let issuer = PublishedKeys([])
+        issuer.publish(
+            text: #"{"keys":[{"kty":"oct","kid":"s","alg":"HS256","k":"\#(Base64URLText.encode(secret))"}]}"#
+        )
+        let service = KeySigningService(key: try SigningKey(secret: secret, algorithm: .hs256), keyID: "s")
+        let token = try JWTGenerator(
+            payload: ["iss": .string(PublishedKeys.issuer), "exp": 9_999_999_999],
+            signingService: service
+        ).token
+        await #expect(throws: TokenError(.unsupportedKey, "")) { try await issuer.verifier().verify(token) }
+    }
+}
+
+/// Base64url of test data, by Foundation.
+enum Base64URLText {
+    static func encode(_ data: Data) -> String {
+        data.base64EncodedString().replacingOccurrences(of: "+", with: "-")
+            .replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: "")
+    }
+}

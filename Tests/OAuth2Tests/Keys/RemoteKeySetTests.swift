@@ -1,0 +1,219 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("RemoteKeySet", .timeLimit(.minutes(10)))
+struct RemoteKeySetTests {
+    private let first: IssuerKey
+    private let second: IssuerKey
+
+    init() throws {
+        first = try IssuerKey(id: "1")
+        second = try IssuerKey(id: "2")
+    }
+
+    // MARK: How often keys are fetched
+
+    @Test("A thousand tokens with made-up key IDs, one after the other, cost one request")
+    func bogusKeyIDs() async throws {
+        let issuer = PublishedKeys([first])
+        let verifier = issuer.verifier()
+        for number in 1...1_000 {
+            let token = try issuer.token(first, keyID: "bogus-\(number)")
+            await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
+        }
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("A thousand tokens with made-up key IDs at the same time cost one request, and one more after each cooldown")
+    func bogusKeyIDsAtOnce() async throws {
+        let issuer = PublishedKeys([first])
+        let verifier = issuer.verifier()
+        let tokens = try (1...1_000).map { try issuer.token(first, keyID: "bogus-\($0)") }
+        for round in 1...3 {
+            let codes = await withTaskGroup(of: TokenError.Code?.self) { group in
+                for token in tokens {
+                    group.addTask {
+                        do { _ = try await verifier.verify(token) } catch { return (error as? TokenError)?.code }
+                        return nil
+                    }
+                }
+                return await group.reduce(into: [TokenError.Code?]()) { $0.append($1) }
+            }
+            #expect(codes.allSatisfy { $0 == .unknownKey })
+            #expect(codes.count == 1_000)
+            #expect(issuer.fetchCount == round)
+            issuer.time.advance(by: .seconds(30))
+        }
+    }
+
+    @Test("However many callers need the first keys, there is one request, and each gets its token verified")
+    func singleFlight() async throws {
+        let gate = ResponseGate()
+        let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([first])).gated(by: gate)])
+        let verifier = issuer.verifier()
+        let token = try issuer.token(first)
+        try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 1...200 { group.addTask { try await verifier.verify(token).registered.subject } }
+            try await gate.waitForWaiters(count: 1)
+            gate.open()
+            for try await subject in group { #expect(subject == "ada") }
+        }
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("While the keys are good, nothing is fetched")
+    func fresh() async throws {
+        let issuer = PublishedKeys([first])
+        let verifier = issuer.verifier()
+        let token = try issuer.token(first)
+        for _ in 1...10 {
+            _ = try await verifier.verify(token)
+            issuer.time.advance(by: .seconds(26))
+        }
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("A caller that is cancelled stops waiting, and the keys come for the others")
+    func cancellation() async throws {
+        let gate = ResponseGate()
+        let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([first])).gated(by: gate)])
+        let keys = issuer.keySet()
+        let impatient = Task { try await keys.keys() }
+        try await gate.waitForWaiters(count: 1)
+        let patient = Task { try await keys.keys() }
+        impatient.cancel()
+        await #expect(throws: CancellationError.self) { try await impatient.value }
+        gate.open()
+        #expect(try await patient.value.keys.count == 1)
+        #expect(issuer.fetchCount == 1)
+    }
+
+    // MARK: New keys
+
+    @Test("A token of a key that was published since is verified at once")
+    func rotation() async throws {
+        let issuer = PublishedKeys([first])
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(try issuer.token(first))
+        issuer.publish([first, second])
+        issuer.time.advance(by: .seconds(30))
+        #expect(try await verifier.verify(try issuer.token(second)).registered.subject == "ada")
+        #expect(try await verifier.verify(try issuer.token(first)).registered.subject == "ada")
+        #expect(issuer.fetchCount == 2)
+    }
+
+    @Test("A key that is withdrawn is refused as soon as the keys were fetched anew")
+    func withdrawal() async throws {
+        let issuer = PublishedKeys([first, second])
+        let verifier = issuer.verifier()
+        let token = try issuer.token(first)
+        _ = try await verifier.verify(token)
+        issuer.publish([second])
+        issuer.time.advance(by: .seconds(299))
+        // The keys are fetched while this caller goes on with the old ones.
+        _ = try await verifier.verify(token)
+        while verifier.keys.status.loadCount < 2 { await Task.yield() }
+        await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
+        #expect(issuer.fetchCount == 2)
+    }
+
+    @Test("Keys without IDs are rotated, too")
+    func withoutKeyIDs() async throws {
+        let old = try IssuerKey(id: nil)
+        let new = try IssuerKey(id: nil)
+        let issuer = PublishedKeys([old])
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(try issuer.token(old))
+        issuer.publish([new])
+        issuer.time.advance(by: .seconds(31))
+        _ = try await verifier.verify(try issuer.token(new))
+        #expect(issuer.fetchCount == 2)
+    }
+
+    @Test("A forged signature under a known key ID fetches nothing")
+    func forgery() async throws {
+        let issuer = PublishedKeys([first])
+        let verifier = issuer.verifier()
+        _ = try await verifier.verify(try issuer.token(first))
+        issuer.time.advance(by: .seconds(60))
+        let forged = try issuer.token(second, keyID: "1")
+        await #expect(throws: TokenError(.signatureInvalid, "")) { try await verifier.verify(forged) }
+        #expect(issuer.fetchCount == 1)
+    }
+
+    @Test("Keys that state no algorithm are used as the caller says")
+    func assumedAlgorithm() async throws {
+        let key = try IssuerKey(.rs256, id: "rsa")
+        var jwk = key.jwk
+        jwk.members["alg"] = nil
+        let issuer = PublishedKeys([])
+        issuer.publish(text: JWKSet(keys: [jwk]).serialized())
+        let token = try issuer.token(key)
+        await #expect(throws: TokenError(.algorithmRequired, "")) { try await issuer.verifier().verify(token) }
+        let verifier = issuer.verifier(selection: KeySelection(assumedAlgorithms: [.rs256]))
+        #expect(try await verifier.verify(token).registered.subject == "ada")
+    }
+
+    // MARK: How long keys are used
+
+    @Test(
+        "Cache-Control decides how long keys are used, within bounds",
+        arguments: [
+            ("max-age=600", 600), ("public, max-age=1200, must-revalidate", 1200), ("max-age=5", 60),
+            ("max-age=31536000", 3600), ("no-store", 60), ("no-cache, max-age=600", 60), ("private", 300),
+            ("MAX-AGE=\"600\"", 600), ("max-age=99999999999999999999", 3600), ("max-age=-5", 300), ("max-age", 300),
+            ("s-maxage=900", 300), ("max-age=600, max-age=900", 600),
+        ]
+    )
+    func cacheControl(field: String, seconds: Int) async throws {
+        let issuer = PublishedKeys([first], headers: ["Cache-Control": field])
+        let keys = issuer.keySet { $0.refreshAhead = .zero }
+        _ = try await keys.keys()
+        issuer.time.advance(by: .seconds(seconds) - .milliseconds(1))
+        #expect(!keys.status.isStale)
+        _ = try await keys.keys()
+        #expect(issuer.fetchCount == 1)
+        issuer.time.advance(by: .milliseconds(1))
+        #expect(keys.status.isStale)
+        _ = try await keys.keys()
+        #expect(issuer.fetchCount == 2)
+        #expect(!keys.status.isStale)
+    }
+
+    @Test("Time that a response has spent in caches counts")
+    func age() async throws {
+        let issuer = PublishedKeys([first], headers: ["Cache-Control": "max-age=600", "Age": "400"])
+        let keys = issuer.keySet { $0.refreshAhead = .zero }
+        _ = try await keys.keys()
+        issuer.time.advance(by: .seconds(200))
+        #expect(keys.status.isStale)
+    }
+
+    @Test("Shortly before their time is over keys are fetched once while callers go on with the old ones")
+    func refreshAhead() async throws {
+        let gate = ResponseGate()
+        let issuer = PublishedKeys(
+            [],
+            steps: [
+                .json(IssuerKey.document([first])), .json(IssuerKey.document([second])).gated(by: gate),
+            ]
+        )
+        let keys = issuer.keySet()
+        _ = try await keys.keys()
+        issuer.time.advance(by: .seconds(269))
+        _ = try await keys.keys()
+        #expect(issuer.fetchCount == 1)
+        issuer.time.advance(by: .seconds(1))
+        for _ in 1...20 { #expect(try await keys.keys().keys == [first.jwk]) }
+        try await gate.waitForWaiters(count: 1)
+        #expect(issuer.fetchCount == 2)
+        gate.open()
+        while try await keys.keys().keys != [second.jwk] { await Task.yield() }
+        #expect(keys.status.loadCount == 2)
+        #expect(issuer.fetchCount == 2)
+    }
+}
