@@ -119,6 +119,12 @@ struct SecrecyTests {
         let files = try FileTokenStore(directory: directory, encryptionKey: Secret(octets.base64EncodedString()))
         let exchange = TokenExchangeGrant(subject: cached, identifier: "ada")
         _ = try await exchange.parameters()
+        let oauth = OAuth2Client(server: EndpointDesk.server, clientAuthentication: basic)
+        let introspected = try await EndpointDesk(.json(#"{"active":true}"#)).oauth.introspect(Secret(secret))
+        let desk = EndpointDesk(.json(#"{"sub":"ada"}"#))
+        let authorized = NetworkClient(transport: desk.transport)
+        let userInfo = try await desk.oauth.userInfo(subject: "ada", authorized: authorized)
+        let keys = RemoteKeySet(url: EndpointDesk.server.tokenEndpoint)
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
             Secret(secret), token, record, VersionedTokenRecord(record: record, version: 1), basic, assertion,
@@ -128,7 +134,13 @@ struct SecrecyTests {
             GrantTokenSource.Options(), FallbackTokenSource(fixed), LimitedTokenSource(fixed),
             PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },
             TokenNeed.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
-            MockAuthorizationServer.Client(id: "a", secret: secret),
+            MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Client.Options(),
+            OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
+            AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
+            keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
+            IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
+            ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
+            RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
         ]
     }
 

@@ -3,7 +3,7 @@ import Synchronization
 public import TokenGeneration
 
 extension MockAuthorizationServer {
-    /// What goes wrong with one token request.
+    /// What goes wrong with one request.
     public struct BadDay: Sendable {
         enum Kind: Sendable {
             /// The request is not looked at.
@@ -59,10 +59,10 @@ extension MockAuthorizationServer {
 
         // MARK: A changed answer
 
-        /// The tokens are issued, and the connection ends before the answer: the refresh token was used, and its successor is lost.
+        /// What was asked for is done, and the connection ends before the answer: a refresh token was used, and its successor is lost.
         public static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
 
-        /// The tokens are issued, and the answer ends in the middle of its body.
+        /// What was asked for is done, and the answer ends in the middle of its body.
         public static let cutAnswer = Self(kind: .changed { $0.cut(.afterBody(octets: 10)) })
 
         /// The answer comes late.
@@ -103,13 +103,17 @@ extension MockAuthorizationServer {
 
 /// What goes wrong with the next requests, in sequence.
 final class BadDays: Sendable {
-    private let days = Mutex<[MockAuthorizationServer.BadDay]>([])
+    private let days = Mutex<[MockAuthorizationServer.Endpoint: [MockAuthorizationServer.BadDay]]>([:])
 
-    func append(_ more: [MockAuthorizationServer.BadDay]) {
-        days.withLock { $0 += more }
+    func append(_ more: [MockAuthorizationServer.BadDay], at endpoint: MockAuthorizationServer.Endpoint) {
+        days.withLock { $0[endpoint, default: []] += more }
     }
 
-    func next() -> MockAuthorizationServer.BadDay? {
-        days.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+    func next(at endpoint: MockAuthorizationServer.Endpoint) -> MockAuthorizationServer.BadDay? {
+        days.withLock { days in
+            guard var rest = days[endpoint], !rest.isEmpty else { return nil }
+            defer { days[endpoint] = rest }
+            return rest.removeFirst()
+        }
     }
 }

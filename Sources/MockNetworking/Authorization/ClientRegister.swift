@@ -27,6 +27,16 @@ final class ClientRegister: Sendable {
         self.time = time
     }
 
+    func remove(_ id: String) {
+        state.withLock { $0.clients[id] = nil }
+    }
+
+    /// The key that a client signs with, if it has one.
+    func key(of id: String) -> VerificationKey? {
+        guard case .key(let key)? = state.withLock({ $0.clients[id]?.credential }) else { return nil }
+        return key
+    }
+
     func register(_ client: Client) {
         state.withLock { $0.clients[client.id] = client }
     }

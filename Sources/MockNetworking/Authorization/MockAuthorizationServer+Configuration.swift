@@ -1,6 +1,6 @@
 import Foundation
 public import Networking
-import OAuth2
+public import OAuth2
 public import TokenGeneration
 
 extension MockAuthorizationServer {
@@ -18,6 +18,8 @@ extension MockAuthorizationServer {
         public var dpop: DPoPSupport = .optional
         /// Whether DPoP proofs need a nonce, which the server changes as often as it is told to.
         public var requiresNonces = false
+        /// What entitles a client to register itself; `nil`, the default, if everybody may.
+        public var initialAccessToken: Secret?
         /// How much the server's clock is ahead; negative if it is late.
         public var clockOffset: Duration = .zero
         /// Where time comes from.

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 public import OAuth2
+import Synchronization
 public import TokenGeneration
 
 /// An OAuth 2 authorization server on a loopback port, for tests of programs that need tokens.
@@ -20,8 +21,8 @@ public import TokenGeneration
 /// }
 /// ```
 ///
-/// Its endpoints are `/token`, `/revoke` ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)), `/jwks` and
-/// `/.well-known/oauth-authorization-server` ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)). Grants:
+/// Its endpoints are the ``Endpoint``s, which ``metadata`` and its document at `/.well-known/oauth-authorization-server` and
+/// `/.well-known/openid-configuration` ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)) name. Grants:
 /// `client_credentials`, `refresh_token` and token exchange ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
 public final class MockAuthorizationServer: Sendable {
     /// The server under it, with its record of requests.
@@ -35,6 +36,10 @@ public final class MockAuthorizationServer: Sendable {
     private let clients: ClientRegister
     private let badDays = BadDays()
     private let proofs: ProofDesk
+    private let requests: AuthorizationRequestDesk
+    private let userBook = Mutex(Users())
+    private let initialAccessToken: Secret?
+    private let signingService: any SigningService
     private let dpop: DPoPSupport
     private let time: TimeSource
 
@@ -43,16 +48,23 @@ public final class MockAuthorizationServer: Sendable {
         serverConfiguration.time = configuration.serverTime
         server = try LoopbackServer.start(configuration: serverConfiguration)
         let issuer = server.baseURL.absoluteString
-        metadata = AuthorizationServer(issuer: issuer, tokenEndpoint: server.url(for: "/token"))
+        metadata = try AuthorizationServer(metadata: Self.metadataDocument(server), issuer: issuer)
         let key = try SigningKey.generate(.es256)
         keys = JWKSet(keys: [key.verificationKey.publicJWK])
+        signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
         tokens = TokenLedger(
             issuer: issuer,
-            signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint),
+            signingService: signingService,
             configuration: configuration
         )
         self.clients = ClientRegister(clients, metadata: metadata, time: configuration.serverTime)
         proofs = ProofDesk(configuration)
+        requests = AuthorizationRequestDesk(
+            issuer: issuer,
+            clients: self.clients,
+            time: configuration.serverTime
+        )
+        initialAccessToken = configuration.initialAccessToken
         dpop = configuration.dpop
         time = configuration.serverTime
         addRoutes()
@@ -121,6 +133,26 @@ public final class MockAuthorizationServer: Sendable {
     public func isActive(_ accessToken: String) -> Bool {
         tokens.isActive(accessToken)
     }
+
+    /// What a client has left at the server, and the server has called by a name
+    /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)); of a signed request what was signed.
+    ///
+    /// - Parameter requestURI: The name.
+    /// - Returns: The parameters; `nil` if there is no such request. It stays there.
+    public func pushedAuthorizationRequest(_ requestURI: String) -> [String: String]? {
+        requests.pushedParameters(requestURI)
+    }
+
+    /// Changes what is said of users at the UserInfo endpoint.
+    ///
+    /// - Parameter change: The change.
+    public func setUsers(_ change: (inout Users) -> Void) {
+        userBook.withLock { change(&$0) }
+    }
+
+    var users: Users { userBook.withLock { $0 } }
+
+    func authorization(for accessToken: String) -> Authorization? { tokens.authorization(for: accessToken) }
 
     /// How many token requests have come, whatever the answer.
     public var tokenRequestCount: Int { server.requests(for: "/token").count }
@@ -191,16 +223,18 @@ public final class MockAuthorizationServer: Sendable {
     ///
     /// - Parameter responses: The responses: an error, a page of HTML, a cut connection.
     public func answerNextTokenRequests(with responses: LoopbackResponse...) {
-        badDays.append(responses.map(BadDay.response))
+        badDays.append(responses.map(BadDay.response), at: .token)
     }
 
-    /// Lets the next token requests go wrong, in sequence.
+    /// Lets the next requests to an endpoint go wrong, in sequence.
     ///
     /// When the days are used up, the server answers properly again.
     ///
-    /// - Parameter days: What goes wrong with each.
-    public func misbehave(_ days: BadDay...) {
-        badDays.append(days)
+    /// - Parameters:
+    ///   - endpoint: The endpoint; that for tokens, unless another is given.
+    ///   - days: What goes wrong with each request.
+    public func misbehave(at endpoint: Endpoint = .token, _ days: BadDay...) {
+        badDays.append(days, at: endpoint)
     }
 
     /// Makes proofs need another nonce from now on; the one before is accepted once more.
@@ -210,7 +244,7 @@ public final class MockAuthorizationServer: Sendable {
     public var reuseDetectionCount: Int { tokens.reuseCount }
 
     private func addRoutes() {
-        let document = metadataDocument
+        let document = metadata.metadata.serialized()
         let keySet = keys.serialized()
         let endpoint = TokenEndpointResponder(
             clients: clients,
@@ -219,30 +253,62 @@ public final class MockAuthorizationServer: Sendable {
             dpop: dpop,
             url: metadata.tokenEndpoint.absoluteString
         )
-        server.on(.post, "/token") { [badDays, time] request in
-            switch badDays.next()?.kind {
-            case .instead(let response): response.dated(time)
-            case .changed(let change): change(await endpoint.tokenResponse(to: request)).dated(time)
-            case nil: await endpoint.tokenResponse(to: request).dated(time)
-            }
+        on(.post, .token) { await endpoint.tokenResponse(to: $0) }
+        on(.post, .revocation) { endpoint.revocationResponse(to: $0) }
+        on(.post, .introspection) { endpoint.introspectionResponse(to: $0) }
+        on(.post, .pushedAuthorizationRequests) { [requests] in endpoint.pushResponse(to: $0, requests) }
+        let registration = RegistrationDesk(
+            clients: clients,
+            initialAccessToken: initialAccessToken,
+            url: server.url(for: Endpoint.registration.path).absoluteString
+        )
+        on(.post, .registration) { registration.response(to: $0) }
+        for method in [HTTPMethod.get, .put, .delete] {
+            on(method, .registration, path: Endpoint.registration.path + "/*") { registration.response(to: $0) }
         }
-        server.on(.post, "/revoke") { endpoint.revocationResponse(to: $0) }
-        server.on(.get, "/jwks") { _ in .json(keySet) }
-        server.on(.get, "/.well-known/oauth-authorization-server") { _ in .json(document) }
+        // The route must not keep the server that has it.
+        on(.get, .userInfo) { [weak self] request in
+            guard let self else { return .status(503) }
+            return try await protecting { self.userInfoResponse(to: $0, signing: self.signingService) }(request)
+        }
+        on(.get, .keys) { _ in .json(keySet) }
+        for path in ["oauth-authorization-server", "openid-configuration"] {
+            on(.get, .metadata, path: "/.well-known/\(path)") { _ in .json(document) }
+        }
     }
 
-    private var metadataDocument: String {
-        let document: JSONObject = [
-            "issuer": .string(metadata.issuer),
-            "token_endpoint": .string(metadata.tokenEndpoint.absoluteString),
-            "revocation_endpoint": .string(server.url(for: "/revoke").absoluteString),
-            "jwks_uri": .string(server.url(for: "/jwks").absoluteString),
+    /// Answers requests to an endpoint, unless something is to go wrong with the next one.
+    private func on(
+        _ method: HTTPMethod,
+        _ endpoint: Endpoint,
+        path: String? = nil,
+        _ handler: @escaping LoopbackRoutes.Handler
+    ) {
+        server.on(method, path ?? endpoint.path) { [badDays, time] request in
+            switch badDays.next(at: endpoint)?.kind {
+            case .instead(let response): response.dated(time)
+            case .changed(let change): change(try await handler(request)).dated(time)
+            case nil: try await handler(request).dated(time)
+            }
+        }
+    }
+
+    private static func metadataDocument(_ server: LoopbackServer) -> JSONObject {
+        func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
+        return [
+            "issuer": .string(server.baseURL.absoluteString),
+            "token_endpoint": url(.token),
+            "revocation_endpoint": url(.revocation),
+            "introspection_endpoint": url(.introspection),
+            "pushed_authorization_request_endpoint": url(.pushedAuthorizationRequests),
+            "registration_endpoint": url(.registration),
+            "userinfo_endpoint": url(.userInfo),
+            "jwks_uri": url(.keys),
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
             "token_endpoint_auth_methods_supported": ["client_secret_basic", "private_key_jwt"],
             "token_endpoint_auth_signing_alg_values_supported": ["ES256"],
             "dpop_signing_alg_values_supported": ["ES256"],
         ]
-        return document.serialized()
     }
 }
 

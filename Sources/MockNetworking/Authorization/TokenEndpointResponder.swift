@@ -137,7 +137,7 @@ struct TokenEndpointResponder: Sendable {
         return .json(body.serialized(), headers: headers)
     }
 
-    private func answer(_ body: () throws -> LoopbackResponse) -> LoopbackResponse {
+    func answer(_ body: () throws -> LoopbackResponse) -> LoopbackResponse {
         do {
             return try body()
         } catch let error as TokenEndpointError {
@@ -152,6 +152,11 @@ struct TokenEndpointResponder: Sendable {
 /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
 struct Form {
     private let fields: [String: String]
+
+    /// What is asked for, without what only says who asks.
+    var parameters: [String: String] {
+        fields.filter { !["client_secret", "client_assertion", "client_assertion_type"].contains($0.key) }
+    }
 
     init(_ request: LoopbackRequest) throws(TokenEndpointError) {
         let type = request.headers["Content-Type"]?.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces)

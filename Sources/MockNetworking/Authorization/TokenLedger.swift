@@ -90,6 +90,33 @@ final class TokenLedger: Sendable {
         }
     }
 
+    /// What is said of a token that is good; `nil` of any other.
+    func introspection(of token: String) -> JSONObject? {
+        let now = configuration.time.now()
+        let seconds = configuration.serverTime.date().timeIntervalSince1970
+        let found = state.withLock { state -> (Authorization, expiry: ContinuousClock.Instant?)? in
+            if let issued = state.accessTokens[token], now < issued.expiry {
+                return (issued.authorization, issued.expiry)
+            }
+            guard let refresh = state.refreshTokens[token], refresh.used == nil else { return nil }
+            return (refresh.authorization, nil)
+        }
+        guard let (authorization, expiry) = found else { return nil }
+        var claims: JSONObject = [
+            "active": true,
+            "iss": .string(issuer),
+            "sub": .string(authorization.subject),
+            "client_id": .string(authorization.clientID),
+        ]
+        if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }
+        guard let expiry else { return claims }
+        claims["aud"] = .string(issuer)
+        claims["exp"] = .number(JSONNumber(Int((seconds + (expiry - now) / .seconds(1)).rounded())))
+        claims["token_type"] = authorization.keyThumbprint == nil ? "Bearer" : "DPoP"
+        if let thumbprint = authorization.keyThumbprint { claims["cnf"] = ["jkt": .string(thumbprint)] }
+        return claims
+    }
+
     func isActive(_ accessToken: String) -> Bool {
         authorization(for: accessToken) != nil
     }

@@ -130,7 +130,12 @@ struct TokenEndpoint: Sendable {
             throw error
         } catch let error as ServerError {
             note(error.headers, requested: requested)
-            throw self.error(from: error, hiding: request.secrets)
+            throw OAuth2Error(
+                answer: error,
+                place: "the token endpoint",
+                hiding: request.secrets,
+                now: timeSource.date()
+            )
         } catch {
             throw OAuth2Error(.serverUnreachable, "the token endpoint could not be asked", cause: error)
         }
@@ -138,48 +143,6 @@ struct TokenEndpoint: Sendable {
 
     private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
         hints.note({ headers[$0] }, from: server.tokenEndpoint, age: timeSource.now() - requested)
-    }
-
-    private func error(from error: ServerError, hiding secrets: [String]) -> OAuth2Error {
-        // A server's answer may have in it what was sent; the cause goes without.
-        let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
-        let body = error.response.flatMap { try? JSONObject(parsing: $0) }
-        // Some servers say what is wrong with a proof in a challenge only.
-        let challenged = error.headers.values(for: "WWW-Authenticate").flatMap(AuthenticationChallenge.parse)
-            .first { $0.isOfScheme("DPoP") }?.parameters["error"]
-        var failure: OAuth2Error
-        if let serverCode = body?["error"]?.string ?? challenged, !serverCode.isEmpty {
-            failure = OAuth2Error(
-                serverCode: serverCode,
-                description: body?["error_description"],
-                status: error.errorCode,
-                hiding: secrets,
-                cause: cause
-            )
-        } else if OAuth2Error.isTransient(error.errorCode) {
-            failure = OAuth2Error(
-                .serverTransient,
-                "the token endpoint has failed for the moment",
-                status: error.errorCode,
-                cause: cause
-            )
-        } else {
-            failure = OAuth2Error(
-                .protocolViolation,
-                "the token endpoint answered \(error.errorCode) without an OAuth 2 error; check the endpoint's URL",
-                status: error.errorCode,
-                cause: cause
-            )
-        }
-        failure.hasNonce = error.headers["DPoP-Nonce"] != nil
-        if failure.code == .serverTransient {
-            failure.retryAfter = RetryAfter.delay(
-                error.headers["Retry-After"],
-                responseDate: error.headers["Date"],
-                now: timeSource.date()
-            )
-        }
-        return failure
     }
 }
 

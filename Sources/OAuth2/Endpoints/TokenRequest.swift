@@ -1,12 +1,14 @@
-import Foundation
+public import Foundation
 import FoundationNetworking
 public import Networking
 
-/// A request to a token endpoint, before it is sent: a grant fills in what it asks for, and a
-/// ``ClientAuthentication`` who asks.
+/// A request to a token endpoint, or to another that asks which client it is, before it is sent: a grant fills in what it
+/// asks for, and a ``ClientAuthentication`` who asks.
 public struct TokenRequest: Sendable {
     /// The server that is asked.
     public let server: AuthorizationServer
+    /// Where the request goes: the server's token endpoint, unless it is for another of its endpoints.
+    public let endpoint: URL
     /// The form's fields, in the order in which they are sent.
     public private(set) var form: [(name: String, value: String)]
     /// The header fields besides those of every form.
@@ -17,8 +19,10 @@ public struct TokenRequest: Sendable {
     /// - Parameters:
     ///   - server: The server that is asked.
     ///   - form: The form's fields.
-    public init(server: AuthorizationServer, form: [(name: String, value: String)]) {
+    ///   - endpoint: Where the request goes; `nil` for the server's token endpoint.
+    public init(server: AuthorizationServer, form: [(name: String, value: String)], endpoint: URL? = nil) {
         self.server = server
+        self.endpoint = endpoint ?? server.tokenEndpoint
         self.form = form
         headers = [:]
     }
@@ -47,11 +51,13 @@ public struct TokenRequest: Sendable {
 
     private static let openFields: Set = [
         "grant_type", "client_id", "client_assertion_type", "scope", "resource", "audience", "subject_token_type",
-        "actor_token_type", "requested_token_type", "redirect_uri",
+        "actor_token_type", "requested_token_type", "redirect_uri", "token_type_hint", "response_type", "response_mode",
+        "code_challenge_method", "prompt", "display", "max_age", "ui_locales", "acr_values", "claims",
+        "authorization_details", "dpop_jkt",
     ]
 
     var urlRequest: URLRequest {
-        var request = URLRequest(url: server.tokenEndpoint)
+        var request = URLRequest(url: endpoint)
         request.httpMethod = "POST"
         for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
         request.setValue(FormURLEncoded.contentType, forHTTPHeaderField: "Content-Type")
@@ -65,7 +71,7 @@ extension TokenRequest: CustomStringConvertible, CustomReflectable {
     /// Where the request goes and what fields it has, without their values.
     public var description: String {
         let names = form.map(\.name) + headers.map(\.name)
-        return "token request to \(server.tokenEndpoint.host ?? "nowhere") with \(names.joined(separator: ", "))"
+        return "token request to \(endpoint.host ?? "nowhere") with \(names.joined(separator: ", "))"
     }
 
     /// A mirror without the fields' values.

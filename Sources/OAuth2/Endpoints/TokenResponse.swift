@@ -93,10 +93,11 @@ struct TokenResponse: Sendable {
 }
 
 extension OAuth2Error {
-    /// An error that the token endpoint answered ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+    /// An error that an endpoint answered ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     init(
         serverCode: String,
         description: JSONValue?,
+        place: String = "the token endpoint",
         status: Int,
         hiding secrets: [String],
         cause: (any Error)? = nil
@@ -107,13 +108,15 @@ extension OAuth2Error {
             switch serverCode {
             // Whatever an overloaded or failing server says, it is not about the grant.
             case _ where Self.isTransient(status), "temporarily_unavailable", "server_error":
-                (Code.serverTransient, "the token endpoint has failed for the moment")
+                (Code.serverTransient, "\(place) has failed for the moment")
             case "invalid_client":
-                (Code.invalidClient, "the token endpoint does not accept the client's authentication; check id and key")
+                (Code.invalidClient, "\(place) does not accept the client's authentication; check id and key")
             case "invalid_grant":
-                (Code.reauthenticationRequired, "the token endpoint does not accept the grant (any more)")
+                (Code.reauthenticationRequired, "\(place) does not accept the grant (any more)")
+            case "invalid_token":
+                (Code.accessTokenRejected, "\(place) does not accept the access token (any more)")
             default:
-                (Code.requestRejected, "the token endpoint rejected the request")
+                (Code.requestRejected, "\(place) rejected the request")
             }
         self.init(code, text + words, serverCode: serverCode, status: status, cause: cause)
     }

@@ -63,6 +63,7 @@ extension OAuth2Error {
             case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
             case assertionFailed, grantFailed, storeFailed, storeBusy, storeDamaged, storeTooNew
             case stepUpRequired, insufficientScope, missingNonce, repeatedNonce, tooManyNonces, proofRejected
+            case invalidIssuer, issuerMismatch, endpointMissing, subjectMismatch, accessTokenRejected
         }
 
         private let wrapped: Wrapped
@@ -120,6 +121,16 @@ extension OAuth2Error {
         public static var tooManyNonces: Self { Self(.tooManyNonces) }
         /// A server does not accept the DPoP proof; key, clock and URL are what it may not like.
         public static var proofRejected: Self { Self(.proofRejected) }
+        /// An issuer identifier is not a URL that metadata could be looked up by.
+        public static var invalidIssuer: Self { Self(.invalidIssuer) }
+        /// What came is not from the issuer that was asked.
+        public static var issuerMismatch: Self { Self(.issuerMismatch) }
+        /// The server has no endpoint for what it is to do, or its metadata do not say where.
+        public static var endpointMissing: Self { Self(.endpointMissing) }
+        /// What came is about another user than the one that was asked about.
+        public static var subjectMismatch: Self { Self(.subjectMismatch) }
+        /// An endpoint does not accept the access token that it was asked with.
+        public static var accessTokenRejected: Self { Self(.accessTokenRejected) }
     }
 }
 

@@ -24,6 +24,83 @@ struct OAuth2Snippets {
         }
     }
 
+    @Test("A server that is found and asked")
+    func asking() async throws {
+        try await withServers { server, _ async throws in
+            server.register(.init(id: "reports", secret: "s3cret"))
+            let issuer = server.metadata.issuer
+            let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
+            let token = server.issueRefreshToken(clientID: "reports", subject: "ada", scope: "reports.read")
+            let found = try await find(issuer)
+            #expect(found == server.metadata)
+            #expect(try await ask(found, token, authentication))
+            #expect(try await !ask(found, token, authentication))
+        }
+    }
+
+    @Test("A client that registers itself, and a user who is asked about")
+    func registering() async throws {
+        try await withServers { server, _ async throws in
+            let key = try SigningKey.generate(.es256)
+            let registered = try await register(server.metadata, key.verificationKey, Secret("anything"))
+            let authentication = PrivateKeyJWT(
+                clientID: registered.clientID,
+                signingService: try ES256SigningService(key: key)
+            )
+            server.setUsers { $0.claims["ada"] = ["name": "Ada"] }
+            let token = server.issueRefreshToken(clientID: registered.clientID, subject: "ada")
+            let authenticator = OAuth2Authenticator(
+                server: server.metadata,
+                clientAuthentication: authentication,
+                grant: RefreshTokenGrant(refreshToken: token)
+            )
+            let oauth = OAuth2Client(server: server.metadata, clientAuthentication: authentication)
+            #expect(try await name(oauth, NetworkClient(interceptors: [authenticator]), "ada") == "Ada")
+        }
+    }
+
+    private func register(
+        _ server: AuthorizationServer,
+        _ key: VerificationKey,
+        _ token: Secret
+    ) async throws -> RegisteredClient {
+        let registrar = ClientRegistrar(server: server)
+        var metadata = ClientMetadata(["client_name": "Reports"])
+        metadata.grantTypes = ["client_credentials"]
+        metadata.tokenEndpointAuthenticationMethod = "private_key_jwt"
+        metadata.keys = [key]
+        var registered = try await registrar.register(metadata, initialAccessToken: token)
+        metadata.scope = ["reports.read"]
+        registered = try await registrar.update(registered, to: metadata)
+        return registered
+    }
+
+    private func name(_ oauth: OAuth2Client, _ client: NetworkClient, _ subject: String) async throws -> String {
+        let info = try await oauth.userInfo(subject: subject, authorized: client)
+        let name = info["name"] ?? "somebody"
+        return name
+    }
+
+    private func find(_ issuer: String) async throws -> AuthorizationServer {
+        let discovery = AuthorizationServerDiscovery(issuer: issuer)
+        let server = try await discovery.server()
+        return server
+    }
+
+    private func ask(
+        _ server: AuthorizationServer,
+        _ token: Secret,
+        _ authentication: any ClientAuthentication
+    ) async throws -> Bool {
+        let oauth = OAuth2Client(server: server, clientAuthentication: authentication)
+        let found = try await oauth.introspect(token, kind: .accessToken)
+        if found.isActive, found.scope.contains("reports.read") {
+            print(found.subject ?? "somebody")
+        }
+        try await oauth.revoke(token)
+        return found.isActive
+    }
+
     private func reports(api: URL, tokenEndpoint: URL, secret: String) async throws -> (Data, String) {
         let authenticator = OAuth2Authenticator(
             server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),

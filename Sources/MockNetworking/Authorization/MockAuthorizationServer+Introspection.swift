@@ -1,0 +1,16 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+extension TokenEndpointResponder {
+    /// Says what a token is ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)): every client that the server
+    /// knows may ask.
+    func introspectionResponse(to request: LoopbackRequest) -> LoopbackResponse {
+        answer {
+            let form = try Form(request)
+            _ = try clients.authenticate(request, form)
+            let claims = tokens.introspection(of: try form.required("token")) ?? ["active": false]
+            return .json(claims.serialized(), headers: ["Cache-Control": "no-store"])
+        }
+    }
+}

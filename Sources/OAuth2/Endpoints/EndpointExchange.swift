@@ -1,0 +1,106 @@
+import Foundation
+import FoundationNetworking
+import Networking
+
+/// Asks an endpoint of an authorization server: again if it fails for the moment, never at another place, and with errors in
+/// the vocabulary of OAuth 2.
+struct EndpointExchange: Sendable {
+    /// A request and the values in it that no error may repeat.
+    typealias Request = (request: URLRequest, secrets: [String])
+
+    /// How the endpoint is called in errors.
+    let place: String
+    let url: URL
+    let client: NetworkClient
+    let options: OAuth2Client.Options
+    let hints: ServerHints
+    /// Whether a request has a time in it, so that a wrong clock makes it invalid.
+    var usesAssertion = false
+    /// Whether errors may repeat the server's words: not if an authenticator of the client puts secrets on the request.
+    var isQuotable = true
+    /// Whether a request whose answer was lost may be sent again.
+    var isRepeatable = true
+
+    /// Asks until there is an answer that counts, or no time left.
+    ///
+    /// - Parameters:
+    ///   - makeRequest: Makes the request, by the time of the server's clock; called anew for every attempt.
+    ///   - read: Reads an answer with a status of 2xx.
+    /// - Returns: What was read.
+    /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`, if the caller is cancelled.
+    func value<Value>(
+        _ makeRequest: (Date) async throws -> Request,
+        read: (HTTPResponse) async throws -> Value
+    ) async throws -> Value {
+        let origin = try url.confidentialOrigin("what \(place) is asked with")
+        let deadline = options.timeSource.now() + options.timeout
+        var sequence = TokenRequestSequence(attempts: isRepeatable ? options.attempts : 1)
+        while true {
+            let skew = hints.skew(for: origin)
+            let failure: OAuth2Error
+            do {
+                let request = try await makeRequest(hints.date(for: origin))
+                return try await read(try await response(to: request, until: deadline))
+            } catch let error as OAuth2Error { failure = error }
+            let step = sequence.next(
+                after: failure,
+                TokenRequestSequence.Circumstances(
+                    isSkewNews: hints.skew(for: origin) != skew,
+                    usesAssertion: usesAssertion,
+                    timeLeft: deadline - options.timeSource.now(),
+                    jitter: options.random()
+                )
+            )
+            switch step {
+            case .fail(let error): throw error
+            case .again(let delay): if delay > .zero { try await options.timeSource.sleep(delay) }
+            }
+        }
+    }
+
+    /// Sends one request.
+    private func response(
+        to request: Request,
+        until deadline: ContinuousClock.Instant
+    ) async throws -> HTTPResponse {
+        let requested = options.timeSource.now()
+        func note(_ headers: HTTPHeaders) {
+            hints.note({ headers[$0] }, from: url, age: options.timeSource.now() - requested)
+        }
+        do {
+            // A redirect would carry credentials, and what is trusted, to wherever it points.
+            let response = try await client.response(
+                for: request.request,
+                options: RequestOptions(
+                    redirects: .never,
+                    timeout: deadline - requested,
+                    maximumBodySize: options.maximumBodySize
+                )
+            )
+            note(response.headers)
+            return response
+        } catch let error as ServerError {
+            note(error.headers)
+            throw OAuth2Error(
+                answer: error,
+                place: place,
+                hiding: request.secrets,
+                now: options.timeSource.date(),
+                isQuotable: isQuotable
+            )
+        } catch let error as NetworkError {
+            if error.code == .cancelled { throw error }
+            // An authenticator of the client's own.
+            if let cause = error.cause as? OAuth2Error { throw cause }
+            if error.code == .bodyTooLarge {
+                let limit = options.maximumBodySize
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the answer of \(place) is larger than \(limit) octets; check the endpoint's URL",
+                    cause: error
+                )
+            }
+            throw OAuth2Error(.serverUnreachable, "\(place) could not be asked", cause: error)
+        }
+    }
+}

@@ -1,0 +1,90 @@
+public import Foundation
+import Networking
+import TokenGeneration
+
+/// A client as the server knows it, and what manages it there
+/// ([RFC 7591 §3.2.1](https://www.rfc-editor.org/rfc/rfc7591#section-3.2.1),
+/// [RFC 7592 §3](https://www.rfc-editor.org/rfc/rfc7592#section-3)).
+public struct RegisteredClient: Sendable, Hashable {
+    /// The client's identifier.
+    public let clientID: String
+    /// The client's secret, if it has one.
+    public let clientSecret: Secret?
+    /// When the secret ends; `nil` if it does not.
+    public let clientSecretExpiry: Date?
+    /// What the registration is read, changed and deleted with; `nil` if that is not possible.
+    public let registrationAccessToken: Secret?
+    /// Where the registration is read, changed and deleted; `nil` if that is not possible.
+    public let registrationURL: URL?
+    /// What the client is registered as, which need not be what it asked for.
+    public let metadata: ClientMetadata
+
+    /// Makes a client of what was kept of a registration.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - clientSecret: The client's secret.
+    ///   - clientSecretExpiry: When the secret ends.
+    ///   - registrationAccessToken: What the registration is managed with.
+    ///   - registrationURL: Where the registration is managed.
+    ///   - metadata: What the client is registered as.
+    public init(
+        clientID: String,
+        clientSecret: Secret? = nil,
+        clientSecretExpiry: Date? = nil,
+        registrationAccessToken: Secret? = nil,
+        registrationURL: URL? = nil,
+        metadata: ClientMetadata = ClientMetadata()
+    ) {
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.clientSecretExpiry = clientSecretExpiry
+        self.registrationAccessToken = registrationAccessToken
+        self.registrationURL = registrationURL
+        self.metadata = metadata
+    }
+
+    /// Reads an answer of the server.
+    ///
+    /// - Parameters:
+    ///   - answer: The answer.
+    ///   - old: What was known before; what the answer does not say is still so.
+    /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `insecureTransport`.
+    init(_ answer: AnswerMembers, updating old: RegisteredClient? = nil) throws(OAuth2Error) {
+        clientID = try answer.required("client_id")
+        guard old == nil || clientID.utf8.elementsEqual((old?.clientID ?? "").utf8) else {
+            throw answer.wrong("client_id")
+        }
+        if let secret = try answer.string("client_secret") {
+            clientSecret = Secret(secret)
+            // Zero is for ever.
+            clientSecretExpiry = try answer.seconds("client_secret_expires_at")
+                .flatMap { $0 == 0 ? nil : Date(timeIntervalSince1970: $0) }
+        } else {
+            clientSecret = old?.clientSecret
+            clientSecretExpiry = old?.clientSecretExpiry
+        }
+        let token = try answer.string("registration_access_token")
+        guard token.map({ !$0.isEmpty && HTTPSyntax.isFieldValue($0) }) ?? true else {
+            throw answer.wrong("registration_access_token")
+        }
+        registrationAccessToken = token.map { Secret($0) } ?? old?.registrationAccessToken
+        if let text = try answer.string("registration_client_uri") {
+            guard let url = URL(string: text), url.host != nil else { throw answer.wrong("registration_client_uri") }
+            _ = try url.confidentialOrigin("a registration access token")
+            registrationURL = url
+        } else {
+            registrationURL = old?.registrationURL
+        }
+        var members = answer.members
+        for name in Self.ownMembers { members[name] = nil }
+        metadata = ClientMetadata(members)
+    }
+
+    /// What an answer says that is no metadata, and that an update must not repeat
+    /// ([RFC 7592 §2.2](https://www.rfc-editor.org/rfc/rfc7592#section-2.2)).
+    static let ownMembers = [
+        "client_id", "client_secret", "client_secret_expires_at", "client_id_issued_at", "registration_access_token",
+        "registration_client_uri",
+    ]
+}

@@ -1,0 +1,165 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+@Suite("Discovery: what is kept", .timeLimit(.minutes(10)))
+struct DiscoveryCacheTests {
+    private let time = ManualTime()
+
+    @Test(
+        "Metadata are kept as long as the server says, within limits",
+        arguments: [
+            (nil, 3_600), ("max-age=600", 600), ("public, max-age=\"120\"", 120), ("max-age=1", 60), ("no-store", 60),
+            ("no-cache, max-age=600", 60), ("max-age=999999999999999999999", 86_400), ("max-age=soon", 3_600),
+            ("MAX-AGE=300", 300), ("max-age=600,max-age=300", 600),
+        ] as [(String?, Int)]
+    )
+    func lifetime(cacheControl: String?, seconds: Int) async throws {
+        var headers: HTTPHeaders = [:]
+        headers["Cache-Control"] = cacheControl
+        let transport = MockTransport(steps: [answer("a", headers), answer("b")], handler: nil)
+        let discovery = discovery(transport)
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        time.advance(by: .seconds(seconds) - .milliseconds(1))
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        time.advance(by: .milliseconds(1))
+        #expect(try await discovery.server().tokenEndpoint.path == "/b")
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("What a cache on the way has kept is as old as it says")
+    func age() async throws {
+        let headers: HTTPHeaders = ["Cache-Control": "max-age=600", "Age": "500"]
+        let transport = MockTransport(steps: [answer("a", headers), answer("b")], handler: nil)
+        let discovery = discovery(transport)
+        _ = try await discovery.server()
+        time.advance(by: .seconds(100))
+        #expect(try await discovery.server().tokenEndpoint.path == "/b")
+    }
+
+    @Test("Many callers at once ask the server once")
+    func singleFlight() async throws {
+        let gate = ResponseGate()
+        let transport = MockTransport(answer("a").gated(by: gate), time: time.timeSource)
+        let discovery = discovery(transport)
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 1...100 { group.addTask { try await discovery.server().tokenEndpoint.path } }
+            try await gate.waitForWaiters(count: 1)
+            gate.open()
+            for try await path in group { #expect(path == "/a") }
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("A caller that is cancelled leaves at once, and the others get their answer")
+    func cancellation() async throws {
+        let gate = ResponseGate()
+        let transport = MockTransport(answer("a").gated(by: gate), time: time.timeSource)
+        let discovery = discovery(transport)
+        let impatient = Task { try await discovery.server() }
+        let patient = Task { try await discovery.server() }
+        try await gate.waitForWaiters(count: 1)
+        impatient.cancel()
+        await #expect(throws: CancellationError.self) { try await impatient.value }
+        gate.open()
+        #expect(try await patient.value.tokenEndpoint.path == "/a")
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(
+        "During an outage the old metadata are good for a bounded time, and the server is not asked all the time",
+        arguments: [
+            MockTransport.Step.status(503), .failure(NetworkError(.cannotConnect, "no luck")), .text("<html>"),
+            .status(404),
+        ]
+    )
+    func outage(step: MockTransport.Step) async throws {
+        let transport = MockTransport(steps: [answer("a")], time: time.timeSource) { _ in
+            try await MockTransport(step).send(
+                .init(url: URL(string: "https://id.example")!),
+                limits: .init()
+            )
+        }
+        let discovery = discovery(transport) { $0.staleLifetime = .seconds(600) }
+        _ = try await discovery.server()
+        time.advance(by: .seconds(3_600))
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        let asked = transport.requests.count
+        #expect(asked > 1)
+        time.advance(by: .seconds(29))
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        #expect(transport.requests.count == asked)
+        time.advance(by: .seconds(1))
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        #expect(transport.requests.count > asked)
+        time.advance(by: .seconds(570))
+        await #expect(throws: OAuth2Error.self) { try await discovery.server() }
+    }
+
+    @Test("After an outage the new metadata are used")
+    func recovery() async throws {
+        let transport = MockTransport(steps: [answer("a"), .status(500), answer("b")], handler: nil)
+        let discovery = discovery(transport)
+        _ = try await discovery.server()
+        discovery.expire()
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+        time.advance(by: .seconds(30))
+        #expect(try await discovery.server().tokenEndpoint.path == "/b")
+    }
+
+    @Test("A server that has become another is no outage")
+    func takeover() async throws {
+        let other = #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/token"}"#
+        let transport = MockTransport(steps: [answer("a"), .json(other)], handler: nil)
+        let discovery = discovery(transport)
+        _ = try await discovery.server()
+        discovery.expire()
+        #expect(await failureCode { _ = try await discovery.server() } == .issuerMismatch)
+    }
+
+    @Test("Without old metadata a failure is told, and the next caller asks again")
+    func firstFailure() async throws {
+        let transport = MockTransport(steps: [.status(503), answer("a")], handler: nil)
+        let discovery = discovery(transport)
+        #expect(await failureCode { _ = try await discovery.server() } == .serverTransient)
+        #expect(try await discovery.server().tokenEndpoint.path == "/a")
+    }
+
+    @Test("A server that never answers is given up at the time limit")
+    func silence() async throws {
+        let transport = MockTransport(.never, time: time.timeSource)
+        let discovery = discovery(transport)
+        let call = Task { try await discovery.server() }
+        try await transport.waitForRequests(count: 1)
+        // The flight's limit, and the exchange's.
+        try await time.waitForSleepers(count: 2)
+        time.advance(by: .seconds(10))
+        #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
+    }
+
+    private func answer(_ endpoint: String, _ headers: HTTPHeaders = [:]) -> MockTransport.Step {
+        .json(
+            #"{"issuer":"https://id.example","token_endpoint":"https://id.example/\#(endpoint)"}"#,
+            headers: headers
+        )
+    }
+
+    private func discovery(
+        _ transport: MockTransport,
+        _ change: (inout AuthorizationServerDiscovery.Options) -> Void = { _ in }
+    ) -> AuthorizationServerDiscovery {
+        var options = AuthorizationServerDiscovery.Options()
+        options.documents = [.oauth2]
+        options.exchange.timeSource = time.timeSource
+        options.exchange.attempts = 1
+        options.exchange.random = { 0 }
+        change(&options)
+        return AuthorizationServerDiscovery(
+            issuer: "https://id.example",
+            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+            options: options
+        )
+    }
+}

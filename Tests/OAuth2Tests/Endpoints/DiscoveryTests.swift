@@ -1,0 +1,237 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Discovery", .timeLimit(.minutes(10)))
+struct DiscoveryTests {
+    private let issuer = "https://id.example"
+    private let time = ManualTime()
+
+    @Test(
+        "A document is looked up where the specifications say",
+        arguments: [
+            ("https://id.example", "https://id.example/.well-known/openid-configuration", true),
+            ("https://id.example/", "https://id.example/.well-known/openid-configuration", true),
+            ("https://id.example/a/b", "https://id.example/a/b/.well-known/openid-configuration", true),
+            ("https://id.example/a%2Fb/", "https://id.example/a%2Fb/.well-known/openid-configuration", true),
+            ("https://id.example", "https://id.example/.well-known/oauth-authorization-server", false),
+            ("https://id.example/", "https://id.example/.well-known/oauth-authorization-server", false),
+            (
+                "https://id.example:8443/a/b", "https://id.example:8443/.well-known/oauth-authorization-server/a/b",
+                false
+            ),
+            ("https://id.example/a/", "https://id.example/.well-known/oauth-authorization-server/a", false),
+            ("http://127.0.0.1:1/a", "http://127.0.0.1:1/.well-known/oauth-authorization-server/a", false),
+        ]
+    )
+    func urls(issuer: String, url: String, isOpenID: Bool) throws {
+        let document = isOpenID ? WellKnownDocument.openID : .oauth2
+        #expect(try document.url(issuer: issuer).absoluteString == url)
+    }
+
+    @Test(
+        "What is no issuer identifier is looked up nowhere",
+        arguments: [
+            ("", OAuth2Error.Code.invalidIssuer), ("id.example", .invalidIssuer), ("https://", .invalidIssuer),
+            ("https://id.example?a=b", .invalidIssuer), ("https://id.example/#f", .invalidIssuer),
+            ("https://id.example?", .invalidIssuer), ("https://me:pass@id.example", .invalidIssuer),
+            ("http://id.example", .insecureTransport), ("ftp://id.example", .insecureTransport),
+            ("http://127.0.0.1.example", .insecureTransport),
+        ]
+    )
+    func badIssuers(issuer: String, code: OAuth2Error.Code) async {
+        let transport = MockTransport()
+        let error = await failureCode { _ = try await discovery(transport, issuer: issuer).server() }
+        #expect(error == code)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test("Everything that a document says about endpoints is read")
+    func endpoints() async throws {
+        let names = [
+            "token_endpoint", "authorization_endpoint", "pushed_authorization_request_endpoint",
+            "device_authorization_endpoint", "introspection_endpoint", "revocation_endpoint", "registration_endpoint",
+            "userinfo_endpoint", "jwks_uri",
+        ]
+        var members: JSONObject = ["issuer": .string(issuer), "scopes_supported": ["openid", 7, "read"]]
+        for name in names { members[name] = .string("https://id.example/\(name)") }
+        members["mtls_endpoint_aliases"] = [
+            "token_endpoint": "https://mtls.example/t", "other": "https://mtls.example/o",
+        ]
+        members["authorization_response_iss_parameter_supported"] = true
+        let server = try await discovery(MockTransport(.json(members.serialized()))).server()
+        let found = [
+            server.tokenEndpoint, server.authorizationEndpoint, server.pushedAuthorizationRequestEndpoint,
+            server.deviceAuthorizationEndpoint, server.introspectionEndpoint, server.revocationEndpoint,
+            server.registrationEndpoint, server.userInfoEndpoint, server.keySetURL,
+        ]
+        #expect(found.map { $0?.absoluteString } == names.map { "https://id.example/\($0)" })
+        #expect(server.namesItselfInResponses)
+        #expect(!server.requiresPushedAuthorizationRequests)
+        #expect(server.values(of: "scopes_supported") == ["openid", "read"])
+        #expect(server.values(of: "grant_types_supported") == nil)
+        #expect(server.metadata == members)
+
+        let aliased = server.usingMutualTLSAliases()
+        #expect(aliased.tokenEndpoint.absoluteString == "https://mtls.example/t")
+        #expect(aliased.introspectionEndpoint == server.introspectionEndpoint)
+        #expect(aliased.issuer == issuer)
+    }
+
+    @Test("Every alias for clients with certificates replaces its endpoint")
+    func aliases() throws {
+        var aliases: JSONObject = [:]
+        for name in [
+            "token_endpoint", "authorization_endpoint", "pushed_authorization_request_endpoint",
+            "device_authorization_endpoint", "introspection_endpoint", "revocation_endpoint", "registration_endpoint",
+            "userinfo_endpoint",
+        ] { aliases[name] = .string("https://mtls.example/\(name)") }
+        let server = try AuthorizationServer(
+            metadata: document(["mtls_endpoint_aliases": .object(aliases)]),
+            issuer: issuer
+        ).usingMutualTLSAliases()
+        let found = [
+            server.tokenEndpoint, server.authorizationEndpoint, server.pushedAuthorizationRequestEndpoint,
+            server.deviceAuthorizationEndpoint, server.introspectionEndpoint, server.revocationEndpoint,
+            server.registrationEndpoint, server.userInfoEndpoint,
+        ]
+        #expect(found.map { $0?.absoluteString } == aliases.map { $0.value.string })
+    }
+
+    @Test(
+        "A document of another issuer is refused, however little it differs",
+        arguments: [
+            "https://id.example/", "https://ID.example", "https://evil.example", "https://id.example:443", "",
+            "https://id.exampl\u{0435}",
+        ]
+    )
+    func issuerMismatch(named: String) async {
+        let transport = MockTransport(.json(document(["issuer": .string(named)]).serialized()))
+        #expect(await failureCode { _ = try await discovery(transport).server() } == .issuerMismatch)
+    }
+
+    @Test("An issuer that only looks the same is another one")
+    func canonicalEquivalence() {
+        let composed = "https://id.example/caf\u{E9}"
+        #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+            try AuthorizationServer(
+                metadata: document(["issuer": .string("https://id.example/cafe\u{301}")]),
+                issuer: composed
+            )
+        }
+    }
+
+    @Test(
+        "A member of a wrong type, and an endpoint without TLS, are named",
+        arguments: [
+            ("issuer", nil, OAuth2Error.Code.protocolViolation), ("issuer", 7, .protocolViolation),
+            ("token_endpoint", nil, .protocolViolation), ("token_endpoint", ["https://id.example"], .protocolViolation),
+            ("token_endpoint", "/token", .protocolViolation), ("token_endpoint", "", .protocolViolation),
+            ("token_endpoint", "https://id.example/#x", .protocolViolation),
+            ("token_endpoint", "http://id.example/token", .insecureTransport),
+            ("introspection_endpoint", "http://id.example/i", .insecureTransport),
+            ("jwks_uri", true, .protocolViolation),
+            ("jwks_uri", "file:///etc/passwd", .protocolViolation),
+            ("jwks_uri", "ftp://id.example/k", .insecureTransport),
+            ("mtls_endpoint_aliases", [], .protocolViolation),
+            ("mtls_endpoint_aliases", ["token_endpoint": 7], .protocolViolation),
+            ("mtls_endpoint_aliases", ["token_endpoint": "http://a.example"], .insecureTransport),
+        ] as [(String, JSONValue?, OAuth2Error.Code)]
+    )
+    func badMembers(name: String, value: JSONValue?, code: OAuth2Error.Code) async throws {
+        var members = document()
+        members[name] = value
+        let transport = MockTransport(.json(members.serialized()))
+        let error = try #require(
+            await #expect(throws: OAuth2Error.self) { try await discovery(transport, attempts: 1).server() }
+        )
+        #expect(error.code == code)
+        #expect(code != .protocolViolation || error.message.contains(value?.object == nil ? name : "token_endpoint"))
+    }
+
+    @Test(
+        "What is no document is a typed error",
+        arguments: [
+            (MockTransport.Step.text("<html>\(Self.marker)</html>"), OAuth2Error.Code.protocolViolation),
+            (.json("[]"), .protocolViolation), (.json(#"{"issuer":"https://id.example","#), .protocolViolation),
+            (.status(200), .protocolViolation),
+            (.status(302, headers: ["Location": "https://evil.example"]), .protocolViolation),
+            (.status(500, body: Data(Self.marker.utf8)), .serverTransient), (.status(401), .protocolViolation),
+            (.failure(NetworkError(.cannotConnect, "no luck")), .serverUnreachable),
+            (.text(String(repeating: Self.marker, count: 100_000)), .protocolViolation),
+        ]
+    )
+    func violations(step: MockTransport.Step, code: OAuth2Error.Code) async throws {
+        let transport = MockTransport(step)
+        let error = try #require(
+            await #expect(throws: OAuth2Error.self) { try await discovery(transport, attempts: 1).server() }
+        )
+        #expect(error.code == code)
+        #expect(!"\(error)".contains(Self.marker))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test("Where one document is missing, the other is looked up", arguments: [400, 403, 404, 405, 410])
+    func otherDocument(status: Int) async throws {
+        let transport = MockTransport(.status(status), .json(document().serialized()))
+        _ = try await discovery(transport).server()
+        #expect(
+            transport.requests.map(\.url.path) == [
+                "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
+            ]
+        )
+    }
+
+    @Test("A server without a document says so by the last status")
+    func noDocument() async throws {
+        let transport = MockTransport(.status(404), .status(404))
+        let error = await #expect(throws: OAuth2Error.self) { try await discovery(transport).server() }
+        #expect(error?.code == .protocolViolation)
+        #expect(error?.status == 404)
+    }
+
+    @Test("A place of the server's own choice is looked up, and only that")
+    func location() async throws {
+        let transport = MockTransport(.json(document().serialized()))
+        let url = try #require(URL(string: "https://metadata.example/id.json"))
+        var options = options()
+        options.documents = [.location(url)]
+        _ = try await AuthorizationServer.discover(issuer: issuer, client: client(transport), options: options)
+        #expect(transport.requests.map(\.url) == [url])
+    }
+
+    private static let marker = "s3cret-of-the-page"
+
+    private func document(_ changes: JSONObject = [:]) -> JSONObject {
+        var members: JSONObject = ["issuer": .string(issuer), "token_endpoint": "https://id.example/token"]
+        for change in changes { members[change.name] = change.value }
+        return members
+    }
+
+    private func options(attempts: Int = 2) -> AuthorizationServerDiscovery.Options {
+        var options = AuthorizationServerDiscovery.Options()
+        options.exchange.timeSource = time.timeSource
+        options.exchange.attempts = attempts
+        options.exchange.random = { 0 }
+        return options
+    }
+
+    private func client(_ transport: MockTransport) -> NetworkClient {
+        NetworkClient(transport: transport, options: .init(timeSource: time.timeSource))
+    }
+
+    private func discovery(
+        _ transport: MockTransport,
+        issuer: String? = nil,
+        attempts: Int = 2
+    ) -> AuthorizationServerDiscovery {
+        AuthorizationServerDiscovery(
+            issuer: issuer ?? self.issuer,
+            client: client(transport),
+            options: options(attempts: attempts)
+        )
+    }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Introspection", .timeLimit(.minutes(10)))
+struct IntrospectionTests {
+    private let token = Secret(EndpointDesk.token)
+
+    @Test("The example of RFC 7662 §2.2")
+    func example() async throws {
+        let desk = EndpointDesk(
+            .json(
+                """
+                {"active": true, "client_id": "l238j323ds-23ij4", "username": "jdoe", "scope": "read write dolphin",
+                 "sub": "Z5O3upPC88QrAjx00dis", "aud": "https://protected.example.net/resource",
+                 "iss": "https://server.example.com/", "exp": 1419356238, "iat": 1419350238,
+                 "extension_field": "twenty-seven"}
+                """
+            )
+        )
+        let found = try await desk.oauth.introspect(token)
+        #expect(found.isActive)
+        #expect(found.clientID == "l238j323ds-23ij4")
+        #expect(found.userName == "jdoe")
+        #expect(found.scope == ["read", "write", "dolphin"])
+        #expect(found.subject == "Z5O3upPC88QrAjx00dis")
+        #expect(found.audience == ["https://protected.example.net/resource"])
+        #expect(found.issuer == "https://server.example.com/")
+        #expect(found.expiration == Date(timeIntervalSince1970: 1_419_356_238))
+        #expect(found.issuedAt == Date(timeIntervalSince1970: 1_419_350_238))
+        #expect(found.claims["extension_field"] == "twenty-seven")
+        #expect(found.notBefore == nil && found.jwtID == nil && found.tokenType == nil && found.confirmation == nil)
+    }
+
+    @Test("The request is a form of POST with the token, the hint and the client's authentication")
+    func request() async throws {
+        let desk = EndpointDesk(.json(#"{"active":false}"#), .json(#"{"active":false}"#))
+        _ = try await desk.oauth.introspect(token)
+        _ = try await desk.oauth.introspect(token, kind: .refreshToken)
+        let request = try #require(desk.transport.requests.first)
+        #expect(request.method == .post)
+        #expect(request.url.absoluteString == "https://id.example/introspect")
+        #expect(request.headers["Authorization"]?.hasPrefix("Basic ") == true)
+        #expect(request.headers["Accept"] == "application/json")
+        #expect(
+            desk.forms == ["token=\(EndpointDesk.token)", "token=\(EndpointDesk.token)&token_type_hint=refresh_token"]
+        )
+    }
+
+    @Test("Of a token that is not active nothing else is believed")
+    func inactive() async throws {
+        let found = try await EndpointDesk(.json(#"{"active":false,"sub":"ada","scope":7}"#)).oauth.introspect(token)
+        #expect(!found.isActive)
+        #expect(found.subject == nil && found.scope.isEmpty && found.claims == ["active": false])
+    }
+
+    @Test("Several audiences, a bound token, times with fractions")
+    func more() async throws {
+        let text = #"{"active":true,"aud":["a","b"],"cnf":{"jkt":"x"},"nbf":1.5,"token_type":"DPoP","exp":null}"#
+        let found = try await EndpointDesk(.json(text)).oauth.introspect(token)
+        #expect(found.audience == ["a", "b"])
+        #expect(found.confirmation == ["jkt": "x"])
+        #expect(found.notBefore == Date(timeIntervalSince1970: 1.5))
+        #expect(found.tokenType == "DPoP")
+        #expect(found.expiration == nil)
+    }
+
+    @Test(
+        "A member of a wrong type is a violation of the protocol",
+        arguments: [
+            "{}", #"{"active":"true"}"#, #"{"active":1}"#, #"{"active":null}"#, #"{"active":true,"active":false}"#,
+            #"{"active":true,"scope":["a"]}"#, #"{"active":true,"exp":"soon"}"#, #"{"active":true,"exp":1e999}"#,
+            #"{"active":true,"aud":[7]}"#, #"{"active":true,"aud":{}}"#, #"{"active":true,"sub":7}"#,
+            #"{"active":true,"cnf":"x"}"#, #"{"active":true,"client_id":[]}"#,
+        ]
+    )
+    func wrongTypes(json: String) async {
+        let desk = EndpointDesk(.json(json))
+        #expect(await failureCode { _ = try await desk.oauth.introspect(token) } == .protocolViolation)
+    }
+
+    @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
+    func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
+        let desk = EndpointDesk(step)
+        let error = try #require(await #expect(throws: OAuth2Error.self) { try await desk.oauth.introspect(token) })
+        #expect(error.code == code)
+        for text in EndpointDesk.texts(of: error) {
+            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        }
+        #expect(desk.transport.requests.count == 1)
+    }
+
+    @Test("A server that fails for the moment is asked again, with a new assertion")
+    func repetition() async throws {
+        let key = try SigningKey.generate(.es256)
+        let desk = EndpointDesk(
+            .status(503),
+            .json(#"{"active":false}"#),
+            attempts: 2,
+            clientAuthentication: .privateKeyJWT(clientID: "api", signingService: try ES256SigningService(key: key))
+        )
+        _ = try await desk.oauth.introspect(token)
+        #expect(Set(desk.forms).count == 2)
+    }
+
+    @Test("A clock that is wrong is corrected by the server's, once")
+    func clock() async throws {
+        let key = try SigningKey.generate(.es256)
+        let late: HTTPHeaders = ["Date": "Sun, 09 Sep 2001 02:46:40 GMT"]
+        let refusal = MockTransport.Step.json(#"{"error":"invalid_client"}"#, status: 401, headers: late)
+        let desk = EndpointDesk(
+            refusal,
+            .json(#"{"active":false}"#, headers: late),
+            clientAuthentication: .privateKeyJWT(clientID: "api", signingService: try ES256SigningService(key: key))
+        )
+        _ = try await desk.oauth.introspect(token)
+        let times = try desk.forms.map { form in
+            let assertion = FormURLEncoded.decode(form)?.first { $0.name == "client_assertion" }?.value
+            return try UnverifiedToken(try #require(assertion)).unverifiedClaims["iat"]?.number?.integer
+        }
+        #expect(times == [1_000_000_000, 1_000_003_600])
+    }
+
+    @Test("A server without the endpoint, or with one without TLS, is not asked")
+    func noEndpoint() async {
+        let missing = EndpointDesk { $0.introspectionEndpoint = nil }
+        #expect(await failureCode { _ = try await missing.oauth.introspect(token) } == .endpointMissing)
+        let insecure = EndpointDesk { $0.introspectionEndpoint = URL(string: "http://id.example/introspect") }
+        #expect(await failureCode { _ = try await insecure.oauth.introspect(token) } == .insecureTransport)
+        #expect(insecure.transport.requests.isEmpty)
+    }
+
+    @Test("A client that shows a certificate asks at the alias")
+    func alias() async throws {
+        let desk = EndpointDesk(.json(#"{"active":false}"#)) { server in
+            server.mutualTLSAliases["introspection_endpoint"] = URL(string: "https://mtls.example/introspect")
+            server = server.usingMutualTLSAliases()
+        }
+        _ = try await desk.oauth.introspect(token)
+        #expect(desk.transport.requests.map(\.url.host) == ["mtls.example"])
+    }
+
+    @Test("A caller that is cancelled hears that it was")
+    func cancellation() async throws {
+        let gate = ResponseGate()
+        let desk = EndpointDesk(.json(#"{"active":true}"#).gated(by: gate))
+        let call = Task { try await desk.oauth.introspect(token) }
+        try await gate.waitForWaiters(count: 1)
+        call.cancel()
+        let error = await #expect(throws: NetworkError.self) { try await call.value }
+        #expect(error?.code == .cancelled)
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The endpoints of the mock server, on real sockets.
+@Suite("Endpoints on loopback", .timeLimit(.minutes(10)))
+struct LoopbackEndpointTests {
+    @Test("A server is found by both documents, and is who it says it is")
+    func discovery() async throws {
+        try await withServer { server, client in
+            for document in [WellKnownDocument.openID, .oauth2] {
+                var options = AuthorizationServerDiscovery.Options()
+                options.documents = [document]
+                let found = try await AuthorizationServer.discover(
+                    issuer: server.metadata.issuer,
+                    client: client,
+                    options: options
+                )
+                #expect(found == server.metadata)
+            }
+            let code = await failureCode {
+                _ = try await AuthorizationServer.discover(issuer: server.metadata.issuer + "/", client: client)
+            }
+            #expect(code == .issuerMismatch)
+        }
+    }
+
+    @Test("A document that is cut, late, huge, elsewhere or a page is none")
+    func badDocuments() async throws {
+        try await withServer { server, client in
+            let page = LoopbackResponse.text(String(repeating: "x", count: 2 << 20))
+            let cases: [(MockAuthorizationServer.BadDay, OAuth2Error.Code)] = [
+                (.cutAnswer, .serverUnreachable), (.html(), .protocolViolation), (.response(page), .protocolViolation),
+                (.response(.status(302, headers: ["Location": "/elsewhere"])), .protocolViolation),
+                (.members(["issuer": "https://evil.example"]), .issuerMismatch), (.unavailable(), .serverTransient),
+                (.silence, .serverUnreachable),
+            ]
+            for (day, code) in cases {
+                server.misbehave(at: .metadata, day)
+                var options = AuthorizationServerDiscovery.Options()
+                options.exchange.attempts = 1
+                if code == .serverUnreachable { options.exchange.timeout = .seconds(3) }
+                let found = await failureCode {
+                    _ = try await AuthorizationServer.discover(
+                        issuer: server.metadata.issuer,
+                        client: client,
+                        options: options
+                    )
+                }
+                #expect(found == code)
+            }
+        }
+    }
+
+    @Test("A token is what the server says, until it is given back")
+    func introspection() async throws {
+        try await withServer { server, client in
+            let oauth = OAuth2Client(server: server.metadata, clientAuthentication: Self.authentication, client: client)
+            let refresh = server.issueRefreshToken(clientID: "api", subject: "ada", scope: "read write")
+            let source = GrantTokenSource(
+                server: server.metadata,
+                clientAuthentication: Self.authentication,
+                grant: RefreshTokenGrant(refreshToken: refresh),
+                dpop: .generated(),
+                client: client
+            )
+            let token = try await source.token().value
+            let found = try await oauth.introspect(token, kind: .accessToken)
+            #expect(found.isActive)
+            #expect((found.subject, found.clientID, found.tokenType) == ("ada", "api", "DPoP"))
+            #expect(found.scope == ["read", "write"])
+            #expect(found.issuer == server.metadata.issuer && found.audience == [server.metadata.issuer])
+            #expect(found.confirmation?["jkt"]?.string?.isEmpty == false)
+            let lifetime = try #require(found.expiration).timeIntervalSinceNow
+            #expect(lifetime > 0 && lifetime < 302)
+            #expect(try await !oauth.introspect(refresh).isActive)
+            #expect(try await !oauth.introspect(Secret("nobody's")).isActive)
+
+            try await oauth.revoke(token, kind: .accessToken)
+            #expect(try await !oauth.introspect(token).isActive)
+            try await oauth.revoke(token)
+        }
+    }
+
+    @Test("A refresh token that is given back takes with it what came of it")
+    func revocation() async throws {
+        try await withServer { server, client in
+            let oauth = OAuth2Client(server: server.metadata, clientAuthentication: Self.authentication, client: client)
+            let refresh = server.issueRefreshToken(clientID: "api", subject: "ada")
+            #expect(try await oauth.introspect(refresh, kind: .refreshToken).isActive)
+            try await oauth.revoke(refresh, kind: .refreshToken)
+            #expect(try await !oauth.introspect(refresh).isActive)
+        }
+    }
+
+    @Test("Nobody asks about tokens, nor gives them back, who does not say who it is")
+    func otherClients() async throws {
+        try await withServer { server, client in
+            let oauth = OAuth2Client(
+                server: server.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("wrong")),
+                client: client
+            )
+            let refresh = server.issueRefreshToken(clientID: "api", subject: "ada")
+            #expect(await failureCode { _ = try await oauth.introspect(refresh) } == .invalidClient)
+            #expect(await failureCode { try await oauth.revoke(refresh) } == .invalidClient)
+        }
+    }
+
+    private static let authentication = ClientSecretBasic(clientID: "api", secret: Secret("s3cret"))
+
+    private func withServer(_ body: (MockAuthorizationServer, NetworkClient) async throws -> Void) async throws {
+        let server = try MockAuthorizationServer.start(clients: [.init(id: "api", secret: "s3cret")])
+        let transport = try CurlTransport(configuration: .init(proxy: .none))
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(server, NetworkClient(transport: transport))) } catch {
+            result = .failure(error)
+        }
+        await transport.close()
+        await server.stop()
+        try result.get()
+    }
+}

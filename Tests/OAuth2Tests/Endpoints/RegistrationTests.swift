@@ -1,0 +1,192 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Client registration", .timeLimit(.minutes(10)))
+struct RegistrationTests {
+    private static let secret = "S3cret-of-a-registration"
+    private static let answer = """
+        {"client_id":"c1","client_secret":"\(secret)","client_secret_expires_at":1700000000,
+         "client_id_issued_at":1600000000,"registration_access_token":"\(secret)-t",
+         "registration_client_uri":"https://id.example/register/c1","client_name":"Reports","grant_types":["client_credentials"]}
+        """
+
+    @Test("A client registers itself, and has all that comes back")
+    func register() async throws {
+        let desk = EndpointDesk(.json(Self.answer, status: 201))
+        let key = try SigningKey.generate(.es256).verificationKey
+        var metadata = ClientMetadata(["client_name": "Reports"])
+        metadata.redirectURIs = ["https://api.example/callback"]
+        metadata.grantTypes = ["client_credentials"]
+        metadata.responseTypes = ["code"]
+        metadata.tokenEndpointAuthenticationMethod = "private_key_jwt"
+        metadata.scope = ["read", "write"]
+        metadata.keys = [key]
+        let client = try await registrar(desk).register(metadata, initialAccessToken: Secret("initial"))
+        let request = try #require(desk.transport.requests.first)
+        #expect(request.method == .post && request.url.path == "/register")
+        #expect(request.headers["Authorization"] == "Bearer initial")
+        #expect(request.headers["Content-Type"] == "application/json")
+        let sent = try JSONObject(parsing: request.body)
+        #expect(sent["scope"] == "read write")
+        #expect(sent["redirect_uris"] == ["https://api.example/callback"])
+        #expect(sent["token_endpoint_auth_method"] == "private_key_jwt")
+        let jwk = sent["jwks"]?.object?["keys"]?.array?.first?.object
+        #expect(jwk?["kid"]?.string == key.thumbprint && jwk?["d"] == nil && jwk?["x"] != nil)
+
+        #expect(client.clientID == "c1")
+        #expect(client.clientSecret == Secret(Self.secret))
+        #expect(client.clientSecretExpiry == Date(timeIntervalSince1970: 1_700_000_000))
+        #expect(client.registrationAccessToken == Secret(Self.secret + "-t"))
+        #expect(client.registrationURL?.absoluteString == "https://id.example/register/c1")
+        #expect(client.metadata.members == ["client_name": "Reports", "grant_types": ["client_credentials"]])
+        var dumped = "\(client)"
+        dump(client, to: &dumped)
+        #expect(!dumped.contains(Self.secret))
+    }
+
+    @Test("Metadata that are empty are left out")
+    func emptyMetadata() throws {
+        var metadata = ClientMetadata(["scope": "a", "grant_types": ["b"], "jwks": ["keys": [7, ["kty": "??"]]]])
+        #expect(metadata.scope == ["a"] && metadata.grantTypes == ["b"] && metadata.keys.isEmpty)
+        metadata.scope = []
+        metadata.grantTypes = []
+        metadata.keys = []
+        metadata.tokenEndpointAuthenticationMethod = nil
+        #expect(metadata.members.isEmpty)
+        let key = try SigningKey.generate(.es256).verificationKey
+        metadata.keys = [key]
+        #expect(metadata.keys.map(\.thumbprint) == [key.thumbprint])
+    }
+
+    @Test("A registration is read, changed and deleted with its token, and keeps what an answer leaves out")
+    func management() async throws {
+        let desk = EndpointDesk(
+            .json(#"{"client_id":"c1","client_name":"Reports"}"#),
+            .json(#"{"client_id":"c1","client_name":"New","registration_access_token":"t2"}"#),
+            .status(204)
+        )
+        let registrar = registrar(desk)
+        let read = try await registrar.read(registered)
+        #expect(read.clientSecret == registered.clientSecret)
+        #expect(read.registrationAccessToken == registered.registrationAccessToken)
+        #expect(read.registrationURL == registered.registrationURL)
+        let updated = try await registrar.update(
+            read,
+            to: ClientMetadata(["client_name": "New", "client_secret": "x", "registration_access_token": "y"])
+        )
+        #expect(updated.registrationAccessToken == Secret("t2"))
+        #expect(updated.metadata.members == ["client_name": "New"])
+        try await registrar.delete(updated)
+        let requests = desk.transport.requests
+        #expect(requests.map(\.method) == [.get, .put, .delete])
+        #expect(requests.allSatisfy { $0.url.path == "/register/c1" })
+        #expect(
+            requests.map { $0.headers["Authorization"] } == [
+                "Bearer \(Self.secret)", "Bearer \(Self.secret)", "Bearer t2",
+            ]
+        )
+        #expect(try JSONObject(parsing: requests[1].body) == ["client_name": "New", "client_id": "c1"])
+    }
+
+    @Test(
+        "What the server refuses has the server's code",
+        arguments: ["invalid_redirect_uri", "invalid_client_metadata", "invalid_software_statement"]
+    )
+    func refusal(serverCode: String) async throws {
+        let desk = EndpointDesk(.error(serverCode))
+        let error = await #expect(throws: OAuth2Error.self) { try await registrar(desk).register(ClientMetadata()) }
+        #expect(error?.code == .requestRejected)
+        #expect(error?.serverCode == serverCode)
+    }
+
+    @Test(
+        "An answer that is no registration is refused",
+        arguments: [
+            "{}", #"{"client_id":7}"#, #"{"client_id":""}"#, #"{"client_id":"a","client_secret":7}"#,
+            #"{"client_id":"a","client_secret":"b","client_secret_expires_at":"never"}"#,
+            #"{"client_id":"a","registration_access_token":"a\r\nb"}"#,
+            #"{"client_id":"a","registration_access_token":""}"#, #"{"client_id":"a","registration_client_uri":"/r"}"#,
+        ]
+    )
+    func violations(json: String) async {
+        let desk = EndpointDesk(.json(json, status: 201))
+        #expect(await failureCode { _ = try await registrar(desk).register(ClientMetadata()) } == .protocolViolation)
+    }
+
+    @Test("A registration's URL without TLS, or of another client, is refused")
+    func otherClient() async {
+        let insecure = EndpointDesk(.json(#"{"client_id":"a","registration_client_uri":"http://id.example/r"}"#))
+        #expect(
+            await failureCode { _ = try await registrar(insecure).register(ClientMetadata()) } == .insecureTransport
+        )
+        let other = EndpointDesk(.json(#"{"client_id":"c2"}"#))
+        #expect(await failureCode { _ = try await registrar(other).read(registered) } == .protocolViolation)
+    }
+
+    @Test("What might register twice is sent once; what is read is asked for again")
+    func repetition() async {
+        for step in [
+            MockTransport.Step.status(503), .text("<html>"), .failure(NetworkError(.connectionLost, "no luck")),
+        ] {
+            let desk = EndpointDesk(step, step, attempts: 2)
+            await #expect(throws: OAuth2Error.self) {
+                try await registrar(desk, attempts: 2).register(ClientMetadata())
+            }
+            #expect(desk.transport.requests.count == 1)
+            await #expect(throws: OAuth2Error.self) {
+                try await registrar(desk, attempts: 2).update(registered, to: .init())
+            }
+            #expect(desk.transport.requests.count == 2)
+        }
+        let desk = EndpointDesk(.status(503), .json(#"{"client_id":"c1"}"#))
+        #expect(await failureCode { _ = try await registrar(desk, attempts: 2).read(registered) } == nil)
+    }
+
+    @Test("A registration that can't be managed, or was not deleted, says so")
+    func unmanaged() async {
+        let desk = EndpointDesk(.status(202))
+        let unmanaged = RegisteredClient(clientID: "c1")
+        #expect(await failureCode { _ = try await registrar(desk).read(unmanaged) } == .endpointMissing)
+        #expect(await failureCode { try await registrar(desk).delete(registered) } == .protocolViolation)
+        let none = EndpointDesk { $0.registrationEndpoint = nil }
+        #expect(await failureCode { _ = try await registrar(none).register(ClientMetadata()) } == .endpointMissing)
+    }
+
+    @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
+    func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
+        let desk = EndpointDesk(step)
+        let error = try #require(
+            await #expect(throws: OAuth2Error.self) {
+                try await registrar(desk).register(
+                    ClientMetadata(["software_statement": .string(EndpointDesk.secret)]),
+                    initialAccessToken: Secret(EndpointDesk.token)
+                )
+            }
+        )
+        #expect(error.code == code)
+        for text in EndpointDesk.texts(of: error) {
+            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        }
+    }
+
+    private var registered: RegisteredClient {
+        RegisteredClient(
+            clientID: "c1",
+            clientSecret: Secret("old"),
+            registrationAccessToken: Secret(Self.secret),
+            registrationURL: URL(string: "https://id.example/register/c1")
+        )
+    }
+
+    private func registrar(_ desk: EndpointDesk, attempts: Int = 1) -> ClientRegistrar {
+        ClientRegistrar(
+            server: desk.oauth.server,
+            client: NetworkClient(transport: desk.transport, options: .init(timeSource: desk.time.timeSource)),
+            options: .init(attempts: attempts, timeSource: desk.time.timeSource, random: { 0 })
+        )
+    }
+}

@@ -1,0 +1,177 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("UserInfo", .timeLimit(.minutes(10)))
+struct UserInfoTests {
+    private let key: SigningKey
+    private let keys: JWKSet
+
+    init() throws {
+        key = try SigningKey.generate(.es256)
+        keys = JWKSet(keys: [key.verificationKey.jwk])
+    }
+
+    @Test("The token of the client's authenticator is sent, and the claims come back")
+    func json() async throws {
+        let desk = EndpointDesk(.json(#"{"sub":"ada","name":"Ada","email_verified":true}"#))
+        let info = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk))
+        #expect(info.subject == "ada")
+        #expect(info["name"] == "Ada" && info["email_verified"] == nil && info["email"] == nil)
+        #expect(info.claims["email_verified"] == true)
+        let request = try #require(desk.transport.requests.first)
+        #expect(request.method == .get)
+        #expect(request.url.absoluteString == "https://id.example/userinfo")
+        #expect(request.headers["Authorization"] == "Bearer \(EndpointDesk.token)")
+    }
+
+    @Test(
+        "An answer about another user is refused",
+        arguments: [
+            (#"{"sub":"eve"}"#, OAuth2Error.Code.subjectMismatch), (#"{"sub":"Ada"}"#, .subjectMismatch),
+            (#"{"sub":"ada "}"#, .subjectMismatch), (#"{"sub":""}"#, .protocolViolation), ("{}", .protocolViolation),
+            (#"{"sub":7}"#, .protocolViolation), (#"{"sub":null}"#, .protocolViolation),
+            (#"{"sub":"ada","sub":"eve"}"#, .protocolViolation),
+        ]
+    )
+    func subjects(json: String, code: OAuth2Error.Code) async {
+        let desk = EndpointDesk(.json(json))
+        #expect(
+            await failureCode { _ = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk)) }
+                == code
+        )
+    }
+
+    @Test("A signed answer counts if it verifies")
+    func signed() async throws {
+        let desk = EndpointDesk(try jwt())
+        let info = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
+        #expect(info["email"] == "ada@example.com")
+    }
+
+    @Test(
+        "A signed answer that does not verify is refused",
+        arguments: [
+            (["iss": "https://evil.example"], TokenError.Code.issuerMismatch), (["aud": "other"], .audienceMismatch),
+            (["aud": nil], .missingClaim), (["exp": 1], .expired), (["sub": nil], .missingClaim),
+        ] as [([String: JSONValue?], TokenError.Code)]
+    )
+    func badClaims(changes: [String: JSONValue?], code: TokenError.Code) async throws {
+        let desk = EndpointDesk(try jwt(changes))
+        let error = await #expect(throws: OAuth2Error.self) {
+            try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
+        }
+        #expect(error?.code == .protocolViolation)
+        #expect((error?.cause as? TokenError)?.code == code)
+    }
+
+    @Test("A signature by another key, an ID token's sibling, and none at all are refused")
+    func badSignatures() async throws {
+        let other = try SigningKey.generate(.es256)
+        let unsigned = MockTransport.Step.text(
+            "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ.",
+            headers: ["Content-Type": "application/jwt"]
+        )
+        for step in [try jwt(key: other), try jwt(type: "at+jwt"), unsigned, .json(#"{"sub":"ada"}"#)] {
+            let desk = EndpointDesk(step)
+            let code = await failureCode {
+                _ = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
+            }
+            #expect(code == .protocolViolation)
+        }
+        let desk = EndpointDesk(try jwt())
+        #expect(
+            await failureCode { _ = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk)) }
+                == .protocolViolation
+        )
+    }
+
+    @Test(
+        "A refused token is told from other errors",
+        arguments: [#"Bearer error="invalid_token""#, #"Bearer realm="x""#, #"DPoP error="invalid_token""#]
+    )
+    func refusedToken(challenge: String) async throws {
+        let desk = EndpointDesk(
+            .status(401, headers: ["WWW-Authenticate": challenge]),
+            .status(401, headers: ["WWW-Authenticate": challenge])
+        )
+        let error = try #require(
+            await #expect(throws: OAuth2Error.self) {
+                try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk))
+            }
+        )
+        #expect(error.code == .accessTokenRejected)
+        for text in EndpointDesk.texts(of: error) { #expect(!text.contains(EndpointDesk.token)) }
+    }
+
+    @Test(
+        "Every other answer has its code, and nothing of what was sent is in the error",
+        arguments: badAnswers.filter { $0.name != "another client" }
+    )
+    func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
+        let desk = EndpointDesk(step)
+        let error = try #require(
+            await #expect(throws: OAuth2Error.self) {
+                try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk))
+            }
+        )
+        #expect(error.code == code)
+        for text in EndpointDesk.texts(of: error) {
+            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        }
+    }
+
+    @Test("A source that has no token is the error that the caller gets")
+    func noToken() async {
+        let desk = EndpointDesk()
+        let source = ClosureTokenSource { _ in throw OAuth2Error(.reauthenticationRequired, "nobody is signed in") }
+        let authenticator = OAuth2Authenticator(
+            source: source,
+            resources: [URL(string: "https://id.example")!],
+            options: .init(timeSource: desk.time.timeSource)
+        )
+        let client = NetworkClient(
+            transport: desk.transport,
+            interceptors: [authenticator],
+            options: .init(timeSource: desk.time.timeSource)
+        )
+        let code = await failureCode { _ = try await desk.oauth.userInfo(subject: "ada", authorized: client) }
+        #expect(code == .reauthenticationRequired)
+        #expect(desk.transport.requests.isEmpty)
+    }
+
+    private func client(of desk: EndpointDesk) -> NetworkClient {
+        let source = StaticTokenSource(AccessToken(value: Secret(EndpointDesk.token), requested: desk.time.now))
+        let authenticator = OAuth2Authenticator(
+            source: source,
+            resources: [URL(string: "https://id.example")!],
+            options: .init(timeSource: desk.time.timeSource)
+        )
+        return NetworkClient(
+            transport: desk.transport,
+            interceptors: [authenticator],
+            options: .init(timeSource: desk.time.timeSource)
+        )
+    }
+
+    private func jwt(
+        _ changes: [String: JSONValue?] = [:],
+        key: SigningKey? = nil,
+        type: String = "JWT"
+    ) throws -> MockTransport.Step {
+        var claims: JSONObject = [
+            "iss": "https://id.example", "aud": "api", "sub": "ada", "email": "ada@example.com",
+        ]
+        for (name, value) in changes { claims[name] = value }
+        let token = try JWTGenerator(
+            header: ["typ": .string(type)],
+            payload: claims,
+            signingService: ES256SigningService(key: key ?? self.key)
+        ).token
+        return .text(token, headers: ["Content-Type": "application/jwt; charset=utf-8"])
+    }
+}
