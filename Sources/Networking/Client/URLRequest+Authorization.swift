@@ -13,9 +13,21 @@ extension URLRequest {
     ///
     /// - Parameter credentials: The scheme and what it wants, such as `Bearer` and a token.
     public mutating func setAuthorization(_ credentials: String) {
+        setFields(("Authorization", credentials))
+    }
+
+    /// Sets header fields, each in place of the one that there may be, with their names as they are written here.
+    package mutating func setFields(_ new: (name: String, value: String)...) {
         var fields = allHTTPHeaderFields ?? [:]
-        for name in fields.keys where name.equalsIgnoringASCIICase("Authorization") { fields[name] = nil }
-        fields["Authorization"] = credentials
+        for field in new {
+            for name in fields.keys where name.equalsIgnoringASCIICase(field.name) { fields[name] = nil }
+            fields[field.name] = field.value
+        }
         allHTTPHeaderFields = fields
+    }
+
+    /// Whether there is an `Authorization` header field.
+    package var hasAuthorization: Bool {
+        allHTTPHeaderFields?.keys.contains { $0.equalsIgnoringASCIICase("Authorization") } ?? false
     }
 }

@@ -80,7 +80,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// What resources have said; the authorization server's hints are the token endpoint's.
     let hints: ServerHints
     /// `nil` if every request is meant.
-    private let origins: Set<HTTPOrigin>?
+    private let origins: [HTTPOrigin]?
     private let grant: (any Grant)?
     private let grantSource: GrantTokenSource?
     private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
@@ -135,7 +135,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.options = options
         self.journal = journal
         hints = ServerHints(timeSource: options.timeSource, journal: journal)
-        origins = resources.isEmpty ? nil : Set(resources.compactMap { HTTPOrigin($0) })
+        origins = resources.isEmpty ? nil : resources.compactMap { HTTPOrigin($0) }
     }
 
     /// Makes an authenticator for tokens of any source.
@@ -155,7 +155,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.options = options
         self.journal = journal
         hints = ServerHints(timeSource: options.timeSource, journal: journal)
-        origins = resources.isEmpty ? nil : Set(resources.compactMap { HTTPOrigin($0) })
+        origins = resources.isEmpty ? nil : resources.compactMap { HTTPOrigin($0) }
     }
 
     // MARK: What happens
@@ -231,7 +231,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Returns: The request with an `Authorization`, or unchanged if it has one already or goes elsewhere.
     /// - Throws: ``OAuth2Error`` if there is no token, or the request would carry it unencrypted.
     public func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
-        guard let url = request.url, request.value(forHTTPHeaderField: "Authorization") == nil else { return request }
+        guard let url = request.url, !request.hasAuthorization else { return request }
         let origin = HTTPOrigin(quickly: url)
         if let origins {
             guard let origin, origins.contains(origin) else { return request }
@@ -239,10 +239,13 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         guard let origin, origin.isConfidential else { throw url.isNotConfidential("an access token") }
         let state = context.retryState
         let source = state.authenticationErrors.isEmpty ? base : source(for: state)
-        let token = try await source.token(for: TokenNeed(deadline: context.deadline))
+        let token =
+            if let token = source.current() { token } else {
+                try await source.token(for: TokenNeed(deadline: context.deadline))
+            }
         var request = request
         guard let generator = token.proofGenerator else {
-            request.setAuthorization(token.value.expose { "Bearer \($0)" })
+            request.setAuthorization(token.value.text(after: "Bearer "))
             return request
         }
         do {
@@ -255,11 +258,10 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
                     date: hints.date(for: origin)
                 )
             }
-            request.setValue(proof, forHTTPHeaderField: "DPoP")
+            request.setFields(("DPoP", proof), ("Authorization", token.value.text(after: "DPoP ")))
         } catch {
             throw OAuth2Error(.assertionFailed, "the request's DPoP proof could not be made", cause: error)
         }
-        request.setAuthorization(token.value.expose { "DPoP \($0)" })
         return request
     }
 

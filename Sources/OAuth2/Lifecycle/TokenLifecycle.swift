@@ -113,6 +113,12 @@ struct TokenLifecycle: Sendable {
         issued.contains { $0.fingerprint == fingerprint }
     }
 
+    /// The current token, if it will do as it is and nothing else is to be done: what ``acquire(at:)`` would come to.
+    func current(at now: ContinuousClock.Instant) -> AccessToken? {
+        guard let held, !held.isRejected, now < held.soft, held.hard.map({ now < $0 }) ?? true else { return nil }
+        return held.token
+    }
+
     // MARK: Events
 
     /// A caller needs a token.

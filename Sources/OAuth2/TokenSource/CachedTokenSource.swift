@@ -112,6 +112,12 @@ public final class CachedTokenSource: TokenSource {
         }
     }
 
+    /// The token that is kept, if it is good and needs no refresh: most requests get theirs without a suspension.
+    func current() -> AccessToken? {
+        let now = options.timeSource.now()
+        return state.withLock { $0.lifecycle.current(at: now) }
+    }
+
     private func step(at now: ContinuousClock.Instant, _ need: TokenNeed) -> Step {
         state.withLock { state in
             var step = state.lifecycle.acquire(at: now)

@@ -25,6 +25,23 @@ public struct Secret: Sendable, Hashable {
         )
     }
 
+    /// The text after a prefix of ASCII, such as that of an `Authorization` field, made in one piece.
+    func text(after prefix: StaticString) -> String {
+        bytes.withBytes { bytes in
+            let start = prefix.utf8CodeUnitCount
+            return unsafe String(unsafeUninitializedCapacity: start + bytes.byteCount) { text in
+                unsafe UnsafeMutableRawBufferPointer(text).copyMemory(
+                    from: UnsafeRawBufferPointer(start: prefix.utf8Start, count: start)
+                )
+                unsafe bytes.withUnsafeBytes { bytes in
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(text)[start...])
+                        .copyMemory(from: bytes)
+                }
+                return start + bytes.byteCount
+            }
+        }
+    }
+
     /// Whether two secrets are the same, found out in constant time.
     ///
     /// - Parameters:

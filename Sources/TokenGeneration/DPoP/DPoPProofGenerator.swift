@@ -14,7 +14,8 @@ public struct DPoPProofGenerator: Sendable {
     /// The thumbprint of the key, which a bound access token has in `cnf.jkt`, and an authorization request in `dpop_jkt`.
     public let thumbprint: String
 
-    private let jwk: JSONObject
+    /// The header, encoded: it is the same in all proofs.
+    private let header: [UInt8]
     private let signingService: any SigningService
 
     /// Makes a generator that signs with a key of this process.
@@ -31,7 +32,7 @@ public struct DPoPProofGenerator: Sendable {
     ///   - signingService: What signs, with an asymmetric algorithm. If it has a key ID, the proofs say it.
     ///   - publicKey: The key that verifies its signatures.
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` if the key is a shared secret, `algorithmMismatch` if the
-    ///   service signs with another algorithm than the key's.
+    ///   service signs with another algorithm than the key's, `unencodableContent` if its key ID can't stand in a header.
     public init(signingService: any SigningService, publicKey: VerificationKey) throws(TokenError) {
         guard !publicKey.algorithm.isSymmetric, let names = KeyType(rawValue: publicKey.jwk.keyType).thumbprintMembers
         else {
@@ -44,7 +45,13 @@ public struct DPoPProofGenerator: Sendable {
             )
         }
         // Only what makes the key: what else its JWK says is not the server's business.
-        jwk = JSONObject(names.compactMap { name in publicKey.jwk.members[name].map { (name, $0) } })
+        let jwk = JSONObject(names.compactMap { name in publicKey.jwk.members[name].map { (name, $0) } })
+        header = EncodedHeader.of(
+            try JWTGenerator.header(
+                ["typ": .string(DPoPVerifier.type), "jwk": .object(jwk)],
+                signedBy: SignerIdentity(signingService)
+            )
+        )
         thumbprint = publicKey.thumbprint
         self.signingService = signingService
     }
@@ -72,16 +79,17 @@ public struct DPoPProofGenerator: Sendable {
         guard let target = HTTPTarget.withoutQuery(url) else {
             throw TokenError(.targetMismatch, "the URL of the request is not an absolute http or https URL")
         }
-        var claims: JSONObject = [
-            "jti": .string(try RegisteredClaims.randomJWTID()),
-            "htm": .string(method),
-            "htu": .string(target),
-            "iat": JSONValue(date: Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down))),
+        var claims: [(String, JSONValue)] = []
+        if let accessToken { claims.append(("ath", .string(try DPoPAccessToken.hash(of: accessToken)))) }
+        claims += [
+            ("htm", .string(method)),
+            ("htu", .string(target)),
+            ("iat", JSONValue(date: Date(timeIntervalSince1970: date.timeIntervalSince1970.rounded(.down)))),
+            ("jti", .string(try RegisteredClaims.randomJWTID())),
         ]
-        if let accessToken { claims["ath"] = .string(try DPoPAccessToken.hash(of: accessToken)) }
-        if let nonce { claims["nonce"] = .string(nonce) }
-        let header: JSONObject = ["typ": .string(DPoPVerifier.type), "jwk": .object(jwk)]
-        return try JWTGenerator(header: header, payload: claims, signingService: signingService).token
+        if let nonce { claims.append(("nonce", .string(nonce))) }
+        let payload = JSONObject(claims).serializedBytes()
+        return try JWTGenerator.token(header: header, payload: payload, signedBy: signingService)
     }
 }
 

@@ -23,8 +23,45 @@ package struct HTTPTarget: Equatable {
     ///
     /// - Returns: `nil` for what ``init(_:)`` refuses.
     package static func withoutQuery(_ uri: String) -> String? {
+        var uri = uri
+        if let end = uri.withUTF8({ utf8 in unsafe plainEnd(utf8.span) }) { return String(uri.utf8.prefix(end)) }
         guard HTTPTarget(uri) != nil else { return nil }
         return String(uri.prefix { $0 != "?" && $0 != "#" })
+    }
+
+    /// Where the path of a URI ends that is of the form that most have; `nil` for all others, whatever they are.
+    ///
+    /// That is: in lower case up to the path, a host of letters, digits, dots and hyphens, perhaps a port, and nothing escaped.
+    private static func plainEnd(_ uri: Span<UInt8>) -> Int? {
+        let isSecure = uri.count > 8 && uri[4] == UInt8(ascii: "s")
+        let prefix: StaticString = isSecure ? "https://" : "http://"
+        var index = 0
+        while index < prefix.utf8CodeUnitCount {
+            guard index < uri.count, unsafe uri[index] == prefix.utf8Start[index] else { return nil }
+            index += 1
+        }
+        let host = index
+        while index < uri.count, uri[index].isPlainHostByte { index += 1 }
+        guard index > host else { return nil }
+        if index < uri.count, uri[index] == UInt8(ascii: ":") {
+            var port = 0
+            index += 1
+            let digits = index
+            while index < uri.count, uri[index].isDigit, index - digits < 6 {
+                port = port * 10 + Int(uri[index] & 0x0F)
+                index += 1
+            }
+            guard port <= 65_535 else { return nil }
+        }
+        guard index == uri.count || URIReader.endsAuthority(uri[index]) else { return nil }
+        var end: Int?
+        while index < uri.count {
+            let byte = uri[index]
+            guard byte.isUnreserved || byte.isReservedInPath else { return nil }
+            if end == nil, byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { end = index }
+            index += 1
+        }
+        return end ?? uri.count
     }
 }
 
@@ -80,7 +117,7 @@ private struct URIReader {
 
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    private static func endsAuthority(_ byte: UInt8) -> Bool {
+    static func endsAuthority(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#")
     }
 
@@ -132,7 +169,7 @@ private struct URIReader {
                 index += 3
             } else {
                 guard
-                    byte.isUnreserved || ":/?#@!$&'()*+,;=".utf8.contains(byte)
+                    byte.isUnreserved || byte.isReservedInPath
                         || (brackets && "[]".utf8.contains(byte))
                 else { return nil }
                 result.append(byte)
@@ -180,6 +217,32 @@ extension UInt8 {
     }
 
     fileprivate var isUnreserved: Bool {
-        isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(lowercased) || "-._~".utf8.contains(self)
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+
+    /// Whether it has a meaning of its own somewhere in a URI after the authority, and need not be escaped.
+    fileprivate var isReservedInPath: Bool {
+        switch self {
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "&")...UInt8(ascii: ","),
+            UInt8(ascii: "/"), UInt8(ascii: ":"), UInt8(ascii: ";"), UInt8(ascii: "="), UInt8(ascii: "?"),
+            UInt8(ascii: "@"):
+            true
+        default: false
+        }
+    }
+
+    fileprivate var isPlainHostByte: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
     }
 }

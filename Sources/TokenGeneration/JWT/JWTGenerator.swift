@@ -90,15 +90,23 @@ public struct JWTGenerator: Sendable {
                 if let header = content.header {
                     EncodedHeader.of(try Self.header(header, signedBy: SignerIdentity(signingService)))
                 } else { nil }
-            let payload = content.payload.bytes
-            if let token = try signingService.tokenInPlace(header: header, payload: payload) { return token }
-            var text = header ?? EncodedHeader.plain(signingService.algorithm, signingService.keyID)
-            Base64URL.encode(payload.span, into: &text)
-            let signature = try signingService.checkedSignature(for: text)
-            text.append(UInt8(ascii: "."))
-            Base64URL.encode(signature.span, into: &text)
-            return String(decoding: text, as: UTF8.self)
+            return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
         }
+    }
+
+    /// A token of a header that is encoded already; `nil` for one without members of the caller's.
+    static func token(
+        header: [UInt8]?,
+        payload: [UInt8],
+        signedBy signingService: any SigningService
+    ) throws -> String {
+        if let token = try signingService.tokenInPlace(header: header, payload: payload) { return token }
+        var text = header ?? EncodedHeader.plain(signingService.algorithm, signingService.keyID)
+        Base64URL.encode(payload.span, into: &text)
+        let signature = try signingService.checkedSignature(for: text)
+        text.append(UInt8(ascii: "."))
+        Base64URL.encode(signature.span, into: &text)
+        return String(decoding: text, as: UTF8.self)
     }
 }
 

@@ -11,6 +11,8 @@ extension FuzzTarget {
         if let target = HTTPTarget(url) {
             require(HTTPTarget(target.text) == target, "normalizing what is normalized changes it")
             require(HTTPTarget.withoutQuery(url).flatMap(HTTPTarget.init) == target, "the query takes part")
+        } else {
+            require(HTTPTarget.withoutQuery(url) == nil, "what is no URL has lost its query")
         }
         if let proof = check(lines[2], url: url) {
             require(Seeds.proofs.contains { $0.proof == lines[2] }, "a proof was accepted that nobody signed")

@@ -74,14 +74,19 @@ struct HTTPTargetTests {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let pieces = [
             "/", "..", ".", "%2e", "%41", "%", ":", "[", "]", "@", "?", "#", "a", "Z", "443", "é", "https://", "~",
+            "00080", "65536", "b-c.d", "\\", "!$&'()*+,;=", " ",
         ]
         for _ in 0..<500 {
             let text =
                 "https://h"
                 + (0..<Int.random(in: 0...8, using: &numbers)).map { _ in pieces.randomElement(using: &numbers) ?? "" }
                 .joined()
-            guard let target = HTTPTarget(text) else { continue }
+            guard let target = HTTPTarget(text) else {
+                #expect(HTTPTarget.withoutQuery(text) == nil, "\(text)")
+                continue
+            }
             #expect(HTTPTarget(target.text) == target, "\(text)")
+            #expect(HTTPTarget.withoutQuery(text) == String(text.prefix { $0 != "?" && $0 != "#" }), "\(text)")
         }
     }
 }
