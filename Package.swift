@@ -126,7 +126,7 @@ let package = Package(
         // Against other implementations; skipped unless Tests/Interop/run started them.
         .testTarget(
             name: "InteropTests",
-            dependencies: ["jwt", "Networking", "TokenGeneration"],
+            dependencies: ["jwt", "OAuth2", "Networking", "TokenGeneration"],
             packageAccess: false,
             swiftSettings: settings
         ),

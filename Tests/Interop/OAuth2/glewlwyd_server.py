@@ -1,0 +1,161 @@
+"""Starts Glewlwyd, an authorization server in C, and configures it by its API, for OAuth2 interop tests.
+
+glewlwyd_server.py PORT FOLDER ROOT: Glewlwyd is unpacked in ROOT (or installed, with ROOT = /), listens on 127.0.0.1:PORT, and keeps
+its database in FOLDER, which has oauth-key.pem. When this process ends, so does Glewlwyd. FOLDER/glewlwyd-ready tells that it
+can be asked.
+"""
+
+import atexit
+import gzip
+import http.client
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from joserfc.jwk import ECKey
+
+port, folder, root = int(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+base = f"http://127.0.0.1:{port}"
+issuer = f"{base}/api/oidc"
+secret = "s3cret-of-a-client-0123456789"
+client_key = ECKey.import_key((folder / "oauth-key.pem").read_text(), {"kid": "client-1", "use": "sig", "alg": "ES256"})
+
+
+def documentation(name):
+    for path in root.glob(f"usr/share/doc/glewlwyd/database/{name}*"):
+        return gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
+    raise SystemExit(f"{name} is not in the package")
+
+
+database = folder / f"glewlwyd-{port}.sqlite"
+connection = sqlite3.connect(database)
+connection.executescript(documentation("init.sqlite3.sql"))
+connection.close()
+
+modules = root / "usr/lib/glewlwyd"
+config = folder / "glewlwyd.conf"
+config.write_text(f"""
+port={port}
+bind_address="127.0.0.1"
+external_url="{base}"
+login_url="login.html"
+api_prefix="api"
+static_files_path="{root}/usr/share/glewlwyd/webapp/"
+allow_origin="*"
+log_mode="file"
+log_level="WARNING"
+log_file="{folder}/glewlwyd.log"
+cookie_domain="127.0.0.1"
+cookie_secure=0
+session_expiration=86400
+session_key="GLEWLWYD2_SESSION_ID"
+admin_scope="g_admin"
+profile_scope="g_profile"
+user_module_path="{modules}/user"
+user_middleware_module_path="{modules}/user_middleware"
+client_module_path="{modules}/client"
+user_auth_scheme_module_path="{modules}/scheme"
+plugin_module_path="{modules}/plugin"
+hash_algorithm="SHA512"
+database = {{ type = "sqlite3"; path = "{database}"; }};
+""")
+libraries = f"{root}/usr/lib/x86_64-linux-gnu:{root}/usr/lib/aarch64-linux-gnu"
+environment = dict(os.environ, LD_LIBRARY_PATH=libraries) if str(root) != "/" else None
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+process = subprocess.Popen([root / "usr/bin/glewlwyd", f"--config-file={config}"], env=environment)
+
+
+@atexit.register
+def stop():
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+cookie = None
+
+
+def call(method, path, body=None):
+    """Calls the API as the administrator."""
+    global cookie
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    headers = {"Content-Type": "application/json"} | ({"Cookie": cookie} if cookie else {})
+    connection.request(method, f"/api{path}", None if body is None else json.dumps(body), headers)
+    response = connection.getresponse()
+    text = response.read().decode()
+    if response.status >= 300:
+        raise SystemExit(f"{method} {path}: {response.status} {text[:500]}")
+    if response.getheader("Set-Cookie"):
+        cookie = response.getheader("Set-Cookie").split(";")[0]
+    return text
+
+
+for _ in range(600):
+    if process.poll() is not None:
+        raise SystemExit("Glewlwyd did not start")
+    try:
+        call("POST", "/auth/", {"username": "admin", "password": "password"})
+        break
+    except OSError:
+        time.sleep(0.1)
+
+for scope in ("read", "write"):
+    call("POST", "/scope/", {"name": scope, "display_name": scope, "password_required": False})
+call("POST", "/user/", {
+    "username": "ada", "name": "Ada Lovelace", "email": "ada@example.com", "password": "engine-1843",
+    "scope": ["openid", "read", "write"], "enabled": True,
+})
+
+key = subprocess.run(
+    ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"], check=True, capture_output=True, text=True,
+).stdout
+public = subprocess.run(["openssl", "pkey", "-pubout"], input=key, check=True, capture_output=True, text=True).stdout
+call("POST", "/mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": "OpenID Connect", "enabled": True, "parameters": {
+    "iss": issuer,
+    "jwt-type": "ecdsa", "jwt-key-size": "256", "key": key, "cert": public,
+    "access-token-duration": 300, "refresh-token-duration": 86400, "code-duration": 60,
+    "refresh-token-rolling": False, "refresh-token-one-use": "always", "auth-type-code-revoke-replayed": True,
+    "allow-non-oidc": True,
+    "auth-type-code-enabled": True, "auth-type-token-enabled": False, "auth-type-id-token-enabled": True,
+    "auth-type-client-enabled": True, "auth-type-device-enabled": True, "auth-type-refresh-enabled": True,
+    "auth-type-password-enabled": True,
+    "device-authorization-expiration": 600, "device-authorization-interval": 5,
+    "jwks-show": True, "subject-type": "public", "name-claim": "mandatory", "email-claim": "mandatory",
+    "allowed-scope": ["openid", "read", "write"],
+    "pkce-allowed": True, "pkce-method-plain-allowed": False,
+    "introspection-revocation-allowed": True, "introspection-revocation-allow-target-client": True,
+    "register-client-allowed": True, "register-client-management-allowed": True,
+    "register-client-auth-scope": [], "register-client-credentials-scope": ["read"],
+    "register-client-token-one-use": False, "register-default-properties": {},
+    "request-parameter-allow": True, "request-parameter-ietf-strict": True, "request-maximum-exp": 3600,
+    "client-jwks-parameter": "jwks", "client-jwks_uri-parameter": "jwks_uri",
+    "oauth-par-allowed": True, "oauth-par-duration": 60, "oauth-par-required": False,
+    "oauth-par-request_uri-prefix": "urn:ietf:params:oauth:request_uri:",
+    "oauth-dpop-allowed": True, "oauth-dpop-iat-duration": 60, "oauth-dpop-iat-gap-duration": 10,
+    "oauth-dpop-nonce-mandatory": True, "oauth-dpop-nonce-counter": 10,
+    "oauth-as-iss-id": True,
+    "resource-allowed": False, "oauth-rar-allowed": False,
+}})
+methods = ["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"]
+for method in methods:
+    call("POST", "/client/", {
+        "client_id": method, "name": method, "confidential": True, "enabled": True,
+        "password": secret, "client_secret": secret,
+        "redirect_uri": ["https://client.example/callback"],
+        "authorization_type": ["code", "refresh_token", "client_credentials", "password", "device_authorization"],
+        "token_endpoint_auth_method": [method], "request_object_signing_alg": "ES256",
+        "token_endpoint_signing_alg": "HS256" if method == "client_secret_jwt" else "ES256",
+        "scope": ["read", "write"],
+        "jwks": {"keys": [client_key.as_dict(private=False)]},
+    })
+(folder / "glewlwyd-ready").touch()
+while process.poll() is None:
+    time.sleep(0.2)

@@ -1,0 +1,63 @@
+"""Makes Docs/Interop.md of what the tests wrote down: matrix.py FILE, to standard output.
+
+Each line of FILE is a feature, a server, and what came of it: `passed`, `lacks`, or `differs` with the reason.
+"""
+
+import importlib.metadata
+import sys
+
+servers = {
+    "glewlwyd": "Glewlwyd",
+    "django": "django-oauth-toolkit",
+    "authlib": "Authlib",
+    "idpyoidc": "idpyoidc",
+}
+order = [
+    "Discovery by OpenID Connect", "Discovery by RFC 8414", "`client_secret_basic`", "`private_key_jwt`", "Client credentials",
+    "Refresh with rotation", "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation", "401 and 403 of a resource",
+    "UserInfo", "UserInfo, signed", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
+]
+found, notes = {}, []
+with open(sys.argv[1], encoding="utf-8") as file:
+    lines = sorted(set(file.read().splitlines()))
+for feature, server, outcome, *reason in (line.split("\t") for line in lines):
+    if (feature, server) in found:
+        raise SystemExit(f"error: {feature} has two outcomes with {server}")
+    found[feature, server] = (outcome, *reason)
+features = {feature for feature, _ in found}
+if unknown := features - set(order):
+    raise SystemExit(f"error: matrix.py does not know {sorted(unknown)}")
+
+print("""# Interoperation with authorization servers
+
+`bash Tests/Interop/run` starts authorization servers that this package did not write, runs `InteropTests` against them over
+loopback connections, and makes this page. A cell says “passed” if the tests of the feature pass, “lacks it” if the server does not
+have the feature, which the tests check too, and “differs” with a number where the server does it another way than the standards
+say, which is then what the tests expect. What was not tried has a dash.
+""")
+print(f"""| server | version | written in |
+|---|---|---|
+| [Glewlwyd](https://github.com/babelouest/glewlwyd) | Debian's package | C |
+| [django-oauth-toolkit](https://github.com/django-oauth/django-oauth-toolkit) | {importlib.metadata.version("django-oauth-toolkit")} | Python |
+| [Authlib](https://github.com/authlib/authlib) with Flask | {importlib.metadata.version("authlib")} | Python |
+| [idpyoidc](https://github.com/IdentityPython/idpy-oidc) with Flask | {importlib.metadata.version("idpyoidc")} | Python |
+""")
+print("| feature | " + " | ".join(servers.values()) + " |")
+print("|---|" + "---|" * len(servers))
+for feature in (f for f in order if f in features):
+    cells = []
+    for server in servers:
+        outcome, *reason = found.get((feature, server), ("—",))
+        if outcome == "differs":
+            notes.append(f"{servers[server]}, {feature}: {reason[0]}.")
+            outcome = f"differs ({len(notes)})"
+        cells.append({"lacks": "lacks it"}.get(outcome, outcome))
+    print(f"| {feature} | " + " | ".join(cells) + " |")
+print(f"""
+DPoP proofs are verified by [requests_oauth2client](https://github.com/guillp/requests_oauth2client)
+{importlib.metadata.version("requests_oauth2client")} besides, for a token endpoint and a resource that want nonces and change them:
+`Tests/Interop/OAuth2/dpop_server.py`.
+""")
+print("## What differs\n")
+for number, note in enumerate(notes, 1):
+    print(f"{number}. {note}")

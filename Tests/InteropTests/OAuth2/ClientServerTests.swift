@@ -1,0 +1,128 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("OAuth 2 servers: clients and users", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+struct ClientServerTests {
+    @Test("A client registers itself, gets tokens, changes and goes", arguments: OAuth2Peer.allCases)
+    func registration(peer: OAuth2Peer) async throws {
+        let server = try await peer.server()
+        let registrar = ClientRegistrar(server: server, client: peer.client, options: .init(timeout: .seconds(120)))
+        var metadata = ClientMetadata(["client_name": "Interop"])
+        metadata.redirectURIs = ["https://client.example/callback"]
+        metadata.grantTypes = peer == .idpyoidc ? [] : ["client_credentials"]
+        if peer == .idpyoidc { metadata.keys = [try OAuth2Peer.clientKey().verificationKey] }
+        metadata.tokenEndpointAuthenticationMethod = "client_secret_basic"
+        metadata.scope = ["read"]
+        let token = peer == .authlib ? Secret("initial-access-token") : nil
+        var registered: RegisteredClient?
+        try await InteropMatrix.record("Registration (RFC 7591)", peer) {
+            let client = try await registrar.register(metadata, initialAccessToken: token)
+            registered = client
+            #expect(!client.clientID.isEmpty)
+            let secret = try #require(client.clientSecret)
+            if peer == .idpyoidc {
+                return .differs("fails for clients without keys; does not register them for `client_credentials`")
+            }
+            let source = try await peer.source(
+                ClientCredentialsGrant(scope: "read"),
+                ClientSecretBasic(clientID: client.clientID, secret: secret)
+            )
+            _ = try await source.token()
+            return .passed
+        }
+        try await InteropMatrix.record("Registration management (RFC 7592)", peer) {
+            let client = try #require(registered)
+            guard client.registrationURL != nil else { return .lacks }
+            let read = try await registrar.read(client)
+            #expect(read.clientID == client.clientID)
+            if peer == .idpyoidc {
+                await #expect(throws: OAuth2Error.self) { try await registrar.update(read, to: read.metadata) }
+                return .differs("a registration can be read only")
+            }
+            var changed = read.metadata
+            changed.redirectURIs = ["https://client.example/other"]
+            if peer == .glewlwyd {
+                #expect(changed.tokenEndpointAuthenticationMethod == nil)
+                changed.tokenEndpointAuthenticationMethod = "client_secret_basic"
+            }
+            let updated = try await registrar.update(read, to: changed)
+            #expect(updated.metadata.redirectURIs == ["https://client.example/other"])
+            try await registrar.delete(updated)
+            await #expect(throws: OAuth2Error.self) { try await registrar.read(updated) }
+            return peer == .glewlwyd
+                ? .differs("answers `token_endpoint_auth_method` as a list, which it refuses in an update") : .passed
+        }
+    }
+
+    @Test("The user is who the server says, if it is the same as in the ID token", arguments: OAuth2Peer.allCases)
+    func userInfo(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("UserInfo", peer) {
+            var options = AuthorizationServerDiscovery.Options()
+            options.documents = [.openID]
+            let server = try await AuthorizationServer.discover(
+                issuer: peer.issuer,
+                client: peer.client,
+                options: options
+            )
+            let oauth = OAuth2Client(
+                server: server,
+                clientAuthentication: peer.authentication(peer.web),
+                client: peer.client
+            )
+            let subject = try await subject(of: peer)
+            let info = try await oauth.userInfo(subject: subject, authorized: authorized(peer, peer.web))
+            #expect(info.subject == subject)
+            if peer == .authlib { #expect(info["name"] == "Ada Lovelace") }
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await oauth.userInfo(subject: "eve", authorized: authorized(peer, peer.web))
+            }
+            #expect(error?.code == .subjectMismatch)
+            return .passed
+        }
+    }
+
+    @Test("A signed UserInfo answer verifies by the published keys")
+    func signedUserInfo() async throws {
+        let peer = OAuth2Peer.authlib
+        try await InteropMatrix.record("UserInfo, signed", peer) {
+            let server = try await peer.server()
+            let authentication = peer.authentication("signed_userinfo")
+            let oauth = OAuth2Client(server: server, clientAuthentication: authentication, client: peer.client)
+            let keys = try JWKSet(
+                parsing: await peer.client.makeRequest(URLRequest(url: try #require(server.keySetURL)))
+            )
+            let client = try await authorized(peer, "signed_userinfo")
+            let info = try await oauth.userInfo(subject: "ada", authorized: client, keys: keys)
+            #expect(info["name"] == "Ada Lovelace")
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await oauth.userInfo(subject: "ada", authorized: client)
+            }
+            #expect(error?.code == .protocolViolation)
+            return .passed
+        }
+    }
+
+    /// A client with a token of the user.
+    private func authorized(_ peer: OAuth2Peer, _ clientID: String) async throws -> NetworkClient {
+        let scope = peer == .glewlwyd ? "openid" : "openid profile"
+        let refresh = try await peer.refreshToken(scope: scope, clientID: clientID)
+        let authenticator = OAuth2Authenticator(
+            server: try await peer.server(),
+            clientAuthentication: peer.authentication(clientID),
+            grant: RefreshTokenGrant(refreshToken: refresh),
+            client: peer.client
+        )
+        return NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
+    }
+
+    /// The user's identifier, past the library.
+    private func subject(of peer: OAuth2Peer) async throws -> String {
+        let url = try #require(URL(string: try peer.issuer + (peer == .django ? "/userinfo/" : "/userinfo")))
+        let answer = try JSONObject(parsing: await authorized(peer, peer.web).makeRequest(URLRequest(url: url)))
+        return try #require(answer["sub"]?.string)
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// An authorization server that we did not write, started by `Tests/Interop/run`.
+enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
+    case glewlwyd
+    case django
+    case authlib
+    case idpyoidc
+
+    var testDescription: String { rawValue }
+
+    /// The client that acts for itself.
+    var service: String { self == .django ? "service" : "client_secret_basic" }
+    /// The client that acts for users.
+    var web: String { self == .django ? "code" : "client_secret_basic" }
+
+    /// The clients' secret; as odd as the server can take.
+    var secret: Secret {
+        switch self {
+        case .glewlwyd, .idpyoidc: Secret("s3cret-of-a-client-0123456789")
+        case .django: Secret("s3cret:/+=& %7E of a client 0123456789")
+        case .authlib: Secret("s3cret:/+=&%7E-of-a-client-0123456789")
+        }
+    }
+
+    var base: String {
+        get throws { try Interop.required("INTEROP_\(rawValue.uppercased())") }
+    }
+
+    var issuer: String {
+        get throws { self == .glewlwyd ? "\(try base)/api/oidc" : try base }
+    }
+
+    var client: NetworkClient { NetworkClient(options: .init(timeout: .seconds(120))) }
+
+    /// The server, found by a document that names the endpoints of OAuth 2.
+    func server() async throws -> AuthorizationServer {
+        var options = AuthorizationServerDiscovery.Options()
+        options.documents = [self == .glewlwyd || self == .idpyoidc ? .openID : .oauth2]
+        options.exchange.timeout = .seconds(120)
+        return try await AuthorizationServer.discover(issuer: issuer, client: client, options: options)
+    }
+
+    func authentication(_ id: String) -> ClientSecretBasic {
+        ClientSecretBasic(clientID: id, secret: secret)
+    }
+
+    func oauth(_ authentication: (any ClientAuthentication)? = nil) async throws -> OAuth2Client {
+        OAuth2Client(
+            server: try await server(),
+            clientAuthentication: authentication ?? self.authentication(web),
+            client: client,
+            options: .init(timeout: .seconds(120))
+        )
+    }
+
+    /// What gets a token without anybody's help: the client's own, or a new one of the user.
+    func grant(clientID: String? = nil) async throws -> any Grant {
+        guard self == .idpyoidc else { return ClientCredentialsGrant(scope: "read") }
+        return RefreshTokenGrant(refreshToken: try await refreshToken(scope: "openid", clientID: clientID))
+    }
+
+    func source(
+        _ grant: any Grant,
+        _ authentication: any ClientAuthentication,
+        dpop: DPoPKey? = nil
+    ) async throws -> GrantTokenSource {
+        GrantTokenSource(
+            server: try await server(),
+            clientAuthentication: authentication,
+            grant: grant,
+            dpop: dpop,
+            client: client,
+            options: .init(timeout: .seconds(120))
+        )
+    }
+
+    /// A refresh token that the user `ada` has granted to the web client.
+    func refreshToken(scope: String, clientID: String? = nil) async throws -> Secret {
+        let id = clientID ?? web
+        let answer =
+            if self == .glewlwyd {
+                try await post(
+                    "/api/oidc/token",
+                    [
+                        "grant_type": "password", "username": "ada", "password": "engine-1843", "scope": scope,
+                        "client_id": id,
+                    ],
+                    authorization: "Basic \(Data("\(id):\(secret.expose { $0 })".utf8).base64EncodedString())"
+                )
+            } else {
+                try await post("/test/refresh-token", ["client_id": id, "scope": scope])
+            }
+        return Secret(try #require(answer["refresh_token"]?.string))
+    }
+
+    /// Posts a form, past the library's OAuth 2.
+    func post(_ path: String, _ form: [String: String], authorization: String? = nil) async throws -> JSONObject {
+        var request = URLRequest(url: try #require(URL(string: try base + path)))
+        request.httpMethod = "POST"
+        if let authorization { request.setAuthorization(authorization) }
+        request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
+        let allowed = CharacterSet.alphanumerics
+        request.httpBody = Data(
+            form.map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: allowed) ?? "")" }
+                .joined(separator: "&").utf8
+        )
+        return try JSONObject(parsing: try await client.makeRequest(request))
+    }
+
+    /// The clients' private key.
+    static func clientKey() throws -> SigningKey {
+        try SigningKey(
+            pem: String(contentsOfFile: Interop.required("INTEROP_FOLDER") + "/oauth-key.pem", encoding: .utf8)
+        )
+    }
+}
