@@ -29,7 +29,7 @@ extension MockError {
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case cannotStart, cannotIssueCertificate, connectionClosed, scriptExhausted
-            case unexpectedRequest, expectationFailed
+            case unexpectedRequest, expectationFailed, noRedirect
         }
 
         private let wrapped: Wrapped
@@ -47,6 +47,8 @@ extension MockError {
         public static var cannotIssueCertificate: Self { Self(.cannotIssueCertificate) }
         /// The connection ended, or the server was stopped, before everything was written.
         public static var connectionClosed: Self { Self(.connectionClosed) }
+        /// A server answered without sending the browser anywhere.
+        public static var noRedirect: Self { Self(.noRedirect) }
         /// A request came for which no answer was left.
         public static var scriptExhausted: Self { Self(.scriptExhausted) }
         /// A request came that is not as expected, or too often; the message says how it differs.

@@ -101,7 +101,7 @@ struct SecrecyTests {
         let basic = ClientSecretBasic(clientID: "a", secret: Secret(secret))
         let assertion = PrivateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
         var request = TokenRequest(server: Realm.server, form: [("refresh_token", secret)])
-        basic.authenticate(&request, at: Date())
+        try basic.authenticate(&request, at: Date())
         let realm = Realm(steps: [.boundToken(secret, refresh: secret)])
         let grant = RefreshTokenGrant(refreshToken: Secret(secret))
         let authenticator = realm.authenticator(grant: grant, dpop: .generated())
@@ -141,7 +141,91 @@ struct SecrecyTests {
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
             ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
+        ] + (try await valuesOfClients()) + (try await valuesOfGrants())
+    }
+
+    private func valuesOfClients() async throws -> [Any] {
+        let post = ClientSecretPost(clientID: "a", secret: Secret(secret))
+        var request = TokenRequest(server: Realm.server, form: [])
+        post.authenticate(&request, at: Date())
+        let jwt = try ClientSecretJWT(clientID: "a", secret: Secret(secret + secret))
+        try jwt.authenticate(&request, at: Date())
+        return [
+            post, jwt, request, PublicClient(clientID: "a"), AssertionAudience.issuer, ClientSecretBasic.Encoding.form,
+            MutualTLSAuthentication(clientID: "a"), CertificateBoundAuthentication(post),
         ]
+    }
+
+    private func valuesOfGrants() async throws -> [Any] {
+        let verifier = try CodeVerifier(Secret(secret + secret))
+        let receiver = try LoopbackRedirectReceiver()
+        let authorization = try AuthorizationRequest(
+            clientID: "a",
+            redirectURI: receiver.redirectURI,
+            state: secret,
+            nonce: secret,
+            codeVerifier: verifier
+        )
+        let code = AuthorizationCodeGrant(code: Secret(secret), redirectURI: "urn:a", codeVerifier: verifier)
+        let subject = StaticTokenSource(AccessToken(value: Secret(secret), requested: .now))
+        let exchange = TokenExchangeGrant(
+            subject: subject,
+            subjectTokenType: .accessToken,
+            identifier: "ada",
+            actor: .init(subject, identifier: "actor")
+        )
+        _ = try await exchange.parameters()
+        let realm = Realm(steps: [
+            .json(
+                #"{"access_token":"\#(secret)","token_type":"Bearer","refresh_token":"\#(secret)","id_token":"\#(secret)"}"#
+            )
+        ])
+        let client = OAuth2Client(
+            server: Realm.server,
+            clientAuthentication: .none(clientID: "a"),
+            dpop: .generated(),
+            client: NetworkClient(transport: realm.endpoint)
+        )
+        let plain = OAuth2Client(
+            server: Realm.server,
+            clientAuthentication: .none(clientID: "a"),
+            client: NetworkClient(transport: realm.endpoint)
+        )
+        let device = DeviceAuthorization(
+            deviceCode: Secret(secret),
+            userCode: secret,
+            verificationURI: Realm.api,
+            expiry: .now
+        )
+        let hidden = secret
+        return [
+            verifier, authorization, code, exchange, TokenExchangeGrant.Actor(subject, identifier: "a"), client,
+            try await plain.tokens(for: code), TokenType.jwt, AuthorizationDetail(type: "a"), device,
+            DeviceAuthorizationProgress.Event.pending, receiver, LoopbackRedirectReceiver.Pages(),
+            JWTBearerGrant(identifier: "a") { Secret(hidden) }, SAMLBearerGrant(identifier: "a") { Data(hidden.utf8) },
+            ExtensionGrant(type: "a", identifier: "a", isRepeatable: true) { [("a", hidden)] },
+            UserGrant(identifier: "a"), try await progress(of: device),
+        ]
+    }
+
+    /// What is said while a device waits.
+    private func progress(of device: DeviceAuthorization) async throws -> Any {
+        let time = ManualTime(advancesWhenSleeping: true)
+        let client = OAuth2Client(
+            server: Realm.server,
+            clientAuthentication: .none(clientID: "a"),
+            client: NetworkClient(transport: MockTransport(.tokens(secret))),
+            options: .init(timeSource: time.timeSource)
+        )
+        var said: [DeviceAuthorizationProgress] = []
+        let later = DeviceAuthorization(
+            deviceCode: device.deviceCode,
+            userCode: device.userCode,
+            verificationURI: device.verificationURI,
+            expiry: time.now + .seconds(60)
+        )
+        _ = try await client.tokens(for: later) { said.append($0) }
+        return try #require(said.first)
     }
 
     /// The names of the types that the sources of the module declare for users.

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -18,13 +19,17 @@ final class ClientRegister: Sendable {
 
     private let state: Mutex<State>
     private let metadata: AuthorizationServer
-    private let time: TimeSource
+    private let configuration: MockAuthorizationServer.Configuration
 
-    init(_ clients: [Client], metadata: AuthorizationServer, time: TimeSource) {
+    init(
+        _ clients: [Client],
+        metadata: AuthorizationServer,
+        configuration: MockAuthorizationServer.Configuration
+    ) {
         let byID = Dictionary(clients.map { ($0.id, $0) }) { $1 }
         state = Mutex(State(clients: byID))
         self.metadata = metadata
-        self.time = time
+        self.configuration = configuration
     }
 
     func remove(_ id: String) {
@@ -39,6 +44,14 @@ final class ClientRegister: Sendable {
 
     func register(_ client: Client) {
         state.withLock { $0.clients[client.id] = client }
+    }
+
+    func client(_ id: String) -> Client? { state.withLock { $0.clients[id] } }
+
+    /// Whether a request says which client sent it.
+    func isAttempted(_ request: LoopbackRequest, _ form: Form) -> Bool {
+        request.headers["Authorization"] != nil
+            || ["client_id", "client_assertion", "client_secret"].contains { form[$0] != nil }
     }
 
     /// Finds out which client sent a request ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
@@ -56,7 +69,7 @@ final class ClientRegister: Sendable {
             }
             client = try authenticate(assertion: assertion)
         } else {
-            throw Self.invalidClient("the client does not authenticate in a way that is known here")
+            client = try authenticate(named: form["client_id"], secret: form["client_secret"], request)
         }
         guard form["client_id"] == nil || form["client_id"] == client.id else {
             throw Self.invalidClient("the client authenticates as another than it says it is")
@@ -70,36 +83,78 @@ final class ClientRegister: Sendable {
         guard let encoded = field.value(ofScheme: "Basic"),
             let pair = Data(base64Encoded: encoded).flatMap({ String(data: $0, encoding: .utf8) })
         else { throw failure }
-        let parts = pair.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2,
-            let id = FormURLEncoded.decodeComponent(parts[0]),
-            let secret = FormURLEncoded.decodeComponent(parts[1]),
-            let client = state.withLock({ $0.clients[id] }),
-            case .secret(let expected) = client.credential,
-            expected == Secret(secret)
+        let parts = pair.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2 else { throw failure }
+        let decoded = parts.map { FormURLEncoded.decodeComponent($0) }
+        if let client = client(parts[0]), case .basic(let expected, false) = client.credential,
+            expected == Secret(parts[1])
+        {
+            return client
+        }
+        guard let id = decoded[0], let secret = decoded[1], let client = client(id),
+            case .basic(let expected, true) = client.credential, expected == Secret(secret)
         else { throw failure }
+        return client
+    }
+
+    /// Authenticates a client that says its name, and proves it by a secret, by its connection's certificate, or not at all.
+    private func authenticate(
+        named id: String?,
+        secret: String?,
+        _ request: LoopbackRequest
+    ) throws(TokenEndpointError) -> Client {
+        let failure = Self.invalidClient("the client does not authenticate in the way that is registered here")
+        guard let id, let client = client(id) else { throw failure }
+        let isProved =
+            switch client.credential {
+            case .nothing: secret == nil
+            case .post(let expected): secret.map { Secret($0) } == expected
+            case .certificateSubject(let subject):
+                secret == nil && request.clientCertificate?.subject == subject
+            case .certificate(let known): secret == nil && request.clientCertificateDER == known
+            case .basic, .key: false
+            }
+        guard isProved else { throw failure }
         return client
     }
 
     /// Verifies an assertion ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
     private func authenticate(assertion: String) throws(TokenEndpointError) -> Client {
-        let claimed: String
-        do {
-            claimed = try UnverifiedToken(assertion).unverifiedClaims["iss"]?.string ?? ""
-        } catch {
+        let claims: JSONObject
+        do { claims = try UnverifiedToken(assertion).unverifiedClaims } catch {
             throw Self.invalidClient("the assertion is not a token: \(error.code)")
         }
-        guard let client = state.withLock({ $0.clients[claimed] }), case .key(let key) = client.credential else {
+        guard let client = client(claims["iss"]?.string ?? ""), case .key(let key) = client.credential else {
             throw Self.invalidClient("the assertion's issuer is not a client with a key")
         }
+        try checkAudience(claims["aud"])
         let token = try verify(assertion, of: client, key: key)
         guard let identifier = token.registered.jwtID else {
-            throw Self.invalidClient("the assertion has no jti")
+            throw invalidAssertion("the assertion has no jti")
         }
         guard state.withLock({ $0.usedAssertions.insert("\(client.id) \(identifier)").inserted }) else {
-            throw Self.invalidClient("the assertion was used before")
+            throw invalidAssertion("the assertion was used before")
         }
         return client
+    }
+
+    /// Whom an assertion may be addressed to.
+    private var audiences: [String] {
+        switch configuration.assertionAudience {
+        case .issuer: [metadata.issuer]
+        case .issuerOrTokenEndpoint: [metadata.issuer, metadata.tokenEndpoint.absoluteString]
+        }
+    }
+
+    /// What is stricter than the verifier's rule: the issuer as a text, or nobody else among the audiences.
+    private func checkAudience(_ audience: JSONValue?) throws(TokenEndpointError) {
+        if configuration.assertionAudience == .issuer, audience?.string == nil {
+            throw invalidAssertion("the assertion's audience is not the issuer as a text")
+        }
+        let named = audience?.array?.map(\.string) ?? [audience?.string]
+        if configuration.dialect == .govUKOneLogin, !named.allSatisfy({ audiences.contains($0 ?? "") }) {
+            throw invalidAssertion("the assertion's audience has others than this server in it")
+        }
     }
 
     private func verify(
@@ -107,25 +162,37 @@ final class ClientRegister: Sendable {
         of client: Client,
         key: VerificationKey
     ) throws(TokenEndpointError) -> VerifiedToken {
-        // Both ways of addressing the server are in use.
-        let audiences = [metadata.issuer, metadata.tokenEndpoint.absoluteString]
         var policy = ValidationPolicy(
             issuer: client.id,
             subject: client.id,
             leeway: .seconds(10),
-            currentDate: time.date
+            currentDate: configuration.serverTime.date
         )
         policy.audience = .containsAny(of: audiences)
         do {
             return try JWTVerifier(key: key, policy: policy).verify(assertion)
         } catch {
-            throw Self.invalidClient("the assertion is not valid: \(error.code)")
+            if configuration.dialect == .govUKOneLogin, error.code == .expired {
+                throw TokenEndpointError(code: "invalid_grant", description: "private_key_jwt has expired")
+            }
+            throw invalidAssertion("the assertion is not valid: \(error.code)")
         }
+    }
+
+    private func invalidAssertion(_ description: String) -> TokenEndpointError {
+        var error = Self.invalidClient(description)
+        if configuration.dialect == .govUKOneLogin { error.status = 400 }
+        return error
     }
 
     private static func invalidClient(_ description: String) -> TokenEndpointError {
         TokenEndpointError(code: "invalid_client", description: description, status: 401)
     }
+}
+
+extension LoopbackRequest {
+    /// The certificate that the client showed.
+    var clientCertificate: Certificate? { clientCertificateDER.flatMap { try? Certificate(der: [UInt8]($0)) } }
 }
 
 extension MockAuthorizationServer.Client {
@@ -136,6 +203,12 @@ extension MockAuthorizationServer.Client {
             throw TokenEndpointError(code: "invalid_scope", description: "the client may not ask for this scope")
         }
         return names.joined(separator: " ")
+    }
+
+    /// Whether the client can't prove who it is.
+    var isPublic: Bool {
+        if case .nothing = credential { return true }
+        return false
     }
 }
 

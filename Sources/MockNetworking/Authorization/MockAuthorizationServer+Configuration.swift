@@ -1,7 +1,7 @@
 import Foundation
 public import Networking
 public import OAuth2
-public import TokenGeneration
+import TokenGeneration
 
 extension MockAuthorizationServer {
     /// How a server issues tokens.
@@ -22,6 +22,21 @@ extension MockAuthorizationServer {
         public var initialAccessToken: Secret?
         /// How much the server's clock is ahead; negative if it is late.
         public var clockOffset: Duration = .zero
+        /// The resources that tokens can be asked for ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)); `nil`, the default, for any.
+        public var resources: Set<String>?
+        /// The types of details that can be asked for ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)); `nil`, the default, for any.
+        public var authorizationDetailTypes: Set<String>?
+        /// How long a user of a device has; ten minutes by default.
+        public var deviceCodeLifetime: Duration = .seconds(600)
+        /// How long a device has to wait between two questions; `nil` to leave it unsaid, that is five seconds.
+        public var deviceInterval: Duration?
+        /// Whom clients may address their assertions to; the issuer or the token endpoint by default.
+        public var assertionAudience: AssertionAudience = .issuerOrTokenEndpoint
+        /// How the server says what is wrong with an assertion; as most do by default.
+        public var dialect: Dialect = .standard
+        /// How the server speaks TLS at a second port, for clients that show a certificate; `nil`, the default, if it has none
+        /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
+        public var mutualTLS: LoopbackServer.TLS?
         /// Where time comes from.
         public var time: TimeSource
 
@@ -42,6 +57,24 @@ extension MockAuthorizationServer {
         }
     }
 
+    /// Whom clients may address their assertions to.
+    public enum AssertionAudience: Sendable {
+        /// The issuer alone, as a text ([FAPI 2.0](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
+        case issuer
+        /// The issuer or the token endpoint, perhaps among others.
+        case issuerOrTokenEndpoint
+    }
+
+    /// What a server says and asks for that others don't.
+    public enum Dialect: Sendable {
+        /// What the RFCs have.
+        case standard
+        /// That of [GOV.UK One Login](https://docs.sign-in.service.gov.uk): an assertion that has expired is an `invalid_grant`,
+        /// one that is wrong in another way an `invalid_client` with status 400; every audience of it must be the server; a request
+        /// without a `User-Agent` gets 403.
+        case govUKOneLogin
+    }
+
     /// Whether a server binds tokens to keys.
     public enum DPoPSupport: Sendable {
         /// Proofs are not looked at.
@@ -50,44 +83,6 @@ extension MockAuthorizationServer {
         case optional
         /// There is no token without a proof.
         case required
-    }
-
-    /// A client that the server knows.
-    public struct Client: Sendable {
-        enum Credential: Sendable {
-            case secret(Secret)
-            case key(VerificationKey)
-        }
-
-        /// The client's identifier.
-        public let id: String
-        /// The scopes that the client may ask for; `nil` for any.
-        public let scopes: Set<String>?
-        let credential: Credential
-
-        /// Makes a client that authenticates with a secret: `client_secret_basic`.
-        ///
-        /// - Parameters:
-        ///   - id: The client's identifier.
-        ///   - secret: The client's secret.
-        ///   - scopes: The scopes that the client may ask for; `nil` for any.
-        public init(id: String, secret: String, scopes: Set<String>? = nil) {
-            self.id = id
-            self.scopes = scopes
-            credential = .secret(Secret(secret))
-        }
-
-        /// Makes a client that authenticates with signed assertions: `private_key_jwt`.
-        ///
-        /// - Parameters:
-        ///   - id: The client's identifier.
-        ///   - key: The public half of the client's key.
-        ///   - scopes: The scopes that the client may ask for; `nil` for any.
-        public init(id: String, key: VerificationKey, scopes: Set<String>? = nil) {
-            self.id = id
-            self.scopes = scopes
-            credential = .key(key)
-        }
     }
 }
 

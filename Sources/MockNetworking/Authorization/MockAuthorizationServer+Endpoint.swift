@@ -6,6 +6,10 @@ extension MockAuthorizationServer {
 
         /// Issues tokens: `/token`.
         public static let token = Self(path: "/token")
+        /// Asks users what they grant ([RFC 6749 §3.1](https://www.rfc-editor.org/rfc/rfc6749#section-3.1)): `/authorize`.
+        public static let authorization = Self(path: "/authorize")
+        /// Begins for devices ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)): `/device_authorization`.
+        public static let deviceAuthorization = Self(path: "/device_authorization")
         /// Takes tokens back ([RFC 7009](https://www.rfc-editor.org/rfc/rfc7009)): `/revoke`.
         public static let revocation = Self(path: "/revoke")
         /// Says what a token is ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)): `/introspect`.

@@ -8,7 +8,7 @@ import TokenGeneration
 final class AuthorizationRequestDesk: Sendable {
     private struct Pushed {
         let clientID: String
-        let parameters: [String: String]
+        let parameters: RequestParameters
         let expiry: ContinuousClock.Instant
     }
 
@@ -25,7 +25,7 @@ final class AuthorizationRequestDesk: Sendable {
     }
 
     /// Keeps the request of a client that has said who it is.
-    func push(_ parameters: [String: String], clientID: String) throws(TokenEndpointError) -> String {
+    func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
         guard parameters["request_uri"] == nil else {
             throw TokenEndpointError(code: "invalid_request", description: "a pushed request can't be pushed again")
         }
@@ -41,11 +41,11 @@ final class AuthorizationRequestDesk: Sendable {
 
     /// What was left here under a name, which stays good.
     func pushedParameters(_ uri: String) -> [String: String]? {
-        pushed.withLock { $0[uri]?.parameters }
+        pushed.withLock { $0[uri]?.parameters.fields }
     }
 
     /// What a user was sent with, pushed or signed or neither; a pushed request is good once.
-    func parameters(_ sent: [String: String]) throws(TokenEndpointError) -> [String: String] {
+    func parameters(_ sent: RequestParameters) throws(TokenEndpointError) -> RequestParameters {
         guard let clientID = sent["client_id"] else {
             throw TokenEndpointError(code: "invalid_request", description: "the parameter client_id is missing")
         }
@@ -59,9 +59,9 @@ final class AuthorizationRequestDesk: Sendable {
 
     /// The parameters in a signed request, which alone count; those of one that is not signed are as they were sent.
     private func unsigned(
-        _ sent: [String: String],
+        _ sent: RequestParameters,
         clientID: String
-    ) throws(TokenEndpointError) -> [String: String] {
+    ) throws(TokenEndpointError) -> RequestParameters {
         guard let text = sent["request"] else { return sent }
         guard let key = clients.key(of: clientID) else {
             throw TokenEndpointError(code: "invalid_request_object", description: "the client has no key here")
@@ -81,9 +81,16 @@ final class AuthorizationRequestDesk: Sendable {
         guard claims["client_id"]?.string == clientID else {
             throw TokenEndpointError(code: "invalid_request_object", description: "another client has signed")
         }
-        return claims.reduce(into: [:]) { parameters, claim in
-            parameters[claim.name] = claim.value.string ?? claim.value.number?.literal ?? claim.value.text
-        }
+        return RequestParameters(
+            claims.flatMap { claim -> [(name: String, value: String)] in
+                // Of those that may be there several times a list has the values; other lists are JSON.
+                if RequestParameters.repeatable.contains(claim.name), let values = claim.value.array {
+                    return values.compactMap { value in value.string.map { (claim.name, $0) } }
+                }
+                let text = claim.value.string ?? claim.value.number?.literal ?? claim.value.text
+                return text.map { [(claim.name, $0)] } ?? []
+            }
+        )
     }
 }
 
@@ -102,7 +109,7 @@ extension TokenEndpointResponder {
         answer {
             let form = try Form(request)
             let client = try clients.authenticate(request, form)
-            let uri = try desk.push(form.parameters, clientID: client.id)
+            let uri = try desk.push(form.requestParameters, clientID: client.id)
             let body: JSONObject = [
                 "request_uri": .string(uri), "expires_in": .number(JSONNumber(AuthorizationRequestDesk.lifetime)),
             ]

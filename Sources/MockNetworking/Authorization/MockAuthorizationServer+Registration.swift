@@ -82,15 +82,20 @@ final class RegistrationDesk: Sendable {
 
     private func admit(_ id: String, _ registration: Registration) throws(TokenEndpointError) {
         let scopes = registration.metadata["scope"]?.string.map { Set($0.split(separator: " ").map(String.init)) }
+        let places = (registration.metadata["redirect_uris"]?.array ?? []).compactMap(\.string)
         if let secret = registration.secret {
-            clients.register(.init(id: id, secret: secret, scopes: scopes))
+            var client = MockAuthorizationServer.Client(id: id, secret: secret, scopes: scopes)
+            client.redirectURIs = places
+            clients.register(client)
         } else {
             guard let keys = registration.metadata["jwks"]?.object.flatMap({ try? JWKSet(parsing: $0.serialized()) }),
                 let key = keys.keys.first.flatMap({ try? VerificationKey(jwk: $0) })
             else {
                 throw TokenEndpointError(code: "invalid_client_metadata", description: "there is no key in jwks")
             }
-            clients.register(.init(id: id, key: key, scopes: scopes))
+            var client = MockAuthorizationServer.Client(id: id, key: key, scopes: scopes)
+            client.redirectURIs = places
+            clients.register(client)
         }
         registrations.withLock { $0[id] = registration }
     }

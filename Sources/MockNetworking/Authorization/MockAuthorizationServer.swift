@@ -22,8 +22,10 @@ public import TokenGeneration
 /// ```
 ///
 /// Its endpoints are the ``Endpoint``s, which ``metadata`` and its document at `/.well-known/oauth-authorization-server` and
-/// `/.well-known/openid-configuration` ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)) name. Grants:
-/// `client_credentials`, `refresh_token` and token exchange ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
+/// `/.well-known/openid-configuration` ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)) name. It knows all grants: client
+/// credentials, refresh tokens, codes with PKCE, devices ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), token exchange
+/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)), assertions ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)) and those of a
+/// test's own; and each client by the one authentication that it is registered with.
 public final class MockAuthorizationServer: Sendable {
     /// The server under it, with its record of requests.
     public let server: LoopbackServer
@@ -34,13 +36,16 @@ public final class MockAuthorizationServer: Sendable {
 
     private let tokens: TokenLedger
     private let clients: ClientRegister
+    let desks: GrantDesks
+    /// The second port, for clients that show a certificate.
+    private let mutualTLSServer: LoopbackServer?
     private let badDays = BadDays()
     private let proofs: ProofDesk
     private let requests: AuthorizationRequestDesk
     private let userBook = Mutex(Users())
     private let initialAccessToken: Secret?
     private let signingService: any SigningService
-    private let dpop: DPoPSupport
+    private let configuration: Configuration
     private let time: TimeSource
 
     private init(_ configuration: Configuration, clients: [Client]) throws {
@@ -48,7 +53,11 @@ public final class MockAuthorizationServer: Sendable {
         serverConfiguration.time = configuration.serverTime
         server = try LoopbackServer.start(configuration: serverConfiguration)
         let issuer = server.baseURL.absoluteString
-        metadata = try AuthorizationServer(metadata: Self.metadataDocument(server), issuer: issuer)
+        mutualTLSServer = try configuration.mutualTLS.map { tls in
+            serverConfiguration.tls = tls
+            return try LoopbackServer.start(configuration: serverConfiguration)
+        }
+        metadata = try AuthorizationServer(metadata: Self.metadataDocument(server, mutualTLSServer), issuer: issuer)
         let key = try SigningKey.generate(.es256)
         keys = JWKSet(keys: [key.verificationKey.publicJWK])
         signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
@@ -57,7 +66,20 @@ public final class MockAuthorizationServer: Sendable {
             signingService: signingService,
             configuration: configuration
         )
-        self.clients = ClientRegister(clients, metadata: metadata, time: configuration.serverTime)
+        self.clients = ClientRegister(clients, metadata: metadata, configuration: configuration)
+        desks = GrantDesks(
+            codes: AuthorizationDesk(
+                clients: self.clients,
+                tokens: tokens,
+                issuer: issuer,
+                configuration: configuration
+            ),
+            devices: DeviceDesk(
+                verificationURI: server.url(for: "/device").absoluteString,
+                configuration: configuration
+            ),
+            assertions: AssertionDesk(metadata: metadata, configuration: configuration)
+        )
         proofs = ProofDesk(configuration)
         requests = AuthorizationRequestDesk(
             issuer: issuer,
@@ -65,7 +87,7 @@ public final class MockAuthorizationServer: Sendable {
             time: configuration.serverTime
         )
         initialAccessToken = configuration.initialAccessToken
-        dpop = configuration.dpop
+        self.configuration = configuration
         time = configuration.serverTime
         addRoutes()
     }
@@ -87,6 +109,7 @@ public final class MockAuthorizationServer: Sendable {
     /// Stops the server and waits until its last request has ended.
     public func stop() async {
         await server.stop()
+        await mutualTLSServer?.stop()
     }
 
     /// Adds a client, or replaces the one with the same identifier.
@@ -155,7 +178,9 @@ public final class MockAuthorizationServer: Sendable {
     func authorization(for accessToken: String) -> Authorization? { tokens.authorization(for: accessToken) }
 
     /// How many token requests have come, whatever the answer.
-    public var tokenRequestCount: Int { server.requests(for: "/token").count }
+    public var tokenRequestCount: Int {
+        [server, mutualTLSServer].compactMap(\.self).reduce(0) { $0 + $1.requests(for: "/token").count }
+    }
 
     /// How many access tokens were issued.
     public var issuedTokenCount: Int { tokens.issuedCount }
@@ -250,8 +275,9 @@ public final class MockAuthorizationServer: Sendable {
             clients: clients,
             tokens: tokens,
             proofs: proofs,
-            dpop: dpop,
-            url: metadata.tokenEndpoint.absoluteString
+            desks: desks,
+            configuration: configuration,
+            urls: [metadata, metadata.usingMutualTLSAliases()].map(\.tokenEndpoint.absoluteString)
         )
         on(.post, .token) { await endpoint.tokenResponse(to: $0) }
         on(.post, .revocation) { endpoint.revocationResponse(to: $0) }
@@ -271,6 +297,13 @@ public final class MockAuthorizationServer: Sendable {
             guard let self else { return .status(503) }
             return try await protecting { self.userInfoResponse(to: $0, signing: self.signingService) }(request)
         }
+        on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }
+        for method in [HTTPMethod.get, .post] {
+            on(method, .authorization) { [desks, requests] request in
+                let items = method == .get ? request.queryItems : request.formItems
+                return desks.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
+            }
+        }
         on(.get, .keys) { _ in .json(keySet) }
         for path in ["oauth-authorization-server", "openid-configuration"] {
             on(.get, .metadata, path: "/.well-known/\(path)") { _ in .json(document) }
@@ -284,18 +317,20 @@ public final class MockAuthorizationServer: Sendable {
         path: String? = nil,
         _ handler: @escaping LoopbackRoutes.Handler
     ) {
-        server.on(method, path ?? endpoint.path) { [badDays, time] request in
+        let answer: LoopbackRoutes.Handler = { [badDays, time] request in
             switch badDays.next(at: endpoint)?.kind {
             case .instead(let response): response.dated(time)
             case .changed(let change): change(try await handler(request)).dated(time)
             case nil: try await handler(request).dated(time)
             }
         }
+        server.on(method, path ?? endpoint.path, answer)
+        mutualTLSServer?.on(method, path ?? endpoint.path, answer)
     }
 
-    private static func metadataDocument(_ server: LoopbackServer) -> JSONObject {
+    private static func metadataDocument(_ server: LoopbackServer, _ mutualTLSServer: LoopbackServer?) -> JSONObject {
         func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
-        return [
+        var document: JSONObject = [
             "issuer": .string(server.baseURL.absoluteString),
             "token_endpoint": url(.token),
             "revocation_endpoint": url(.revocation),
@@ -305,10 +340,29 @@ public final class MockAuthorizationServer: Sendable {
             "userinfo_endpoint": url(.userInfo),
             "jwks_uri": url(.keys),
             "grant_types_supported": .array(GrantType.allCases.map { .string($0.rawValue) }),
-            "token_endpoint_auth_methods_supported": ["client_secret_basic", "private_key_jwt"],
-            "token_endpoint_auth_signing_alg_values_supported": ["ES256"],
+            "authorization_endpoint": url(.authorization),
+            "device_authorization_endpoint": url(.deviceAuthorization),
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": true,
+            "token_endpoint_auth_methods_supported": [
+                "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+                "tls_client_auth", "self_signed_tls_client_auth",
+            ],
+            "token_endpoint_auth_signing_alg_values_supported": ["ES256", "RS256", "PS256", "EdDSA", "HS256"],
             "dpop_signing_alg_values_supported": ["ES256"],
         ]
+        if let mutualTLSServer {
+            document["tls_client_certificate_bound_access_tokens"] = true
+            let aliases = [
+                ("token_endpoint", Endpoint.token), ("device_authorization_endpoint", .deviceAuthorization),
+                ("revocation_endpoint", .revocation), ("introspection_endpoint", .introspection),
+            ]
+            document["mtls_endpoint_aliases"] = .object(
+                JSONObject(aliases.map { ($0.0, .string(mutualTLSServer.url(for: $0.1.path).absoluteString)) })
+            )
+        }
+        return document
     }
 }
 

@@ -1,13 +1,18 @@
 import Foundation
 import Networking
 import OAuth2
+import OpenSSLCrypto
 import TokenGeneration
 
 /// The grants that the server knows ([RFC 6749 §4](https://www.rfc-editor.org/rfc/rfc6749#section-4)).
 enum GrantType: String, CaseIterable {
     case clientCredentials = "client_credentials"
     case refreshToken = "refresh_token"
+    case authorizationCode = "authorization_code"
+    case deviceCode = "urn:ietf:params:oauth:grant-type:device_code"
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
+    case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+    case samlBearer = "urn:ietf:params:oauth:grant-type:saml2-bearer"
 }
 
 /// An error as a token endpoint answers it ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
@@ -25,41 +30,68 @@ struct TokenEndpointError: Error {
 
 /// Answers requests to the token endpoint and the revocation endpoint.
 struct TokenEndpointResponder: Sendable {
-    private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
-
     let clients: ClientRegister
     let tokens: TokenLedger
     let proofs: ProofDesk
-    let dpop: MockAuthorizationServer.DPoPSupport
-    let url: String
+    let desks: GrantDesks
+    let configuration: MockAuthorizationServer.Configuration
+    /// The endpoint's URLs: a client that shows a certificate may use another.
+    let urls: [String]
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
+        if let refusal = dialectRefusal(of: request) { return refusal }
         // Before the grant is looked at: a refresh token that is used for a proof without a nonce would be lost.
-        let thumbprint: String?
-        do { thumbprint = try await keyThumbprint(of: request) } catch { return error.response }
+        let bond: Bond
+        do {
+            bond = Bond(
+                keyThumbprint: try await keyThumbprint(of: request),
+                certificateThumbprint: request.clientCertificate.flatMap { certificate in
+                    (try? certificate.fingerprint(.sha256)).map { Base64URL.encode($0) }
+                }
+            )
+        } catch { return error.response }
         return answer {
             let form = try Form(request)
-            switch GrantType(rawValue: try form.required("grant_type")) {
+            let type = try form.required("grant_type")
+            let grant = GrantType(rawValue: type)
+            guard grant != nil || desks.assertions.answer(to: type) != nil else {
+                throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
+            }
+            // Some services exchange the tokens of those who have no more to show than the token.
+            if grant == .tokenExchange, !clients.isAttempted(request, form) {
+                return try exchangeResponse(form, nil, bond)
+            }
+            let client = try clients.authenticate(request, form)
+            switch grant {
             case .clientCredentials:
-                let client = try clients.authenticate(request, form)
-                let scope = try client.grantedScope(form["scope"])
-                return tokenResponse(
-                    to: Authorization(clientID: client.id, subject: client.id, scope: scope),
-                    thumbprint: thumbprint,
-                    refreshToken: nil
-                )
+                guard !client.isPublic else {
+                    throw TokenEndpointError(
+                        code: "unauthorized_client",
+                        description: "a public client is nobody by itself"
+                    )
+                }
+                return tokenResponse(to: try configuration.authorization(client, form.request), bond)
             case .refreshToken:
-                let client = try clients.authenticate(request, form)
                 let (authorization, successor) = try tokens.useRefreshToken(
                     try form.required("refresh_token"),
                     clientID: client.id,
                     scope: form["scope"]
                 )
-                return tokenResponse(to: authorization, thumbprint: thumbprint, refreshToken: successor)
-            case .tokenExchange:
-                return try exchangeResponse(form, thumbprint: thumbprint)
-            case nil:
-                throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
+                return tokenResponse(
+                    to: try narrowed(authorization, by: form.request),
+                    bond,
+                    refreshToken: successor
+                )
+            case .authorizationCode: return try codeResponse(form, client, bond)
+            case .deviceCode: return try deviceResponse(form, client, bond)
+            case .tokenExchange: return try exchangeResponse(form, client, bond)
+            case .jwtBearer:
+                let subject = try desks.assertions.subject(ofJWT: try form.required("assertion"))
+                return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
+            case .samlBearer:
+                let subject = try desks.assertions.subject(ofSAML: try form.required("assertion"))
+                return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
+            case nil: return try extensionResponse(type, form, client, bond)
             }
         }
     }
@@ -75,12 +107,12 @@ struct TokenEndpointResponder: Sendable {
     }
 
     private func keyThumbprint(of request: LoopbackRequest) async throws(TokenEndpointError) -> String? {
-        switch dpop {
+        switch configuration.dpop {
         case .none: return nil
         case .optional where request.headers["DPoP"] == nil: return nil
         case .optional, .required: break
         }
-        do { return try await proofs.check(request, urls: [url], place: "token", accessToken: nil) } catch {
+        do { return try await proofs.check(request, urls: urls, place: "token", accessToken: nil) } catch {
             switch error {
             case .nonceNeeded(let nonce):
                 var failure = TokenEndpointError(code: "use_dpop_nonce", description: "the proof needs a nonce")
@@ -92,48 +124,36 @@ struct TokenEndpointResponder: Sendable {
         }
     }
 
-    private func exchangeResponse(
-        _ form: Form,
-        thumbprint: String?
-    ) throws(TokenEndpointError) -> LoopbackResponse {
-        guard try form.required("subject_token_type") == Self.accessTokenType,
-            let subject = tokens.authorization(for: try form.required("subject_token"))
-        else {
-            throw TokenEndpointError(code: "invalid_request", description: "the subject token is not active here")
-        }
-        let authorization = Authorization(
-            clientID: subject.clientID,
-            subject: subject.subject,
-            scope: form["scope"] ?? subject.scope
-        )
-        return tokenResponse(
-            to: authorization,
-            thumbprint: thumbprint,
-            refreshToken: nil,
-            extra: ["issued_token_type": .string(Self.accessTokenType)]
-        )
+    /// What an access token is bound to.
+    struct Bond {
+        let keyThumbprint: String?
+        let certificateThumbprint: String?
     }
 
-    private func tokenResponse(
+    func tokenResponse(
         to authorization: Authorization,
-        thumbprint: String?,
-        refreshToken: String?,
+        _ bond: Bond,
+        refreshToken: String? = nil,
         extra: JSONObject = [:]
     ) -> LoopbackResponse {
         var authorization = authorization
-        authorization.keyThumbprint = thumbprint
+        authorization.keyThumbprint = bond.keyThumbprint
+        authorization.certificateThumbprint = bond.certificateThumbprint
         guard let (accessToken, lifetime) = tokens.issueAccessToken(authorization) else {
             return TokenEndpointError(code: "server_error", description: "no token could be signed", status: 500)
                 .response
         }
-        var body = extra
-        body["access_token"] = .string(accessToken)
-        body["token_type"] = thumbprint == nil ? "Bearer" : "DPoP"
-        body["expires_in"] = .number(JSONNumber(lifetime.components.seconds))
+        var body: JSONObject = [
+            "access_token": .string(accessToken),
+            "token_type": bond.keyThumbprint == nil ? "Bearer" : "DPoP",
+            "expires_in": .number(JSONNumber(lifetime.components.seconds)),
+        ]
         if !authorization.scope.isEmpty { body["scope"] = .string(authorization.scope) }
+        if !authorization.details.isEmpty { body["authorization_details"] = .array(authorization.details) }
         body["refresh_token"] = refreshToken.map(JSONValue.string)
+        for member in extra { body[member.name] = member.value }
         var headers: HTTPHeaders = ["Cache-Control": "no-store"]
-        if thumbprint != nil { headers["DPoP-Nonce"] = proofs.nonce(of: "token") }
+        if bond.keyThumbprint != nil { headers["DPoP-Nonce"] = proofs.nonce(of: "token") }
         return .json(body.serialized(), headers: headers)
     }
 
@@ -148,14 +168,14 @@ struct TokenEndpointResponder: Sendable {
     }
 }
 
-/// The parameters of a request, none of them repeated
+/// The parameters of a request, none of them repeated but those of which there may be several
 /// ([RFC 6749 §3.2](https://www.rfc-editor.org/rfc/rfc6749#section-3.2)).
 struct Form {
-    private let fields: [String: String]
+    let request: RequestParameters
 
     /// What is asked for, without what only says who asks.
-    var parameters: [String: String] {
-        fields.filter { !["client_secret", "client_assertion", "client_assertion_type"].contains($0.key) }
+    var requestParameters: RequestParameters {
+        request.without(["client_secret", "client_assertion", "client_assertion_type"])
     }
 
     init(_ request: LoopbackRequest) throws(TokenEndpointError) {
@@ -163,19 +183,14 @@ struct Form {
         guard type?.lowercased() == "application/x-www-form-urlencoded" else {
             throw TokenEndpointError(code: "invalid_request", description: "the request is not a form")
         }
-        var fields: [String: String] = [:]
-        for item in request.formItems {
-            guard fields.updateValue(item.value ?? "", forKey: item.name) == nil else {
-                throw TokenEndpointError(code: "invalid_request", description: "a parameter is there twice")
-            }
+        self.request = RequestParameters(request.formItems.map { ($0.name, $0.value ?? "") })
+        guard !self.request.hasRepetition else {
+            throw TokenEndpointError(code: "invalid_request", description: "a parameter is there twice")
         }
-        self.fields = fields
     }
 
     /// A parameter; one without a value counts as missing.
-    subscript(name: String) -> String? {
-        fields[name].flatMap { $0.isEmpty ? nil : $0 }
-    }
+    subscript(name: String) -> String? { request[name] }
 
     func required(_ name: String) throws(TokenEndpointError) -> String {
         guard let value = self[name] else {

@@ -12,6 +12,33 @@ struct Authorization: Sendable {
     var family: Int?
     /// The thumbprint of the key that an access token is bound to.
     var keyThumbprint: String?
+    /// The thumbprint of the certificate that an access token is bound to.
+    var certificateThumbprint: String?
+    /// The resources that tokens are for; empty for the server's own.
+    var resources: [String] = []
+    /// The details that were granted.
+    var details: [JSONValue] = []
+    /// Who acts for the subject, outermost first.
+    var actors: [String] = []
+
+    init(clientID: String, subject: String, scope: String) {
+        self.clientID = clientID
+        self.subject = subject
+        self.scope = scope
+    }
+
+    /// The same for a user.
+    func of(_ subject: String) -> Self {
+        var authorization = Self(clientID: clientID, subject: subject, scope: scope)
+        (authorization.resources, authorization.details) = (resources, details)
+        return authorization
+    }
+
+    /// The claim that says what tokens are bound to.
+    var confirmation: JSONValue? {
+        if let keyThumbprint { return ["jkt": .string(keyThumbprint)] }
+        return certificateThumbprint.map { ["x5t#S256": .string($0)] }
+    }
 }
 
 /// The tokens that a server has issued.
@@ -65,13 +92,19 @@ final class TokenLedger: Sendable {
             "iss": .string(issuer),
             "sub": .string(authorization.subject),
             "client_id": .string(authorization.clientID),
-            "aud": .string(issuer),
+            "aud": authorization.audience(issuer),
             "iat": .number(JSONNumber(issued)),
             "exp": .number(JSONNumber(issued + Int(lifetime.components.seconds))),
             "jti": .string(UUID().uuidString),
         ]
         if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }
-        if let thumbprint = authorization.keyThumbprint { claims["cnf"] = ["jkt": .string(thumbprint)] }
+        claims["cnf"] = authorization.confirmation
+        if !authorization.details.isEmpty { claims["authorization_details"] = .array(authorization.details) }
+        claims["act"] = authorization.actors.reversed().reduce(nil) { inner, actor in
+            var claim: JSONObject = ["sub": .string(actor)]
+            claim["act"] = inner
+            return .object(claim)
+        }
         let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signingService)
         guard let token = try? generator.token else { return nil }
         let expiry = configuration.time.now() + lifetime
@@ -110,11 +143,23 @@ final class TokenLedger: Sendable {
         ]
         if !authorization.scope.isEmpty { claims["scope"] = .string(authorization.scope) }
         guard let expiry else { return claims }
-        claims["aud"] = .string(issuer)
+        claims["aud"] = authorization.audience(issuer)
         claims["exp"] = .number(JSONNumber(Int((seconds + (expiry - now) / .seconds(1)).rounded())))
         claims["token_type"] = authorization.keyThumbprint == nil ? "Bearer" : "DPoP"
-        if let thumbprint = authorization.keyThumbprint { claims["cnf"] = ["jkt": .string(thumbprint)] }
+        claims["cnf"] = authorization.confirmation
         return claims
+    }
+
+    /// Issues an ID token ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    func issueIDToken(_ authorization: Authorization, nonce: String?) -> String? {
+        let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
+        var claims: JSONObject = [
+            "iss": .string(issuer), "sub": .string(authorization.subject), "aud": .string(authorization.clientID),
+            "iat": .number(JSONNumber(issued)), "exp": .number(JSONNumber(issued + 300)),
+            "auth_time": .number(JSONNumber(issued)),
+        ]
+        claims["nonce"] = nonce.map(JSONValue.string)
+        return try? JWTGenerator(payload: claims, signingService: signingService).token
     }
 
     func isActive(_ accessToken: String) -> Bool {
@@ -131,13 +176,21 @@ final class TokenLedger: Sendable {
 
     // MARK: Refresh tokens
 
-    func issueRefreshToken(_ authorization: Authorization) -> String {
+    func issueRefreshToken(_ authorization: Authorization) -> String { beginFamily(authorization).refreshToken }
+
+    /// Issues a refresh token that begins a chain.
+    func beginFamily(_ authorization: Authorization) -> (refreshToken: String, family: Int) {
         state.withLock { state in
             state.familyCount += 1
             var authorization = authorization
             authorization.family = state.familyCount
-            return Self.addRefreshToken(authorization, to: &state)
+            return (Self.addRefreshToken(authorization, to: &state), state.familyCount)
         }
+    }
+
+    /// Revokes all that came of a chain's first token.
+    func revokeFamily(_ family: Int) {
+        state.withLock { Self.revokeFamily(family, in: &$0) }
     }
 
     /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
@@ -212,5 +265,16 @@ final class TokenLedger: Sendable {
 
     private static func invalidGrant(_ description: String) -> TokenEndpointError {
         TokenEndpointError(code: "invalid_grant", description: description)
+    }
+}
+
+extension Authorization {
+    /// Whom a token is for: the resources that it was asked for, or the server's own.
+    fileprivate func audience(_ issuer: String) -> JSONValue {
+        switch resources.count {
+        case 0: .string(issuer)
+        case 1: .string(resources[0])
+        default: .array(resources.map(JSONValue.string))
+        }
     }
 }

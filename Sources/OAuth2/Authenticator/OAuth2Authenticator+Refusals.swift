@@ -150,6 +150,7 @@ extension OAuth2Authenticator {
             status: attempt.response.statusCode
         )
         error.demand = demand
+        error.challenge = refusal.challenge?.hiding([attempt.credential.token.expose { $0 }])
         return .noRetry(.custom(error))
     }
 

@@ -195,6 +195,16 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         journal.add(.signedIn)
     }
 
+    /// Goes on with the tokens that somebody has just granted, after a sign-out or a grant that has ended, or for the first time.
+    ///
+    /// - Parameter tokens: The tokens; if they are bound to a key, the authenticator needs a ``DPoPKey`` of the same kind.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if they could not be stored; nothing has changed then.
+    public func signIn(with tokens: IssuedTokens) async throws {
+        try await grantSource?.signIn(tokens)
+        for source in sources { source.signIn() }
+        journal.add(.signedIn)
+    }
+
     // MARK: Sources
 
     /// Every source that a request's token may come from.
@@ -245,6 +255,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             }
         var request = request
         guard let generator = token.proofGenerator else {
+            guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
+                throw OAuth2Error(.unsupportedTokenType, "what was issued in exchange is no access token; ask for one")
+            }
             request.setAuthorization(token.value.text(after: "Bearer "))
             return request
         }

@@ -1,24 +1,16 @@
 public import Foundation
-internal import OpenSSLCrypto
 public import TokenGeneration
 
 /// An assertion that the client signs with its private key
-/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)).
+/// ([RFC 7523 §2.2](https://www.rfc-editor.org/rfc/rfc7523#section-2.2)), in this process or where the key is kept.
 public struct PrivateKeyJWT: ClientAuthentication {
     /// Whom an assertion is addressed to.
-    public struct Audience: Sendable {
-        fileprivate let value: @Sendable (AuthorizationServer) -> String
+    public typealias Audience = AssertionAudience
 
-        /// The server's issuer identifier, as security profiles demand.
-        public static let issuer = Audience { $0.issuer }
-        /// The token endpoint's URL, as older servers demand.
-        public static let tokenEndpoint = Audience { $0.tokenEndpoint.absoluteString }
-
-        /// A text of the server's own choice.
-        ///
-        /// - Parameter value: The audience.
-        /// - Returns: That audience.
-        public static func custom(_ value: String) -> Audience { Audience { _ in value } }
+    /// Who signs.
+    private enum Signer: Sendable {
+        case local(any SigningService)
+        case remote(any RemoteSigningService)
     }
 
     /// Yes.
@@ -26,9 +18,10 @@ public struct PrivateKeyJWT: ClientAuthentication {
 
     /// The client's identifier.
     public let clientID: String
-    private let signingService: any SigningService
-    private let audience: Audience
-    private let lifetime: Int
+    private let signer: Signer
+    private let audience: AssertionAudience
+    private let content: AssertionContent
+    private let tokenType: String
 
     /// Makes the authentication.
     ///
@@ -38,16 +31,48 @@ public struct PrivateKeyJWT: ClientAuthentication {
     ///   - audience: Whom the assertion is addressed to.
     ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and
     ///     at most a day of them.
+    ///   - tokenType: The header's `typ`; `client-authentication+jwt` for servers that demand it.
     public init(
         clientID: String,
         signingService: any SigningService,
-        audience: Audience = .issuer,
-        lifetime: Duration = .seconds(60)
+        audience: AssertionAudience = .issuer,
+        lifetime: Duration = .seconds(60),
+        tokenType: String = "JWT"
+    ) {
+        self.init(clientID, .local(signingService), audience, lifetime, tokenType)
+    }
+
+    /// Makes the authentication with a key that is kept elsewhere, such as in a key management service.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier; issuer and subject of the assertion.
+    ///   - remoteSigningService: What signs the assertion.
+    ///   - audience: Whom the assertion is addressed to.
+    ///   - lifetime: How long an assertion is valid; a minute by default. Whole seconds count, at least one and
+    ///     at most a day of them.
+    ///   - tokenType: The header's `typ`; `client-authentication+jwt` for servers that demand it.
+    public init(
+        clientID: String,
+        remoteSigningService: any RemoteSigningService,
+        audience: AssertionAudience = .issuer,
+        lifetime: Duration = .seconds(60),
+        tokenType: String = "JWT"
+    ) {
+        self.init(clientID, .remote(remoteSigningService), audience, lifetime, tokenType)
+    }
+
+    private init(
+        _ clientID: String,
+        _ signer: Signer,
+        _ audience: AssertionAudience,
+        _ lifetime: Duration,
+        _ tokenType: String
     ) {
         self.clientID = clientID
-        self.signingService = signingService
+        self.signer = signer
         self.audience = audience
-        self.lifetime = Int(min(max(lifetime, .seconds(1)), .seconds(86_400)).components.seconds)
+        self.tokenType = tokenType
+        content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }
 
     /// Sets `client_id`, `client_assertion_type` and `client_assertion`, a new assertion with a `jti` of its own.
@@ -58,21 +83,18 @@ public struct PrivateKeyJWT: ClientAuthentication {
     ///   - request: The request to complete.
     ///   - date: The present time; the assertion's `iat`.
     /// - Throws: ``OAuth2Error`` with the code `assertionFailed`.
-    public func authenticate(_ request: inout TokenRequest, at date: Date) throws {
-        let issued = Int(date.timeIntervalSince1970)
+    public func authenticate(_ request: inout TokenRequest, at date: Date) async throws(OAuth2Error) {
         do {
-            let claims: JSONObject = [
-                "iss": .string(clientID),
-                "sub": .string(clientID),
-                "aud": .string(audience.value(request.server)),
-                "jti": .string(try SecureRandom.bytes(count: 16).hexadecimal),
-                "iat": .number(JSONNumber(issued)),
-                "exp": .number(JSONNumber(issued + lifetime)),
-            ]
-            let assertion = try JWTGenerator(payload: claims, signingService: signingService).token
-            request.set("client_id", clientID)
-            request.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
-            request.set("client_assertion", assertion)
+            let claims = try content.claims(audience: audience.value(request), at: date)
+            let header: JSONObject = ["typ": .string(tokenType)]
+            let assertion =
+                switch signer {
+                case .local(let service):
+                    try JWTGenerator(header: header, payload: claims, signingService: service).token
+                case .remote(let service):
+                    try await JWTGenerator.makeToken(header: header, payload: claims, remoteSigningService: service)
+                }
+            request.set(assertion: assertion, of: clientID)
         } catch {
             throw OAuth2Error(.assertionFailed, "the client's assertion could not be signed", cause: error)
         }
@@ -91,9 +113,26 @@ extension ClientAuthentication where Self == PrivateKeyJWT {
     public static func privateKeyJWT(
         clientID: String,
         signingService: any SigningService,
-        audience: PrivateKeyJWT.Audience = .issuer,
+        audience: AssertionAudience = .issuer,
         lifetime: Duration = .seconds(60)
     ) -> Self {
         Self(clientID: clientID, signingService: signingService, audience: audience, lifetime: lifetime)
+    }
+
+    /// An assertion that is signed where the client's private key is kept: `private_key_jwt`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - remoteSigningService: What signs the assertion.
+    ///   - audience: Whom the assertion is addressed to.
+    ///   - lifetime: How long an assertion is valid.
+    /// - Returns: The authentication.
+    public static func privateKeyJWT(
+        clientID: String,
+        remoteSigningService: any RemoteSigningService,
+        audience: AssertionAudience = .issuer,
+        lifetime: Duration = .seconds(60)
+    ) -> Self {
+        Self(clientID: clientID, remoteSigningService: remoteSigningService, audience: audience, lifetime: lifetime)
     }
 }

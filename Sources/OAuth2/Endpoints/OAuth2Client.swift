@@ -1,12 +1,15 @@
 import Foundation
 public import Networking
 
-/// A client of an authorization server: asks its endpoints besides the one that issues tokens.
+/// A client of an authorization server: asks its endpoints, each once.
 ///
 /// ```swift
 /// let oauth = OAuth2Client(server: server, clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret))
 /// guard try await oauth.introspect(token).isActive else { return .unauthorized }
 /// ```
+///
+/// It keeps no tokens: ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)`` goes on with those that it gets, and an authenticator gets
+/// by itself those that need nobody's help.
 ///
 /// Requests are repeated while the server fails for the moment, for as long as ``Options/timeout`` allows. Redirects are never
 /// followed: they would carry credentials to wherever they point. Nothing that was sent is in an error.
@@ -54,25 +57,30 @@ public struct OAuth2Client: Sendable {
     let client: NetworkClient
     let options: Options
     let hints: ServerHints
+    let key: ClientKey
 
     /// Makes a client.
     ///
     /// - Parameters:
-    ///   - server: The server. For a client that shows a certificate, take ``AuthorizationServer/usingMutualTLSAliases()``.
+    ///   - server: The server. For a client that shows a certificate for other reasons than to authenticate, take
+    ///     ``AuthorizationServer/usingMutualTLSAliases()``.
     ///   - clientAuthentication: How the client proves who it is.
+    ///   - dpop: The key that tokens are to be bound to; `nil` for bearer tokens.
     ///   - client: What sends the requests.
     ///   - options: How endpoints are asked.
     public init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
+        dpop: DPoPKey? = nil,
         client: NetworkClient = NetworkClient(),
         options: Options = Options()
     ) {
-        self.server = server
+        self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.options = options
         hints = ServerHints(timeSource: options.timeSource, journal: TokenJournal())
+        key = ClientKey(dpop)
     }
 
     /// Sends a form to an endpoint that wants to know which client asks, and reads the answer.
@@ -99,6 +107,7 @@ public struct OAuth2Client: Sendable {
             hints: hints,
             usesAssertion: clientAuthentication.usesAssertion
         )
+        try clientAuthentication.checkCertificate(of: client)
         return try await exchange.value { date in
             var request = TokenRequest(server: server, form: form, endpoint: url)
             do {

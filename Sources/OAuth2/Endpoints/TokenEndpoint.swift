@@ -10,7 +10,9 @@ struct TokenEndpoint: Sendable {
     let client: NetworkClient
     let timeSource: TimeSource
     /// How often a server is asked that fails for the moment.
-    let attempts: Int
+    var attempts: Int
+    /// How long one request may take; `nil` to leave it to the client, and the whole to whoever waits.
+    var requestTimeout: Duration?
     let random: @Sendable () -> Double
     let hints: ServerHints
     let journal: TokenJournal
@@ -25,15 +27,16 @@ struct TokenEndpoint: Sendable {
         attempts: Int,
         random: @escaping @Sendable () -> Double,
         dpop: DPoPKey?,
-        journal: TokenJournal
+        journal: TokenJournal,
+        hints: ServerHints? = nil
     ) {
-        self.server = server
+        self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.timeSource = timeSource
         self.attempts = max(1, attempts)
         self.random = random
-        hints = ServerHints(timeSource: timeSource, journal: journal)
+        self.hints = hints ?? ServerHints(timeSource: timeSource, journal: journal)
         self.journal = journal
         insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
     }
@@ -94,6 +97,7 @@ struct TokenEndpoint: Sendable {
         date: Date
     ) async throws(OAuth2Error) -> TokenResponse {
         var request = TokenRequest(server: server, form: form)
+        try clientAuthentication.checkCertificate(of: client)
         do {
             try await clientAuthentication.authenticate(&request, at: date)
             if let proof {
@@ -115,7 +119,11 @@ struct TokenEndpoint: Sendable {
             // A redirect would carry credentials, which are in the body, to wherever it points.
             let response = try await client.response(
                 for: request.urlRequest,
-                options: RequestOptions(redirects: .never)
+                options: RequestOptions(
+                    redirects: .never,
+                    timeout: requestTimeout,
+                    maximumBodySize: Self.maximumBodySize
+                )
             )
             note(response.headers, requested: requested)
             return try TokenResponse(
@@ -124,6 +132,7 @@ struct TokenEndpoint: Sendable {
                 requested: requested,
                 proof: proof,
                 insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
+                isExchange: request.form.contains { $0.name == "grant_type" && $0.value == TokenExchangeGrant.type },
                 hiding: request.secrets
             )
         } catch let error as OAuth2Error {
@@ -136,10 +145,19 @@ struct TokenEndpoint: Sendable {
                 hiding: request.secrets,
                 now: timeSource.date()
             )
+        } catch let error as NetworkError where error.code == .bodyTooLarge {
+            throw OAuth2Error(
+                .protocolViolation,
+                "the token endpoint's answer is larger than \(Self.maximumBodySize) octets; check the endpoint's URL",
+                cause: error
+            )
         } catch {
             throw OAuth2Error(.serverUnreachable, "the token endpoint could not be asked", cause: error)
         }
     }
+
+    /// How long an answer may be, in octets: tokens are a few kilobytes.
+    private static let maximumBodySize = 1 << 20
 
     private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
         hints.note({ headers[$0] }, from: server.tokenEndpoint, age: timeSource.now() - requested)

@@ -83,11 +83,6 @@ struct TokenRequestSequence {
 }
 
 extension OAuth2Error {
-    /// The same failure under another code.
-    fileprivate func coded(_ code: Code) -> Self {
-        Self(code, message, serverCode: serverCode, status: status, cause: cause)
-    }
-
     /// Whether the request had certainly not been sent when it failed.
     fileprivate var isFromBeforeSending: Bool {
         let codes: [NetworkError.Code] = [

@@ -7,7 +7,9 @@ struct TokenResponse: Sendable {
     let accessToken: AccessToken
     /// How long the token lives, if the server said so.
     let lifetime: Duration?
-    let refreshToken: Secret?
+    var refreshToken: Secret?
+    /// All of the answer.
+    let members: JSONObject
 
     /// Reads an answer with a status of 2xx.
     ///
@@ -17,6 +19,7 @@ struct TokenResponse: Sendable {
     ///   - requested: When the request was sent; the lifetime counts from then.
     ///   - proof: What the token is to be bound to; `nil` for a bearer token.
     ///   - insecurelyAcceptsBearerTokens: Whether a bearer token will do where it is to be bound.
+    ///   - isExchange: Whether a token was exchanged, so that what was issued need not be an access token.
     ///   - secrets: What an error's text must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
     init(
@@ -25,6 +28,7 @@ struct TokenResponse: Sendable {
         requested: ContinuousClock.Instant,
         proof: DPoPProofGenerator? = nil,
         insecurelyAcceptsBearerTokens: Bool = false,
+        isExchange: Bool = false,
         hiding secrets: [String] = []
     ) throws(OAuth2Error) {
         let object: JSONObject
@@ -41,6 +45,7 @@ struct TokenResponse: Sendable {
             throw OAuth2Error(
                 serverCode: error,
                 description: object["error_description"],
+                uri: object["error_uri"],
                 status: 200,
                 hiding: secrets
             )
@@ -56,9 +61,12 @@ struct TokenResponse: Sendable {
             throw OAuth2Error(.protocolViolation, "the token endpoint's answer has no token_type", status: status)
         }
         let isBound = type.equalsIgnoringASCIICase("DPoP")
+        // A token that is no access token has no type (RFC 8693 §2.2.1).
         let isAccepted =
             isBound
-            ? proof != nil : type.equalsIgnoringASCIICase("Bearer") && (proof == nil || insecurelyAcceptsBearerTokens)
+            ? proof != nil
+            : type.equalsIgnoringASCIICase("Bearer") && (proof == nil || insecurelyAcceptsBearerTokens)
+                || type.equalsIgnoringASCIICase(AccessToken.notApplicable) && isExchange
         guard isAccepted else {
             throw OAuth2Error(
                 .unsupportedTokenType,
@@ -74,13 +82,14 @@ struct TokenResponse: Sendable {
             requested: requested,
             proofGenerator: isBound ? proof : nil
         )
+        members = object
         refreshToken = object["refresh_token"]?.string.flatMap { $0.isEmpty ? nil : Secret($0) }
     }
 
     /// Servers send the number as an integer, with a fraction, or as a string.
     ///
     /// What can't be read counts as missing: to refuse the answer for it would lose the refresh token in it.
-    private static func lifetime(_ value: JSONValue?) -> Duration? {
+    static func lifetime(_ value: JSONValue?) -> Duration? {
         let seconds: Double?
         switch value {
         case .number(let number)?: seconds = number.double
@@ -97,13 +106,14 @@ extension OAuth2Error {
     init(
         serverCode: String,
         description: JSONValue?,
+        uri: JSONValue? = nil,
         place: String = "the token endpoint",
         status: Int,
         hiding secrets: [String],
         cause: (any Error)? = nil
     ) {
-        let serverCode = Self.printable(serverCode, limit: 64, hiding: secrets)
-        let words = description?.string.map { ": " + Self.printable($0, limit: 256, hiding: secrets) } ?? ""
+        let serverCode = Self.printable(serverCode: serverCode, hiding: secrets)
+        let words = description?.string.map { Self.printable($0, limit: 256, hiding: secrets) }
         let (code, text) =
             switch serverCode {
             // Whatever an overloaded or failing server says, it is not about the grant.
@@ -118,18 +128,48 @@ extension OAuth2Error {
             default:
                 (Code.requestRejected, "\(place) rejected the request")
             }
-        self.init(code, text + words, serverCode: serverCode, status: status, cause: cause)
+        self.init(
+            code,
+            text + (words.map { ": \($0)" } ?? ""),
+            serverCode: serverCode,
+            status: status,
+            cause: cause
+        )
+        serverDescription = words
+        serverURI = uri?.string.flatMap { Self.link($0, hiding: secrets) }
     }
 
     /// Whether a status says that the same request may succeed later.
     static func isTransient(_ status: Int) -> Bool { status >= 500 || status == 429 }
 
+    /// The error codes that decide what is done; none is a secret, even if a short one occurs in it.
+    private static let registeredCodes: Set = [
+        "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope",
+        "invalid_target", "invalid_authorization_details", "invalid_token", "insufficient_scope", "access_denied",
+        "authorization_pending", "slow_down", "expired_token", "use_dpop_nonce", "invalid_dpop_proof", "server_error",
+        "temporarily_unavailable", "unsupported_response_type", "login_required", "consent_required",
+        "interaction_required",
+    ]
+
+    /// The code of a server's error, fit for a line of a log.
+    static func printable(serverCode: String, hiding secrets: [String]) -> String {
+        registeredCodes.contains(serverCode) ? serverCode : printable(serverCode, limit: 64, hiding: secrets)
+    }
+
     /// What a server says of its error, without what could break a log line, and without the secrets that it was sent.
-    private static func printable(_ text: String, limit: Int, hiding secrets: [String]) -> String {
+    static func printable(_ text: String, limit: Int, hiding secrets: [String]) -> String {
         var text = text
         for secret in secrets where !secret.isEmpty {
             text = text.replacingOccurrences(of: secret, with: "<redacted>")
         }
         return String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
+    }
+
+    /// A page about an error, if it is one on the web and repeats nothing that must not be shown.
+    static func link(_ text: String, hiding secrets: [String]) -> URL? {
+        let isFit = text.utf8.count <= 2_048 && !secrets.contains { !$0.isEmpty && text.contains($0) }
+        guard isFit, let url = URL(string: text), HTTPOrigin(url) != nil else { return nil }
+        return url
     }
 }

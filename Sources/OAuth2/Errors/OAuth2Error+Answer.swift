@@ -28,6 +28,7 @@ extension OAuth2Error {
                 description: !isQuotable
                     ? nil
                     : body?["error_description"] ?? challenged?.parameters["error_description"].map(JSONValue.string),
+                uri: isQuotable ? body?["error_uri"] : nil,
                 place: place,
                 status: answer.errorCode,
                 hiding: secrets,
@@ -57,6 +58,9 @@ extension OAuth2Error {
                 cause: cause
             )
         }
+        if isQuotable {
+            challenge = (challenges.first { $0.parameters["error"] != nil } ?? challenges.first)?.hiding(secrets)
+        }
         hasNonce = answer.headers["DPoP-Nonce"] != nil
         if code == .serverTransient {
             retryAfter = RetryAfter.delay(
@@ -73,4 +77,18 @@ extension OAuth2Error {
         "invalid_token", "insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof",
         "server_error", "temporarily_unavailable",
     ]
+}
+
+extension AuthenticationChallenge {
+    /// The challenge without the parameters that have a secret in them, or are longer than any use.
+    func hiding(_ secrets: [String]) -> Self {
+        func isFit(_ text: String) -> Bool {
+            text.utf8.count <= 2_048 && !secrets.contains { !$0.isEmpty && text.contains($0) }
+        }
+        return Self(
+            scheme: scheme,
+            token68: token68.flatMap { isFit($0) ? $0 : nil },
+            parameters: parameters.filter { isFit($0.value) }
+        )
+    }
 }

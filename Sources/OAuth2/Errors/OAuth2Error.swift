@@ -1,16 +1,21 @@
 public import Foundation
+public import Networking
 
 /// What went wrong with getting or using a token.
 ///
 /// The texts of an error never contain a token, a secret or an assertion. Two errors are equal if their codes are.
 public struct OAuth2Error: Error, Sendable {
     /// What kind of failure it is.
-    public let code: Code
+    public private(set) var code: Code
     /// What failed, and what to do about it.
     public let message: String
     /// The error code the server answered, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     public let serverCode: String?
+    /// What the server says of its error, for developers: at most 256 printable characters, without what it was sent.
+    public internal(set) var serverDescription: String?
+    /// Where the server says more of its error: `error_uri`.
+    public internal(set) var serverURI: URL?
     /// The HTTP status of the answer, if there was one.
     public let status: Int?
     /// The error that caused this one.
@@ -24,6 +29,8 @@ public struct OAuth2Error: Error, Sendable {
     public internal(set) var isPossiblyLostRotation = false
     /// What the resource asks for, with the codes `stepUpRequired` and `insufficientScope`.
     public internal(set) var demand: ResourceDemand?
+    /// The challenge that came with the answer, of the scheme that it is about, without what repeats a secret.
+    public internal(set) var challenge: AuthenticationChallenge?
     /// Whether the answer had a nonce for the next DPoP proof.
     var hasNonce = false
 
@@ -49,6 +56,13 @@ public struct OAuth2Error: Error, Sendable {
         self.cause = cause
     }
 
+    /// The same failure under another code.
+    func coded(_ code: Code) -> Self {
+        var error = self
+        error.code = code
+        return error
+    }
+
     /// Whether the same request may succeed later without anybody changing anything.
     public var isRetryable: Bool {
         [.serverTransient, .serverUnreachable].contains(code)
@@ -62,6 +76,7 @@ extension OAuth2Error {
             case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
             case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
             case assertionFailed, grantFailed, storeFailed, storeBusy, storeDamaged, storeTooNew
+            case malformedRequest, stateMismatch, authorizationDenied, authorizationExpired, receiverFailed
             case stepUpRequired, insufficientScope, missingNonce, repeatedNonce, tooManyNonces, proofRejected
             case invalidIssuer, issuerMismatch, endpointMissing, subjectMismatch, accessTokenRejected
         }
@@ -107,6 +122,16 @@ extension OAuth2Error {
         public static var storeDamaged: Self { Self(.storeDamaged) }
         /// What is in the token store was written by a newer version of this package.
         public static var storeTooNew: Self { Self(.storeTooNew) }
+        /// What was to be asked for is malformed; nothing was sent.
+        public static var malformedRequest: Self { Self(.malformedRequest) }
+        /// The answer to an authorization request is to another request than this one.
+        public static var stateMismatch: Self { Self(.stateMismatch) }
+        /// The user, or the server in the user's place, has refused to grant what was asked for.
+        public static var authorizationDenied: Self { Self(.authorizationDenied) }
+        /// The user did not grant what was asked for in the time that there was for it.
+        public static var authorizationExpired: Self { Self(.authorizationExpired) }
+        /// The answer to an authorization request can't be received on this machine.
+        public static var receiverFailed: Self { Self(.receiverFailed) }
         /// The resource wants the user to authenticate anew, or more strongly
         /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)); ``OAuth2Error/demand`` says how.
         public static var stepUpRequired: Self { Self(.stepUpRequired) }

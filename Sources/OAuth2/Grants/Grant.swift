@@ -1,3 +1,5 @@
+public import Foundation
+
 /// What entitles a client to a token ([RFC 6749 §1.3](https://www.rfc-editor.org/rfc/rfc6749#section-1.3)).
 public protocol Grant: Sendable {
     /// What the grant is kept under in a store: the grant's type and all that it asks for, without secrets.
@@ -21,6 +23,34 @@ public protocol Grant: Sendable {
     /// - Throws: Any error; the token request then fails with it.
     func renewedParameters() async throws -> [(name: String, value: String)]?
 
+    /// The form's fields, for a grant that signs what has a time in it; those of ``parameters()`` unless a grant says otherwise.
+    ///
+    /// - Parameter date: The time by the server's clock, as far as it is known.
+    /// - Returns: As ``parameters()``.
+    /// - Throws: As ``parameters()``.
+    func parameters(at date: Date) async throws -> [(name: String, value: String)]?
+
+    /// The form's fields to ask with once more, for a grant that signs what has a time in it; those of ``renewedParameters()`` unless
+    /// a grant says otherwise.
+    ///
+    /// - Parameter date: The time by the server's clock, which the rejection may have told.
+    /// - Returns: As ``renewedParameters()``.
+    /// - Throws: As ``renewedParameters()``.
+    func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]?
+
+    /// The form's fields that are sent along with a refresh token, such as `resource`; none by default.
+    ///
+    /// - Returns: The fields in the order in which they are sent.
+    /// - Throws: Any error; the token request then fails with it.
+    func refreshParameters() throws -> [(name: String, value: String)]
+
+    /// The form's fields to send along with the same refresh token once more, after the server has rejected the request for those of
+    /// ``refreshParameters()``.
+    ///
+    /// - Parameter error: What the server has answered; not that it does not accept the refresh token.
+    /// - Returns: Fewer fields; `nil`, the default, to leave it at that.
+    func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]?
+
     /// A grant that asks for what a resource demands.
     ///
     /// The authenticator then repeats the refused request once, with a token of that grant, and keeps it apart.
@@ -39,6 +69,33 @@ extension Grant {
     ///
     /// - Returns: `nil`
     public func renewedParameters() -> [(name: String, value: String)]? { nil }
+
+    /// Those of ``Grant/parameters()``.
+    ///
+    /// - Parameter date: Not used.
+    /// - Returns: The fields.
+    /// - Throws: What ``Grant/parameters()`` throws.
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? { try await parameters() }
+
+    /// Those of ``Grant/renewedParameters()``.
+    ///
+    /// - Parameter date: Not used.
+    /// - Returns: The fields.
+    /// - Throws: What ``Grant/renewedParameters()`` throws.
+    public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        try await renewedParameters()
+    }
+
+    /// None.
+    ///
+    /// - Returns: No fields.
+    public func refreshParameters() throws -> [(name: String, value: String)] { [] }
+
+    /// No others.
+    ///
+    /// - Parameter error: What the server has answered.
+    /// - Returns: `nil`
+    public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? { nil }
 
     /// No other grant.
     ///
@@ -59,26 +116,37 @@ extension Grant {
 /// The client acts for itself ([RFC 6749 §4.4](https://www.rfc-editor.org/rfc/rfc6749#section-4.4)).
 public struct ClientCredentialsGrant: Grant {
     /// The scope asked for; `nil` for the server's default.
-    public let scope: String?
+    public var scope: String? { access.scope }
+    private let access: RequestedAccess
 
     /// Makes the grant.
     ///
-    /// - Parameter scope: The scope asked for, names separated by spaces; `nil` for the server's default.
-    public init(scope: String? = nil) {
-        self.scope = scope
+    /// - Parameters:
+    ///   - scope: The scope asked for, names separated by spaces; `nil` for the server's default.
+    ///   - resources: The URIs of the services that the token is for ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)).
+    ///   - authorizationDetails: What the token is to entitle to ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)).
+    public init(
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = []
+    ) {
+        access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
     }
 
-    /// The grant's type and scope.
-    public var identifier: String { "client_credentials \(scope ?? "")" }
+    /// The grant's type and all that it asks for.
+    public var identifier: String {
+        (["client_credentials \(scope ?? "")"] + access.identifier).joined(separator: "\n")
+    }
 
     /// Always: the client's authentication is all it takes.
     public var isRepeatable: Bool { true }
 
     /// The form's fields.
     ///
-    /// - Returns: `grant_type` and, if there is one, `scope`.
-    public func parameters() -> [(name: String, value: String)]? {
-        [("grant_type", "client_credentials")] + (scope.map { [("scope", $0)] } ?? [])
+    /// - Returns: `grant_type` and what is asked for.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a scope or a resource that is none.
+    public func parameters() throws -> [(name: String, value: String)]? {
+        [("grant_type", "client_credentials")] + (try access.fields())
     }
 
     /// The same grant with the scope that a resource demands besides its own.
@@ -86,7 +154,9 @@ public struct ClientCredentialsGrant: Grant {
     /// - Parameter demand: What the resource demands.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        union(of: scope, and: demand).map { ClientCredentialsGrant(scope: $0) }
+        union(of: scope, and: demand).map {
+            ClientCredentialsGrant(scope: $0, resources: access.resources, authorizationDetails: access.details)
+        }
     }
 }
 
@@ -98,15 +168,31 @@ public struct ClientCredentialsGrant: Grant {
 public struct RefreshTokenGrant: Grant {
     /// The first refresh token.
     public let refreshToken: Secret?
-    /// The grant's type and a digest of the first token, so that two users' tokens never share a record.
+    /// The grant's type, a digest of the first token, so that two users' tokens never share a record, and what is asked for.
     public let identifier: String
+    private let refresh: RefreshAccess
 
     /// Makes the grant.
     ///
-    /// - Parameter refreshToken: The first refresh token.
-    public init(refreshToken: Secret) {
+    /// - Parameters:
+    ///   - refreshToken: The first refresh token.
+    ///   - scope: A part of what was granted; `nil` for all of it.
+    ///   - resources: The services that tokens are for, of those that were granted; all if empty
+    ///     ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
+    ///   - omitsRefusedResources: Whether a server that rejects a request for its resources is asked once more without them. Some take
+    ///     them with a code and not with a refresh token.
+    public init(
+        refreshToken: Secret,
+        scope: String? = nil,
+        resources: [String] = [],
+        omitsRefusedResources: Bool = false
+    ) {
         self.refreshToken = refreshToken
-        identifier = "refresh_token \(refreshToken.fingerprint.hexadecimal)"
+        refresh = RefreshAccess(
+            access: RequestedAccess(scope: scope, resources: resources),
+            omitsRefusedResources: omitsRefusedResources
+        )
+        identifier = refresh.identifier("refresh_token \(refreshToken.fingerprint.hexadecimal)")
     }
 
     /// Never: when its token is refused, somebody must grant anew.
@@ -116,4 +202,37 @@ public struct RefreshTokenGrant: Grant {
     ///
     /// - Returns: `nil`
     public func parameters() -> [(name: String, value: String)]? { nil }
+
+    /// What tokens are asked for.
+    ///
+    /// - Returns: `scope` and `resource`.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is none.
+    public func refreshParameters() throws -> [(name: String, value: String)] { try refresh.access.fields() }
+
+    /// The same without resources, if they are what was rejected, and may be left out.
+    ///
+    /// - Parameter error: What the server has answered.
+    /// - Returns: `scope`, or `nil`.
+    public func reducedRefreshParameters(after error: OAuth2Error) -> [(name: String, value: String)]? {
+        refresh.reduced(after: error)
+    }
+}
+
+/// What is asked for with a refresh token.
+struct RefreshAccess: Sendable {
+    let access: RequestedAccess
+    /// Whether a server that rejects resources is asked once more without them.
+    let omitsRefusedResources: Bool
+
+    func reduced(after error: OAuth2Error) -> [(name: String, value: String)]? {
+        guard omitsRefusedResources, !access.resources.isEmpty,
+            ["invalid_target", "invalid_request", "invalid_resource"].contains(error.serverCode)
+        else { return nil }
+        return try? RequestedAccess(scope: access.scope).fields()
+    }
+
+    /// What tokens are kept under; that of a grant that asks for nothing in particular is its name.
+    func identifier(_ name: String) -> String {
+        ([name] + (access.scope.map { ["scope=\($0)"] } ?? []) + access.identifier).joined(separator: "\n")
+    }
 }

@@ -3,22 +3,50 @@ import Synchronization
 /// The client exchanges one token for another ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
 ///
 /// The subject is a source of tokens, so that chains refresh themselves: whoever needs a token of this grant gets it by a subject
-/// token that is good at that moment.
+/// token that is good at that moment. So is the actor, for a service that acts on somebody's behalf and says so.
 ///
 /// ```swift
 /// let user = GrantTokenSource(server: server, clientAuthentication: authentication, grant: RefreshTokenGrant(refreshToken: first))
 /// let grant = TokenExchangeGrant(subject: CachedTokenSource(user), identifier: "ada", audience: "reports")
 /// ```
 public struct TokenExchangeGrant: Grant {
+    static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+    /// Who acts on the subject's behalf ([RFC 8693 §1.1](https://www.rfc-editor.org/rfc/rfc8693#section-1.1)).
+    public struct Actor: Sendable {
+        let source: any TokenSource
+        let identifier: String
+        let tokenType: String
+
+        /// Names an actor.
+        ///
+        /// - Parameters:
+        ///   - source: Where its tokens come from.
+        ///   - identifier: Who it is, without secrets: tokens for different actors are kept apart by it.
+        ///   - tokenType: The type of its tokens.
+        public init(_ source: any TokenSource, identifier: String, tokenType: TokenType = .accessToken) {
+            self.source = source
+            self.identifier = identifier
+            self.tokenType = tokenType.uri
+        }
+    }
+
     /// The type of the subject's tokens: access tokens, unless another is given.
-    public let subjectTokenType: String
+    public var subjectTokenType: String { subjectType.uri }
     /// The grant's type and all that it asks for.
-    public let identifier: String
+    public var identifier: String {
+        (["token_exchange", name] + (actor.map { ["actor=\($0.identifier)"] } ?? [])
+            + audiences.map { "audience=\($0)" } + access.identifier + (access.scope.map { ["scope=\($0)"] } ?? [])
+            + (requestedType.map { ["requested_token_type=\($0)"] } ?? [])).joined(separator: "\n")
+    }
     private let subject: any TokenSource
-    private let fields: [(name: String, value: String)]
-    private let scope: String?
+    private let subjectType: TokenType
+    private let actor: Actor?
     private let name: String
-    private let lastSubject = LastToken()
+    private let audiences: [String]
+    private var access: RequestedAccess
+    private let requestedType: TokenType?
+    private let lastTokens = LastTokens()
 
     /// Makes the grant.
     ///
@@ -35,30 +63,49 @@ public struct TokenExchangeGrant: Grant {
         audience: String? = nil,
         resource: String? = nil,
         scope: String? = nil,
-        subjectTokenType: String = "urn:ietf:params:oauth:token-type:access_token"
+        subjectTokenType: String = TokenType.accessToken.uri
     ) {
-        self.subject = subject
-        self.subjectTokenType = subjectTokenType
-        self.scope = scope
-        name = identifier
-        fields = [("audience", audience), ("resource", resource), ("scope", scope)].compactMap { field in
-            field.1.map { (field.0, $0) }
-        }
-        self.identifier = (["token_exchange", identifier] + fields.map { "\($0.name)=\($0.value)" }).joined(
-            separator: "\n"
+        self.init(
+            subject: subject,
+            subjectTokenType: TokenType(subjectTokenType),
+            identifier: identifier,
+            audiences: audience.map { [$0] } ?? [],
+            resources: resource.map { [$0] } ?? [],
+            scope: scope
         )
     }
 
-    private init(_ grant: Self, scope: String) {
-        let value = { name in grant.fields.first { $0.name == name }?.value }
-        self.init(
-            subject: grant.subject,
-            identifier: grant.name,
-            audience: value("audience"),
-            resource: value("resource"),
-            scope: scope,
-            subjectTokenType: grant.subjectTokenType
-        )
+    /// Makes the grant with all that can be asked for.
+    ///
+    /// - Parameters:
+    ///   - subject: Where the tokens come from that are exchanged.
+    ///   - subjectTokenType: The type of the subject's tokens.
+    ///   - identifier: Who the subject is, without secrets: tokens of different subjects are kept apart by it.
+    ///   - actor: Who acts on the subject's behalf; `nil` if the client takes the subject's place.
+    ///   - audiences: The names of the services that the new token is for.
+    ///   - resources: The URIs of the services that the new token is for.
+    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - authorizationDetails: What the token is to entitle to.
+    ///   - requestedTokenType: The type of the new token; `nil` to leave it to the server. Only access tokens can be put on requests;
+    ///     others are for a further exchange, or to be handed on.
+    public init(
+        subject: any TokenSource,
+        subjectTokenType: TokenType,
+        identifier: String,
+        actor: Actor? = nil,
+        audiences: [String] = [],
+        resources: [String] = [],
+        scope: String? = nil,
+        authorizationDetails: [AuthorizationDetail] = [],
+        requestedTokenType: TokenType? = nil
+    ) {
+        self.subject = subject
+        subjectType = subjectTokenType
+        name = identifier
+        self.actor = actor
+        self.audiences = audiences
+        access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
+        requestedType = requestedTokenType
     }
 
     /// Always: a subject whose token has ended gets another.
@@ -66,19 +113,28 @@ public struct TokenExchangeGrant: Grant {
 
     /// The form's fields.
     ///
-    /// - Returns: `grant_type`, the subject's token and its type, and what is asked for.
-    /// - Throws: What the subject throws.
+    /// - Returns: `grant_type`, the subject's token and its type, those of the actor, and what is asked for.
+    /// - Throws: What the sources throw; ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is none.
     public func parameters() async throws -> [(name: String, value: String)]? {
-        form(for: try await subject.token())
+        try await form(subject: subject.token(), actor: actor?.source.token())
     }
 
-    /// The same with another token of the subject.
+    /// The same with other tokens of subject and actor.
     ///
-    /// - Returns: The fields; `nil` if the subject has no other token.
-    /// - Throws: What the subject throws.
+    /// - Returns: The fields; `nil` if neither has another token.
+    /// - Throws: What the sources throw.
     public func renewedParameters() async throws -> [(name: String, value: String)]? {
-        guard subject.canReplaceTokens, let last = lastSubject.value else { return nil }
-        return form(for: try await subject.token(for: .replacing(last)))
+        guard let last = lastTokens.value else { return nil }
+        // It is not known which of the two was refused.
+        let isActorReplaceable = actor?.source.canReplaceTokens ?? false
+        guard subject.canReplaceTokens || isActorReplaceable else { return nil }
+        let newSubject =
+            try await subject.canReplaceTokens ? subject.token(for: .replacing(last.subject)) : last.subject
+        var newActor = last.actor
+        if let actor, let old = last.actor, isActorReplaceable {
+            newActor = try await actor.source.token(for: .replacing(old))
+        }
+        return try form(subject: newSubject, actor: newActor)
     }
 
     /// The same grant with the scope that a resource demands besides its own.
@@ -86,25 +142,46 @@ public struct TokenExchangeGrant: Grant {
     /// - Parameter demand: What the resource demands.
     /// - Returns: The grant; `nil` if the demand adds no scope.
     public func answering(_ demand: ResourceDemand) -> (any Grant)? {
-        union(of: scope, and: demand).map { Self(self, scope: $0) }
+        union(of: access.scope, and: demand).map { scope in
+            Self(
+                subject: subject,
+                subjectTokenType: subjectType,
+                identifier: name,
+                actor: actor,
+                audiences: audiences,
+                resources: access.resources,
+                scope: scope,
+                authorizationDetails: access.details,
+                requestedTokenType: requestedType
+            )
+        }
     }
 
-    private func form(for token: AccessToken) -> [(name: String, value: String)] {
-        lastSubject.value = token
-        return [
-            ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
-            ("subject_token", token.value.expose { $0 }),
-            ("subject_token_type", subjectTokenType),
-        ] + fields
+    private func form(
+        subject token: AccessToken,
+        actor actorToken: AccessToken?
+    ) throws(OAuth2Error) -> [(name: String, value: String)] {
+        let access = try access.fields()
+        lastTokens.value = (token, actorToken)
+        var form = [
+            ("grant_type", Self.type), ("subject_token", token.value.expose { $0 }),
+            ("subject_token_type", subjectType.uri),
+        ]
+        if let actor, let actorToken {
+            form += [("actor_token", actorToken.value.expose { $0 }), ("actor_token_type", actor.tokenType)]
+        }
+        form += audiences.map { ("audience", $0) }
+        if let requestedType { form.append(("requested_token_type", requestedType.uri)) }
+        return form + access
     }
 }
 
-/// The token that was exchanged last.
-private final class LastToken: Sendable {
-    private let token = Mutex<AccessToken?>(nil)
+/// The tokens that were exchanged last.
+private final class LastTokens: Sendable {
+    private let tokens = Mutex<(subject: AccessToken, actor: AccessToken?)?>(nil)
 
-    var value: AccessToken? {
-        get { token.withLock { $0 } }
-        set { token.withLock { $0 = newValue } }
+    var value: (subject: AccessToken, actor: AccessToken?)? {
+        get { tokens.withLock { $0 } }
+        set { tokens.withLock { $0 = newValue } }
     }
 }

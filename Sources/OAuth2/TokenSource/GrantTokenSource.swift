@@ -88,4 +88,7 @@ public final class GrantTokenSource: TokenSource {
 
     /// Goes on with another refresh token.
     func signIn(_ refreshToken: Secret) async throws { try await stored.signIn(refreshToken) }
+
+    /// Goes on with other tokens.
+    func signIn(_ tokens: IssuedTokens) async throws { try await stored.signIn(tokens) }
 }

@@ -50,7 +50,7 @@ extension StoredGrant {
         if let left, !(left > 1) { return nil }
         if bound != nil, record.tokenType.equalsIgnoringASCIICase("DPoP") {
             guard record.proofKeyThumbprint == bound?.generator.thumbprint else { return nil }
-        } else {
+        } else if !record.tokenType.equalsIgnoringASCIICase(AccessToken.notApplicable) {
             guard record.tokenType.equalsIgnoringASCIICase("Bearer"),
                 bound == nil || endpoint.insecurelyAcceptsBearerTokens
             else { return nil }
@@ -148,13 +148,33 @@ extension StoredGrant {
 
     /// Puts a new refresh token into the store, in place of whatever is there.
     func signIn(_ refreshToken: Secret) async throws(OAuth2Error) {
+        try await signIn(TokenRecord(awaiting: refreshToken))
+    }
+
+    /// Puts new tokens into the store, in place of whatever is there.
+    func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
+        let left = tokens.accessToken.expiry.map { $0 - endpoint.timeSource.now() }
+        let token = tokens.accessToken
+        try await signIn(
+            TokenRecord(
+                accessToken: token.value,
+                tokenType: token.type,
+                scope: token.scope,
+                expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+                refreshToken: tokens.refreshToken,
+                proofKey: tokens.boundKey?.pem,
+                proofKeyThumbprint: tokens.boundKey?.generator.thumbprint
+            )
+        )
+    }
+
+    private func signIn(_ record: TokenRecord) async throws(OAuth2Error) {
         try await inSection {
             self.state.withLock { state in
                 state.unsaved = nil
                 state.refusedToken = nil
                 state.boundKey = nil
             }
-            let record = TokenRecord(awaiting: refreshToken)
             while true {
                 let version: Int?
                 do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {

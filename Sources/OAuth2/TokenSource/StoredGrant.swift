@@ -145,8 +145,7 @@ final class StoredGrant: Sendable {
         bound: BoundKey?,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
-        let form = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.expose { $0 })]
-        let response = try await endpoint.requestToken(form: form, proof: bound?.generator, until: deadline)
+        let response = try await endpoint.refresh(refreshToken, of: grant, proof: bound?.generator, until: deadline)
         state.withLock { $0.isFirstTokenSpent = true }
         // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
         let successor = response.refreshToken ?? refreshToken
@@ -162,48 +161,11 @@ final class StoredGrant: Sendable {
         refusal: OAuth2Error?,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
-        guard let form = try await parameters({ try await grant.parameters() }) else {
+        guard let response = try await endpoint.redeem(grant, proof: bound?.generator, until: deadline) else {
             throw .noRefreshToken(cause: refusal)
-        }
-        let response: TokenResponse
-        do {
-            response = try await endpoint.requestToken(form: form, proof: bound?.generator, until: deadline)
-        } catch {
-            let rejected: Set<OAuth2Error.Code> = [.reauthenticationRequired, .requestRejected]
-            guard rejected.contains(error.code),
-                let form = try await parameters({ try await grant.renewedParameters() })
-            else { throw softened(error) }
-            do {
-                response = try await endpoint.requestToken(form: form, proof: bound?.generator, until: deadline)
-            } catch { throw softened(error) }
         }
         await save(response, refreshToken: response.refreshToken, bound: bound, over: current)
         return response.accessToken
-    }
-
-    private func parameters(
-        _ body: () async throws -> [(name: String, value: String)]?
-    ) async throws(OAuth2Error) -> [(name: String, value: String)]? {
-        do { return try await body() } catch let error as OAuth2Error {
-            throw error
-        } catch {
-            throw OAuth2Error(.grantFailed, "the grant could not say what to ask for", cause: error)
-        }
-    }
-
-    /// An error of the grant itself.
-    ///
-    /// Servers call an assertion invalid_grant, too, if their clock differs from the client's. Nobody's help is needed then,
-    /// and a service must not stay without a token for good.
-    private func softened(_ error: OAuth2Error) -> OAuth2Error {
-        guard error.code == .reauthenticationRequired, grant.isRepeatable else { return error }
-        return OAuth2Error(
-            .requestRejected,
-            error.message,
-            serverCode: error.serverCode,
-            status: error.status,
-            cause: error.cause
-        )
     }
 }
 

@@ -4,7 +4,8 @@ public import TokenGeneration
 public struct AccessToken: Sendable, Hashable {
     /// The token itself.
     public let value: Secret
-    /// What kind of token it is, as the server wrote it; `Bearer` in most cases.
+    /// What kind of token it is, as the server wrote it; `Bearer` in most cases, and `N_A` for what came of a token exchange and is
+    /// no access token ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
     public let type: String
     /// The scope the server granted, if it said so.
     public let scope: String?
@@ -17,6 +18,9 @@ public struct AccessToken: Sendable, Hashable {
     public let proofGenerator: DPoPProofGenerator?
     /// Whether the token was in a store, where somebody else had put it: nobody knows when it was issued.
     public var isFound: Bool
+
+    /// The type of what is no access token.
+    static let notApplicable = "N_A"
 
     /// Makes a token.
     ///

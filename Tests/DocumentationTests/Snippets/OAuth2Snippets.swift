@@ -141,25 +141,26 @@ struct OAuth2Snippets {
 
     @Test("An authentication of one's own")
     func ownAuthentication() async throws {
-        struct ClientSecretPost: ClientAuthentication {
+        struct AttestedClient: ClientAuthentication {
             let clientID: String
-            let secret: Secret
+            let attestation: Secret
 
             func authenticate(_ request: inout TokenRequest, at date: Date) {
                 request.set("client_id", clientID)
-                request.set("client_secret", secret.expose { $0 })
+                request.headers["OAuth-Client-Attestation"] = attestation.expose { $0 }
             }
         }
         let transport = MockTransport(.json(#"{"access_token":"a","token_type":"Bearer"}"#))
         let authenticator = OAuth2Authenticator(
             server: try server("https://as.example/token"),
-            clientAuthentication: ClientSecretPost(clientID: "reports", secret: Secret("a+b")),
+            clientAuthentication: AttestedClient(clientID: "reports", attestation: Secret("a+b")),
             grant: ClientCredentialsGrant(),
             client: NetworkClient(transport: transport)
         )
         _ = try await authenticator.accessToken()
-        let form = String(decoding: try #require(transport.requests.first).body, as: UTF8.self)
-        #expect(form == "grant_type=client_credentials&client_id=reports&client_secret=a%2Bb")
+        let request = try #require(transport.requests.first)
+        #expect(String(decoding: request.body, as: UTF8.self) == "grant_type=client_credentials&client_id=reports")
+        #expect(request.headers["OAuth-Client-Attestation"] == "a+b")
     }
 
     @Test("A refresh token, until it is refused")

@@ -178,7 +178,16 @@ struct MockAuthorizationServerTests {
             let jwks = try #require(document["jwks_uri"]?.string.flatMap { URL(string: $0) })
             #expect(try await peer.get(jwks).status == 200)
             #expect(document["revocation_endpoint"]?.string == peer.server.server.url(for: "/revoke").absoluteString)
-            #expect(document["token_endpoint_auth_methods_supported"] == ["client_secret_basic", "private_key_jwt"])
+            for name in ["authorization_endpoint", "device_authorization_endpoint", "introspection_endpoint"] {
+                #expect(document[name]?.string?.hasPrefix(peer.server.metadata.issuer) == true)
+            }
+            #expect(document["mtls_endpoint_aliases"] == nil)
+            #expect(
+                document["token_endpoint_auth_methods_supported"] == [
+                    "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
+                    "tls_client_auth", "self_signed_tls_client_auth",
+                ]
+            )
         }
     }
 

@@ -15,8 +15,8 @@ struct PrivateKeyJWTTests {
     }
 
     @Test("The assertion says who the client is, to whom, since when and how long, and no more")
-    func claims() throws {
-        let claims = try verified(.privateKeyJWT(clientID: "reports", signingService: service)).claims
+    func claims() async throws {
+        let claims = try await verified(.privateKeyJWT(clientID: "reports", signingService: service)).claims
         #expect(claims["iss"] == "reports")
         #expect(claims["sub"] == "reports")
         #expect(claims["aud"] == "https://as.example")
@@ -28,18 +28,18 @@ struct PrivateKeyJWTTests {
     }
 
     @Test("The header has the service's algorithm and key")
-    func header() throws {
-        let token = try verified(.privateKeyJWT(clientID: "reports", signingService: service))
+    func header() async throws {
+        let token = try await verified(.privateKeyJWT(clientID: "reports", signingService: service))
         #expect(token.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
     }
 
     @Test("The audience can be the token endpoint or the server's own choice")
-    func audiences() throws {
-        let endpoint = try verified(
+    func audiences() async throws {
+        let endpoint = try await verified(
             .privateKeyJWT(clientID: "reports", signingService: service, audience: .tokenEndpoint)
         )
         #expect(endpoint.claims["aud"] == "https://as.example/token")
-        let custom = try verified(
+        let custom = try await verified(
             .privateKeyJWT(clientID: "reports", signingService: service, audience: .custom("urn:as"))
         )
         #expect(custom.claims["aud"] == "urn:as")
@@ -52,21 +52,24 @@ struct PrivateKeyJWTTests {
             (.seconds(Int64.max), 86_400),
         ]
     )
-    func lifetimes(lifetime: Duration, seconds: Int) throws {
-        let token = try verified(.privateKeyJWT(clientID: "reports", signingService: service, lifetime: lifetime))
+    func lifetimes(lifetime: Duration, seconds: Int) async throws {
+        let token = try await verified(.privateKeyJWT(clientID: "reports", signingService: service, lifetime: lifetime))
         #expect(token.claims["exp"] == .number(JSONNumber(1_700_000_000 + seconds)))
     }
 
     @Test("No two requests have the same jti")
-    func uniqueness() throws {
+    func uniqueness() async throws {
         let authentication = PrivateKeyJWT(clientID: "reports", signingService: service)
-        let identifiers = try (1...100).map { _ in try verified(authentication).claims["jti"]?.string }
-        #expect(Set(identifiers).count == 100)
+        var identifiers: Set<String> = []
+        for _ in 1...100 {
+            identifiers.insert(try #require(try await verified(authentication).claims["jti"]?.string))
+        }
+        #expect(identifiers.count == 100)
     }
 
     @Test("The form names the client and the kind of assertion, and no secret is in the header")
-    func form() throws {
-        let request = try request(.privateKeyJWT(clientID: "reports", signingService: service))
+    func form() async throws {
+        let request = try await request(.privateKeyJWT(clientID: "reports", signingService: service))
         let form = Dictionary(uniqueKeysWithValues: request.form.map { ($0.name, $0.value) })
         #expect(form["client_id"] == "reports")
         #expect(form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
@@ -75,10 +78,10 @@ struct PrivateKeyJWTTests {
     }
 
     @Test("Authenticating a request again replaces the assertion")
-    func again() throws {
-        var request = try request(.privateKeyJWT(clientID: "reports", signingService: service))
+    func again() async throws {
+        var request = try await request(.privateKeyJWT(clientID: "reports", signingService: service))
         let first = request.form.first { $0.name == "client_assertion" }?.value
-        try PrivateKeyJWT(clientID: "reports", signingService: service).authenticate(&request, at: date)
+        try await PrivateKeyJWT(clientID: "reports", signingService: service).authenticate(&request, at: date)
         let assertions = request.form.filter { $0.name == "client_assertion" }.map(\.value)
         #expect(assertions.count == 1)
         #expect(assertions.first != first)
@@ -87,7 +90,7 @@ struct PrivateKeyJWTTests {
     @Test("A service that can't sign makes the request fail before it is sent")
     func signingFailure() async throws {
         let broken = PrivateKeyJWT(clientID: "reports", signingService: BrokenService())
-        #expect(throws: OAuth2Error(.assertionFailed, "")) { try request(broken) }
+        await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
         let realm = Realm()
         let authenticator = OAuth2Authenticator(
             server: Realm.server,
@@ -101,9 +104,33 @@ struct PrivateKeyJWTTests {
         #expect(realm.endpoint.requests.isEmpty)
     }
 
+    @Test("A remote service signs, and the header can have the type that servers begin to demand")
+    func remote() async throws {
+        let authentication = PrivateKeyJWT(
+            clientID: "reports",
+            remoteSigningService: Vault(service: service),
+            tokenType: "client-authentication+jwt"
+        )
+        let token = try await verified(authentication)
+        #expect(token.header == ["alg": "ES256", "kid": "vault", "typ": "client-authentication+jwt"])
+        #expect(token.claims["aud"] == "https://as.example")
+        let broken = PrivateKeyJWT(clientID: "reports", remoteSigningService: Vault(service: BrokenService()))
+        await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
+    }
+
+    @Test("The audience can be where the request goes, for other endpoints than that for tokens")
+    func requestURL() async throws {
+        let url = try #require(URL(string: "https://as.example/device"))
+        var request = TokenRequest(server: Realm.server, form: [], endpoint: url)
+        let authentication = PrivateKeyJWT(clientID: "reports", signingService: service, audience: .requestURL)
+        try await authentication.authenticate(&request, at: date)
+        let assertion = try #require(request.form.first { $0.name == "client_assertion" }?.value)
+        #expect(try UnverifiedToken(assertion).unverifiedClaims["aud"] == "https://as.example/device")
+    }
+
     @Test("A user's own authentication that fails with any error is an assertionFailed, too")
     func customAuthentication() async throws {
-        struct Vault: ClientAuthentication {
+        struct Safe: ClientAuthentication {
             struct Locked: Error {}
             let clientID = "reports"
             func authenticate(_ request: inout TokenRequest, at date: Date) async throws { throw Locked() }
@@ -111,26 +138,26 @@ struct PrivateKeyJWTTests {
         let realm = Realm()
         let authenticator = OAuth2Authenticator(
             server: Realm.server,
-            clientAuthentication: Vault(),
+            clientAuthentication: Safe(),
             grant: ClientCredentialsGrant(),
             client: NetworkClient(transport: realm.endpoint)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
         #expect(error?.code == .assertionFailed)
-        #expect(error?.cause is Vault.Locked)
+        #expect(error?.cause is Safe.Locked)
         #expect(realm.endpoint.requests.isEmpty)
     }
 
     // MARK: Making
 
-    private func request(_ authentication: PrivateKeyJWT) throws -> TokenRequest {
+    private func request(_ authentication: PrivateKeyJWT) async throws -> TokenRequest {
         var request = TokenRequest(server: Realm.server, form: [("grant_type", "client_credentials")])
-        try authentication.authenticate(&request, at: date)
+        try await authentication.authenticate(&request, at: date)
         return request
     }
 
-    private func verified(_ authentication: PrivateKeyJWT) throws -> VerifiedToken {
-        let form = try request(authentication).form
+    private func verified(_ authentication: PrivateKeyJWT) async throws -> VerifiedToken {
+        let form = try await request(authentication).form
         let assertion = try #require(form.first { $0.name == "client_assertion" }?.value)
         let date = date
         var policy = ValidationPolicy(currentDate: { date })
@@ -143,4 +170,11 @@ private struct BrokenService: SigningService {
     struct Broken: Error {}
     var algorithm: JWSAlgorithm { .es256 }
     func sign(data: Data) throws -> Data { throw Broken() }
+}
+
+private struct Vault: RemoteSigningService {
+    let service: any SigningService
+    var algorithm: JWSAlgorithm { .es256 }
+    var keyID: String? { "vault" }
+    func sign(_ message: Data) async throws -> RemoteSignature { .raw(try service.sign(data: message)) }
 }

@@ -47,7 +47,6 @@ struct TokenEndpointTests {
         "A server that can't be reached, or does not answer properly, is unreachable",
         arguments: [
             NetworkError.Code.cannotResolveHost, .cannotConnect, .connectionLost, .tls, .timedOut, .invalidResponse,
-            .bodyTooLarge,
         ]
     )
     func unreachable(code: NetworkError.Code) async throws {

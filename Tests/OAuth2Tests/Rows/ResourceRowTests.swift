@@ -85,6 +85,7 @@ struct ResourceRowTests {
         #expect(error.demand?.acrValues == ["gold", "silver"])
         #expect(error.demand?.maxAge == .seconds(300))
         #expect(error.demand?.scope == ["pay"])
+        #expect(error.challenge?.parameters["acr_values"] == "gold silver")
         #expect(
             error.demand?.resourceMetadata?.absoluteString == "https://api.example/.well-known/oauth-protected-resource"
         )

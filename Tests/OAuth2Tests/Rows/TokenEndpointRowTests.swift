@@ -169,6 +169,33 @@ struct TokenEndpointRowTests {
         #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
     }
 
+    @Test(
+        "T8, option: a server that takes no resource with a refresh token is asked once more without, if that is allowed"
+    )
+    func t8Resources() async throws {
+        func grant(_ omitsRefusedResources: Bool) -> any Grant {
+            RefreshTokenGrant(
+                refreshToken: Secret("r0"),
+                scope: "read",
+                resources: ["urn:a", "urn:b"],
+                omitsRefusedResources: omitsRefusedResources
+            )
+        }
+        let strict = await outcome([.error("invalid_target"), .tokens("a1")], grant: grant(false)).outcome
+        #expect(strict.error?.serverCode == "invalid_target")
+        #expect(strict.forms.map { $0["resource"] } == ["urn:a urn:b"])
+        let lenient = await outcome([.error("invalid_target"), .tokens("a1")], grant: grant(true)).outcome
+        #expect(lenient.text == "a1")
+        #expect(lenient.forms.map { $0["resource"] } == ["urn:a urn:b", nil])
+        #expect(lenient.forms.allSatisfy { $0["scope"] == "read" && $0["refresh_token"] == "r0" })
+        let scope = await outcome([.error("invalid_scope"), .tokens("a1")], grant: grant(true)).outcome
+        #expect(scope.error?.serverCode == "invalid_scope")
+        #expect(scope.forms.count == 1)
+        let twice = await outcome([.error("invalid_target"), .error("invalid_target")], grant: grant(true)).outcome
+        #expect(twice.error?.serverCode == "invalid_target")
+        #expect(twice.forms.count == 2)
+    }
+
     @Test("T9: a nonce that is asked for is sent, once, with a proof and an assertion of their own")
     func t9() async throws {
         let needed = MockTransport.Step.json(

@@ -27,6 +27,9 @@ public final class CurlTransport: HTTPTransport {
     /// libcurl's version and the TLS library it uses, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
 
+    /// Whether servers that ask for a client certificate are shown one.
+    package let hasClientIdentity: Bool
+
     private let engine: CurlEngine
     private let streamBufferSize: Int
 
@@ -43,6 +46,7 @@ public final class CurlTransport: HTTPTransport {
         try configuration.prepareTLS(with: library)
         engine = try CurlEngine(configuration: configuration)
         streamBufferSize = configuration.streamBufferSize
+        hasClientIdentity = configuration.tls.clientIdentity != nil
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
     }
 

@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// A thread that can be waited for.
-final class EngineThread: Sendable {
+package final class EngineThread: Sendable {
     private final class Start {
         let body: @Sendable () -> Void
 
@@ -15,7 +15,7 @@ final class EngineThread: Sendable {
     private let thread: Mutex<pthread_t?>
 
     /// Starts a thread.
-    init(body: @escaping @Sendable () -> Void) throws(NetworkError) {
+    package init(body: @escaping @Sendable () -> Void) throws(NetworkError) {
         var identifier = pthread_t()
         let start = unsafe Unmanaged.passRetained(Start(body: body))
         let code = unsafe pthread_create(
@@ -42,7 +42,7 @@ final class EngineThread: Sendable {
     }
 
     /// Waits for the thread's end, unless somebody already did.
-    func join() {
+    package func join() {
         if let identifier = take() { pthread_join(identifier, nil) }
     }
 

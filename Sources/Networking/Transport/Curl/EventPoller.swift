@@ -4,11 +4,11 @@ import Glibc
 /// Waits for sockets and for other threads' signals.
 ///
 /// The two descriptors live as long as the object and may be used by any thread.
-final class EventPoller: Sendable {
+package final class EventPoller: Sendable {
     private let queue: Int32
     private let signalCounter: Int32
 
-    init() throws(NetworkError) {
+    package init() throws(NetworkError) {
         queue = epoll_create1(Int32(EPOLL_CLOEXEC))
         signalCounter = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard queue >= 0, signalCounter >= 0, set(EPOLL_CTL_ADD, signalCounter, EPOLLIN.rawValue) else {
@@ -25,12 +25,12 @@ final class EventPoller: Sendable {
     }
 
     /// Makes the current or next ``wait(milliseconds:_:)`` return; for other threads.
-    func signal() {
+    package func signal() {
         _ = eventfd_write(signalCounter, 1)
     }
 
     /// Sets what a socket of one of several users is watched for; nothing to forget it.
-    func watch(_ socket: Int32, of user: UInt32, readable: Bool, writable: Bool) {
+    package func watch(_ socket: Int32, of user: UInt32, readable: Bool, writable: Bool) {
         guard readable || writable else {
             _ = set(EPOLL_CTL_DEL, socket, 0)
             return
@@ -40,10 +40,10 @@ final class EventPoller: Sendable {
     }
 
     /// Something that happened on a socket.
-    struct Event {
-        var socket: Int32
+    package struct Event {
+        package var socket: Int32
         var user: UInt32
-        var isReadable: Bool
+        package var isReadable: Bool
         var isWritable: Bool
     }
 
@@ -54,7 +54,7 @@ final class EventPoller: Sendable {
     /// - Parameters:
     ///   - milliseconds: How long to wait.
     ///   - events: Takes what happened, in place of what it had.
-    func wait(milliseconds: Int32, _ events: inout [Event]) {
+    package func wait(milliseconds: Int32, _ events: inout [Event]) {
         events.removeAll(keepingCapacity: true)
         var capacity = 128
         while collect(capacity, milliseconds: milliseconds, &events) {

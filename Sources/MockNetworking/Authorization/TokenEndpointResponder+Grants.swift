@@ -1,0 +1,145 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+extension TokenEndpointResponder {
+    private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
+    private static let refreshTokenType = "urn:ietf:params:oauth:token-type:refresh_token"
+    private static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
+    private static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
+
+    typealias Client = MockAuthorizationServer.Client
+
+    // MARK: Users
+
+    func codeResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
+        let (issued, refreshToken) = try desks.codes.redeem(
+            form,
+            clientID: client.id,
+            keyThumbprint: bond.keyThumbprint
+        )
+        let authorization = try narrowed(issued.authorization, by: form.request)
+        return tokenResponse(
+            to: authorization,
+            bond,
+            refreshToken: refreshToken,
+            extra: idToken(authorization, nonce: issued.nonce)
+        )
+    }
+
+    func deviceAuthorizationResponse(to request: LoopbackRequest) -> LoopbackResponse {
+        answer {
+            let form = try Form(request)
+            let client = try clients.authenticate(request, form)
+            return desks.devices.begin(try configuration.authorization(client, form.request))
+        }
+    }
+
+    func deviceResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
+        var authorization = try desks.devices.redeem(try form.required("device_code"), clientID: client.id)
+        let (refreshToken, family) = tokens.beginFamily(authorization)
+        authorization.family = family
+        return tokenResponse(
+            to: authorization,
+            bond,
+            refreshToken: refreshToken,
+            extra: idToken(authorization, nonce: nil)
+        )
+    }
+
+    private func idToken(_ authorization: Authorization, nonce: String?) -> JSONObject {
+        guard authorization.scope.split(separator: " ").contains("openid"),
+            let token = tokens.issueIDToken(authorization, nonce: nonce)
+        else { return [:] }
+        return ["id_token": .string(token)]
+    }
+
+    /// The part of what was granted that a token request asks for ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
+    func narrowed(
+        _ authorization: Authorization,
+        by parameters: RequestParameters
+    ) throws(TokenEndpointError) -> Authorization {
+        let resources = parameters.values("resource")
+        guard !resources.isEmpty else { return authorization }
+        guard Set(authorization.resources).isSuperset(of: resources) else {
+            throw TokenEndpointError(code: "invalid_target", description: "the resource was not granted")
+        }
+        var authorization = authorization
+        authorization.resources = resources
+        return authorization
+    }
+
+    // MARK: Exchange
+
+    /// Exchanges a token ([RFC 8693 §2](https://www.rfc-editor.org/rfc/rfc8693#section-2)).
+    func exchangeResponse(_ form: Form, _ client: Client?, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse
+    {
+        let subject = try exchanged(form, "subject_token")
+        let client = client ?? Client(id: subject.clientID, authentication: .none)
+        var authorization = try configuration.authorization(client, form.request).of(subject.subject)
+        if form["scope"] == nil { authorization.scope = subject.scope }
+        authorization.resources += form.request.values("audience")
+        authorization.actors = subject.actors
+        if form["actor_token"] != nil {
+            authorization.actors.insert(try exchanged(form, "actor_token").subject, at: 0)
+        } else if form["actor_token_type"] != nil {
+            throw TokenEndpointError(
+                code: "invalid_request",
+                description: "there is an actor_token_type and no actor_token"
+            )
+        }
+        switch form["requested_token_type"] ?? Self.accessTokenType {
+        case Self.accessTokenType, Self.jwtType:
+            let type = form["requested_token_type"] ?? Self.accessTokenType
+            return tokenResponse(to: authorization, bond, extra: ["issued_token_type": .string(type)])
+        case Self.refreshTokenType:
+            let token = tokens.issueRefreshToken(authorization)
+            return other(token, Self.refreshTokenType)
+        case Self.idTokenType:
+            return other(tokens.issueIDToken(authorization, nonce: nil) ?? "", Self.idTokenType)
+        default:
+            throw TokenEndpointError(code: "invalid_request", description: "tokens of that type are not issued here")
+        }
+    }
+
+    /// What a token stands for that is to be exchanged.
+    private func exchanged(_ form: Form, _ name: String) throws(TokenEndpointError) -> Authorization {
+        let token = try form.required(name)
+        let type = try form.required("\(name)_type")
+        guard type == Self.accessTokenType, let authorization = tokens.authorization(for: token)
+        else {
+            throw TokenEndpointError(code: "invalid_request", description: "the \(name) is not active here")
+        }
+        return authorization
+    }
+
+    /// An answer with what is no access token ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
+    private func other(_ token: String, _ type: String) -> LoopbackResponse {
+        let body: JSONObject = [
+            "access_token": .string(token), "issued_token_type": .string(type), "token_type": "N_A",
+        ]
+        return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
+    }
+
+    // MARK: Others
+
+    func extensionResponse(
+        _ type: String,
+        _ form: Form,
+        _ client: Client,
+        _ bond: Bond
+    ) throws -> LoopbackResponse {
+        guard let grant = desks.assertions.answer(to: type) else {
+            throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
+        }
+        let answer = try grant(form.request.fields)
+        if let error = answer.error { throw TokenEndpointError(code: error, description: "the grant is not accepted") }
+        return tokenResponse(to: try configuration.authorization(client, form.request).of(answer.subject), bond)
+    }
+
+    /// What the server's dialect refuses before anything is looked at.
+    func dialectRefusal(of request: LoopbackRequest) -> LoopbackResponse? {
+        guard configuration.dialect == .govUKOneLogin, (request.headers["User-Agent"] ?? "").isEmpty else { return nil }
+        return .text("Forbidden", status: 403)
+    }
+}

@@ -1,0 +1,262 @@
+import Foundation
+import Glibc
+import Networking
+import Synchronization
+
+/// The socket and the thread of a ``LoopbackRedirectReceiver``, and what it waits for.
+final class RedirectListener: Sendable {
+    /// What is shared with the thread.
+    struct State {
+        /// The state of the request that an answer is waited for.
+        var expected: Secret?
+        var result: Result<String, any Error>?
+        var waiter: CheckedContinuation<String, any Error>?
+        /// How often somebody has come with another state.
+        var foreignCount = 0
+    }
+
+    /// The address and the port.
+    let host: String
+    private let board: Board
+    private let thread: EngineThread
+
+    init(path: String, port: UInt16, pages: LoopbackRedirectReceiver.Pages) throws(OAuth2Error) {
+        var opened: RedirectSocket?
+        do {
+            let board = Board(poller: try EventPoller())
+            let socket = try RedirectSocket.listening(port: port)
+            opened = socket
+            let host = "127.0.0.1:\(socket.port)"
+            (self.host, self.board) = (host, board)
+            thread = try EngineThread {
+                var desk = RedirectDesk(socket: socket, host: host, path: path, pages: pages)
+                desk.run(board)
+                socket.close()
+            }
+        } catch {
+            opened?.close()
+            throw OAuth2Error(
+                .receiverFailed,
+                port == 0
+                    ? "the program can't listen on 127.0.0.1; look at the cause"
+                    : "the program can't listen on port \(port) of 127.0.0.1; is another one there?",
+                cause: error
+            )
+        }
+    }
+
+    /// Waits for the query of the answer.
+    func query(state: Secret, within timeout: Duration, timeSource: TimeSource) async throws -> String {
+        try board.expect(state)
+        let timer = Task { [board] in
+            do { try await timeSource.sleep(timeout) } catch { return }
+            board.end { state in
+                let others = state.foreignCount
+                let hint =
+                    others == 0
+                    ? "" : "; \(others) answers to other requests were refused, so that the state may be lost"
+                return OAuth2Error(.authorizationExpired, "nobody came back from the server in \(timeout)\(hint)")
+            }
+        }
+        defer { timer.cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { board.wait($0) }
+        } onCancel: {
+            board.end { _ in CancellationError() }
+        }
+    }
+
+    func stop() {
+        board.end { _ in OAuth2Error(.receiverFailed, "the receiver was stopped") }
+    }
+
+    /// What the thread and those who wait tell each other.
+    final class Board: Sendable {
+        let poller: EventPoller
+        private let state = Mutex(State())
+
+        init(poller: EventPoller) {
+            self.poller = poller
+        }
+
+        /// Whether there is nothing to wait for any more.
+        var isOver: Bool { state.withLock { $0.result != nil } }
+
+        var expected: Secret? { state.withLock { $0.expected } }
+
+        func countForeign() { state.withLock { $0.foreignCount += 1 } }
+
+        /// Notes what is waited for.
+        func expect(_ secret: Secret) throws(OAuth2Error) {
+            let isFirst = state.withLock { state in
+                guard state.expected == nil, state.result == nil else { return false }
+                state.expected = secret
+                return true
+            }
+            guard isFirst else {
+                throw OAuth2Error(.receiverFailed, "a receiver is for one answer; make another one")
+            }
+            poller.signal()
+        }
+
+        func wait(_ continuation: CheckedContinuation<String, any Error>) {
+            let result = state.withLock { state in
+                if state.result == nil { state.waiter = continuation }
+                return state.result
+            }
+            if let result { continuation.resume(with: result) }
+        }
+
+        func deliver(_ query: String) { finish { _ in .success(query) } }
+
+        func end(with error: (borrowing State) -> any Error) { finish { .failure(error($0)) } }
+
+        private func finish(_ result: (borrowing State) -> Result<String, any Error>) {
+            let (waiter, result) = state.withLock { state in
+                guard state.result == nil else {
+                    return (nil, nil) as (CheckedContinuation<String, any Error>?, Result<String, any Error>?)
+                }
+                let result = result(state)
+                state.result = result
+                defer { state.waiter = nil }
+                return (state.waiter, result)
+            }
+            if let waiter, let result { waiter.resume(with: result) }
+            poller.signal()
+        }
+    }
+}
+
+/// The connections of a receiver; lives in its thread.
+private struct RedirectDesk {
+    private struct Visitor {
+        let socket: RedirectSocket
+        var octets: [UInt8] = []
+        /// The end of the header section, if it is there.
+        var head: Int?
+        /// Whether the response is sent, and the connection only waits for the other side to end it.
+        var isAnswered = false
+        /// When the connection is given up.
+        var deadline: ContinuousClock.Instant
+    }
+
+    private static let maximumVisitors = 16
+    /// How long somebody may take to ask, and to leave.
+    private static let patience = Duration.seconds(10)
+
+    let socket: RedirectSocket
+    let host: String
+    let path: String
+    let pages: LoopbackRedirectReceiver.Pages
+    private var visitors: [Int32: Visitor] = [:]
+    /// Whether the answer has come, and only goodbyes are left.
+    private var isClosing = false
+
+    init(socket: RedirectSocket, host: String, path: String, pages: LoopbackRedirectReceiver.Pages) {
+        self.socket = socket
+        self.host = host
+        self.path = path
+        self.pages = pages
+    }
+
+    mutating func run(_ board: RedirectListener.Board) {
+        board.poller.watch(socket.number, of: 0, readable: true, writable: false)
+        var events: [EventPoller.Event] = []
+        while !(isClosing && visitors.values.allSatisfy { !$0.isAnswered }) {
+            // A connection that says nothing is looked after once a second.
+            board.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
+            for event in events {
+                if event.socket == socket.number { admit(board) } else { hear(event.socket, board) }
+            }
+            if board.isOver, !isClosing {
+                isClosing = true
+                board.poller.watch(socket.number, of: 0, readable: false, writable: false)
+            }
+            let now = ContinuousClock.now
+            for (number, visitor) in visitors {
+                if visitor.deadline <= now {
+                    dismiss(number, board)
+                } else if visitor.head != nil, !visitor.isAnswered {
+                    consider(number, board)
+                }
+            }
+        }
+        for number in visitors.keys { dismiss(number, board) }
+    }
+
+    private mutating func admit(_ board: RedirectListener.Board) {
+        guard !isClosing else { return }
+        while let visitor = socket.accept() {
+            if visitors.count >= Self.maximumVisitors,
+                let oldest = visitors.min(by: { $0.value.deadline < $1.value.deadline })
+            {
+                dismiss(oldest.key, board)
+            }
+            visitors[visitor.number] = Visitor(socket: visitor, deadline: .now + Self.patience)
+            board.poller.watch(visitor.number, of: 0, readable: true, writable: false)
+        }
+    }
+
+    private mutating func hear(_ number: Int32, _ board: RedirectListener.Board) {
+        guard var visitor = visitors[number] else { return }
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            switch visitor.socket.receive(into: &buffer) {
+            case .octets(let count):
+                // What comes after the request, or is too much of it, is read and dropped: else the response may get lost.
+                if !visitor.isAnswered, visitor.head == nil { visitor.octets += buffer.prefix(count) }
+                visitor.head = visitor.head ?? Self.end(of: visitor.octets)
+                visitors[number] = visitor
+                if visitor.head == nil, visitor.octets.count > RedirectRequest.maximumSize, !visitor.isAnswered {
+                    answer(number, .refusal(431))
+                    visitor.isAnswered = true
+                }
+            case .nothing:
+                return
+            case .end:
+                dismiss(number, board)
+                return
+            }
+        }
+    }
+
+    /// Answers a request that is there, if it is known what is waited for.
+    private mutating func consider(_ number: Int32, _ board: RedirectListener.Board) {
+        guard let visitor = visitors[number], let head = visitor.head else { return }
+        guard head <= RedirectRequest.maximumSize else { return answer(number, .refusal(431)) }
+        guard let request = RedirectRequest(visitor.octets[..<head]) else { return answer(number, .refusal(400)) }
+        switch request.verdict(host: host, path: path, state: board.expected) {
+        case .answer(let query, let isRefusal):
+            guard !board.isOver else { return answer(number, .refusal(404)) }
+            answer(number, RedirectResponse(status: 200, html: isRefusal ? pages.refused : pages.authorized))
+            board.deliver(query)
+        case .early:
+            break
+        case .refused(let status):
+            answer(number, .refusal(status))
+        case .foreign:
+            board.countForeign()
+            answer(number, .refusal(400))
+        }
+    }
+
+    private mutating func answer(_ number: Int32, _ response: RedirectResponse) {
+        guard let visitor = visitors[number] else { return }
+        // A page is far smaller than what a new connection takes at once.
+        visitor.socket.send(response.octets)
+        visitor.socket.finishSending()
+        visitors[number]?.isAnswered = true
+        visitors[number]?.deadline = .now + .seconds(2)
+    }
+
+    private mutating func dismiss(_ number: Int32, _ board: RedirectListener.Board) {
+        guard let visitor = visitors.removeValue(forKey: number) else { return }
+        board.poller.watch(number, of: 0, readable: false, writable: false)
+        visitor.socket.close()
+    }
+
+    /// Where the empty line begins that ends a header section.
+    private static func end(of octets: [UInt8]) -> Int? {
+        octets.firstRange(of: [0x0D, 0x0A, 0x0D, 0x0A])?.lowerBound
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import TokenGeneration
+
+/// What tokens are asked to be good for, in a token request, an authorization request or that of a device.
+struct RequestedAccess: Sendable, Hashable {
+    /// Names separated by spaces ([RFC 6749 §3.3](https://www.rfc-editor.org/rfc/rfc6749#section-3.3)).
+    var scope: String?
+    /// The URIs of the services that the token is for ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2)).
+    var resources: [String] = []
+    var details: [AuthorizationDetail] = []
+
+    /// The form's fields; `resource` once for each.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest`.
+    func fields() throws(OAuth2Error) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        if let scope {
+            try Self.check(scope: scope)
+            fields.append(("scope", scope))
+        }
+        for resource in resources {
+            try Self.check(resource: resource)
+            fields.append(("resource", resource))
+        }
+        if !details.isEmpty { fields.append(("authorization_details", detailsText)) }
+        return fields
+    }
+
+    /// What tells tokens that were asked for with this from others; a line for each part.
+    var identifier: [String] {
+        resources.map { "resource=\($0)" } + (details.isEmpty ? [] : ["authorization_details=\(detailsText)"])
+    }
+
+    private var detailsText: String {
+        "[\(details.map { $0.object.serialized() }.joined(separator: ","))]"
+    }
+
+    /// Names of visible ASCII without `"` and `\`, one space between two.
+    private static func check(scope: String) throws(OAuth2Error) {
+        let names = scope.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+        let isWellFormed = names.allSatisfy { name in
+            !name.isEmpty
+                && name.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
+        }
+        guard isWellFormed else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "the scope is not a list of names with one space between two (RFC 6749 §3.3); use nil to ask for none"
+            )
+        }
+    }
+
+    private static func check(resource: String) throws(OAuth2Error) {
+        let url = URL(string: resource)
+        guard let scheme = url?.scheme, !scheme.isEmpty, !resource.utf8.contains(UInt8(ascii: "#")) else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "a resource is not an absolute URI without a fragment (RFC 8707 §2)"
+            )
+        }
+    }
+}

@@ -1,0 +1,41 @@
+public import Foundation
+
+/// The client's secret among the form's fields
+/// ([RFC 6749 §2.3.1](https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1)), for servers that do not take it in the header.
+public struct ClientSecretPost: ClientAuthentication {
+    /// The client's identifier.
+    public let clientID: String
+    private let secret: Secret
+
+    /// Makes the authentication.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - secret: The client's secret.
+    public init(clientID: String, secret: Secret) {
+        self.clientID = clientID
+        self.secret = secret
+    }
+
+    /// Sets `client_id` and `client_secret`.
+    ///
+    /// - Parameters:
+    ///   - request: The request to complete.
+    ///   - date: Not used.
+    public func authenticate(_ request: inout TokenRequest, at date: Date) {
+        request.set("client_id", clientID)
+        request.set("client_secret", secret.expose { $0 })
+    }
+}
+
+extension ClientAuthentication where Self == ClientSecretPost {
+    /// The client's secret among the form's fields: `client_secret_post`.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client's identifier.
+    ///   - secret: The client's secret.
+    /// - Returns: The authentication.
+    public static func clientSecretPost(clientID: String, secret: Secret) -> Self {
+        Self(clientID: clientID, secret: secret)
+    }
+}

@@ -1,0 +1,40 @@
+/// How often a device asks whether its user has granted what it asked for, as a value
+/// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+struct DevicePolling {
+    typealias Event = DeviceAuthorizationProgress.Event
+
+    /// What follows an answer that has no tokens.
+    enum Step {
+        case wait(Duration, Event)
+        case fail(OAuth2Error)
+    }
+
+    /// What is the least to wait; the server may make it more.
+    private(set) var interval: Duration
+    private var unanswered = 0
+
+    init(interval: Duration) {
+        self.interval = interval
+    }
+
+    mutating func next(after error: OAuth2Error) -> Step {
+        switch (error.code, error.serverCode) {
+        case (.serverUnreachable, _), (.serverTransient, _):
+            unanswered += 1
+            // Twice as long each time, but not much longer than a user is willing to wait.
+            let longest = max(interval, .seconds(60))
+            let pause = min(interval * (1 << min(unanswered, 6)), longest)
+            return .wait(max(pause, error.retryAfter ?? .zero), .unanswered)
+        case (_, "authorization_pending"):
+            unanswered = 0
+            return .wait(interval, .pending)
+        case (_, "slow_down"):
+            unanswered = 0
+            interval += .seconds(5)
+            return .wait(interval, .slowedDown)
+        case (_, "access_denied"): return .fail(error.coded(.authorizationDenied))
+        case (_, "expired_token"): return .fail(error.coded(.authorizationExpired))
+        default: return .fail(error)
+        }
+    }
+}

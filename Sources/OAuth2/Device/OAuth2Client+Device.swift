@@ -1,0 +1,90 @@
+import Networking
+import TokenGeneration
+
+extension OAuth2Client {
+    /// Begins an authorization that the user grants on another device
+    /// ([RFC 8628 §3.1](https://www.rfc-editor.org/rfc/rfc8628#section-3.1)).
+    ///
+    /// - Parameters:
+    ///   - scope: The scope asked for; `nil` for the server's default.
+    ///   - resources: The URIs of the services that the token is for.
+    ///   - authorizationDetails: What the token is to entitle to.
+    /// - Returns: What the user has to do; ``tokens(for:progress:)`` waits for it.
+    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices; `CancellationError`.
+    public func authorizeDevice(
+        scope: String? = nil,
+        resources: [String] = [],
+        authorizationDetails: [AuthorizationDetail] = []
+    ) async throws -> DeviceAuthorization {
+        let place = "the device authorization endpoint"
+        let form = try RequestedAccess(scope: scope, resources: resources, details: authorizationDetails).fields()
+        let requested = options.timeSource.now()
+        return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response in
+            let answer = AnswerMembers(members: try response.jsonObject(from: place), place: place)
+            // Some servers report errors with status 200.
+            if let error = answer.members["error"]?.string, !error.isEmpty {
+                throw OAuth2Error(
+                    serverCode: error,
+                    description: answer.members["error_description"],
+                    place: place,
+                    status: response.status,
+                    hiding: []
+                )
+            }
+            return try DeviceAuthorization(answer, requested: requested)
+        }
+    }
+
+    /// Waits until the user has granted what a device has asked for, and gets the tokens.
+    ///
+    /// The server is asked at the pace that it sets: every five seconds unless it says otherwise, less often when it says
+    /// `slow_down`, and half as often each time it does not answer.
+    ///
+    /// - Parameters:
+    ///   - device: What the user was told.
+    ///   - progress: Is told how it goes on, before each pause.
+    /// - Returns: The tokens.
+    /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has refused, `authorizationExpired` if their time is
+    ///   over, or another that the server answers; `CancellationError` if the task is cancelled.
+    public func tokens(
+        for device: DeviceAuthorization,
+        progress: (DeviceAuthorizationProgress) -> Void = { _ in }
+    ) async throws -> IssuedTokens {
+        let bound = try key.bound()
+        // One question at a time: how often to ask is decided here.
+        var endpoint = tokenEndpoint
+        endpoint.attempts = 1
+        let form = [
+            ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
+            ("device_code", device.deviceCode.expose { $0 }),
+        ]
+        var polling = DevicePolling(interval: device.interval)
+        var (pause, event) = (polling.interval, DeviceAuthorizationProgress.Event.begun)
+        while true {
+            let timeLeft = device.expiry - options.timeSource.now()
+            guard timeLeft > .zero else { throw OAuth2Error.deviceExpired }
+            progress(DeviceAuthorizationProgress(event: event, pause: pause, timeLeft: timeLeft))
+            try await options.timeSource.sleep(min(pause, timeLeft))
+            guard options.timeSource.now() < device.expiry else { throw OAuth2Error.deviceExpired }
+            do {
+                let response = try await endpoint.requestToken(form: form, proof: bound?.generator, until: deadline)
+                return IssuedTokens(response, boundKey: bound)
+            } catch {
+                try Task.checkCancellation()
+                switch polling.next(after: error) {
+                case .fail(let error): throw error
+                case .wait(let time, let what): (pause, event) = (time, what)
+                }
+            }
+        }
+    }
+}
+
+extension OAuth2Error {
+    fileprivate static var deviceExpired: Self {
+        Self(
+            .authorizationExpired,
+            "the user did not grant it in the time that there was; begin anew when the user asks for it"
+        )
+    }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Networking
+import TokenGeneration
+
+extension TokenEndpoint {
+    /// Asks with a grant, and once more if the server rejects what it asks with and the grant has something else.
+    ///
+    /// - Parameters:
+    ///   - grant: The grant.
+    ///   - proof: What the tokens are to be bound to.
+    ///   - deadline: When the time for it ends.
+    /// - Returns: The tokens; `nil` if the grant has nothing to ask with but a refresh token.
+    /// - Throws: ``OAuth2Error``.
+    func redeem(
+        _ grant: any Grant,
+        proof: DPoPProofGenerator?,
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> TokenResponse? {
+        guard let form = try await parameters({ try await grant.parameters(at: serverDate) }) else { return nil }
+        let refusal: OAuth2Error
+        do { return try await requestToken(form: form, proof: proof, until: deadline) } catch { refusal = error }
+        guard [.reauthenticationRequired, .requestRejected].contains(refusal.code),
+            let form = try await parameters({ try await grant.renewedParameters(at: serverDate) })
+        else { throw Self.softened(refusal, of: grant) }
+        do { return try await requestToken(form: form, proof: proof, until: deadline) } catch {
+            throw Self.softened(error, of: grant)
+        }
+    }
+
+    /// Asks with a grant's refresh token, and once more with less if what is asked for along with it is rejected.
+    ///
+    /// - Parameters:
+    ///   - refreshToken: The refresh token.
+    ///   - grant: The grant.
+    ///   - proof: What the tokens are to be bound to.
+    ///   - deadline: When the time for it ends.
+    /// - Returns: The tokens.
+    /// - Throws: ``OAuth2Error``.
+    func refresh(
+        _ refreshToken: Secret,
+        of grant: any Grant,
+        proof: DPoPProofGenerator?,
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> TokenResponse {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.expose { $0 })]
+        let more = try await parameters { try grant.refreshParameters() } ?? []
+        let refusal: OAuth2Error
+        do { return try await requestToken(form: form + more, proof: proof, until: deadline) } catch { refusal = error }
+        guard refusal.code == .requestRejected, let fewer = grant.reducedRefreshParameters(after: refusal) else {
+            throw refusal
+        }
+        return try await requestToken(form: form + fewer, proof: proof, until: deadline)
+    }
+
+    /// The time by the server's clock, as far as its answers have told.
+    private var serverDate: Date {
+        HTTPOrigin(quickly: server.tokenEndpoint).map { hints.date(for: $0) } ?? timeSource.date()
+    }
+
+    private func parameters(
+        _ body: () async throws -> [(name: String, value: String)]?
+    ) async throws(OAuth2Error) -> [(name: String, value: String)]? {
+        do { return try await body() } catch let error as OAuth2Error {
+            throw error
+        } catch {
+            throw OAuth2Error(.grantFailed, "the grant could not say what to ask for", cause: error)
+        }
+    }
+
+    /// An error of the grant itself.
+    ///
+    /// Servers call an assertion invalid_grant, too, if their clock differs from the client's. Nobody's help is needed then,
+    /// and a service must not stay without a token for good.
+    private static func softened(_ error: OAuth2Error, of grant: any Grant) -> OAuth2Error {
+        guard error.code == .reauthenticationRequired, grant.isRepeatable else { return error }
+        var error = error.coded(.requestRejected)
+        error.isPossiblyLostRotation = false
+        return error
+    }
+}

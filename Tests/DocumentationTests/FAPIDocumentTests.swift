@@ -1,0 +1,33 @@
+import Foundation
+import Testing
+
+@Suite("Docs/FAPI.md")
+struct FAPIDocumentTests {
+    /// The functions of each suite in the tests' sources.
+    private static let functions: [String: Set<String>] = {
+        var functions: [String: Set<String>] = [:]
+        for path in Repository.paths(in: "Tests") where path.hasSuffix(".swift") {
+            let text = Repository.text(path) ?? ""
+            let names = Set(text.matches(of: /func (\w+)\(/).map { String($0.1) })
+            for type in text.matches(of: /struct (\w+) \{/) { functions[String(type.1), default: []].formUnion(names) }
+        }
+        return functions
+    }()
+
+    @Test("Each requirement names a test, and each test that is named exists")
+    func tests() throws {
+        let text = try #require(Repository.text("Docs/FAPI.md"))
+        let rows = text.split(separator: "\n").filter { $0.hasPrefix("| §") }
+        #expect(rows.count >= 18)
+        for row in rows {
+            let named = row.matches(of: /`(\w+(?:Tests|Snippets))\.(\w+)`/)
+            #expect(!named.isEmpty, "no test: \(row)")
+            for test in named {
+                #expect(
+                    Self.functions[String(test.1)]?.contains(String(test.2)) == true,
+                    "there is no \(test.1).\(test.2)"
+                )
+            }
+        }
+    }
+}

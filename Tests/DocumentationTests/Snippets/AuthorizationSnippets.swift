@@ -1,0 +1,266 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import Testing
+import TokenGeneration
+
+/// The samples of the OAuth2 catalog that need users, run on the mocks.
+@Suite("OAuth2 samples with users", .timeLimit(.minutes(10)))
+struct AuthorizationSnippets {
+    @Test("A service on the web")
+    func web() async throws {
+        try await withServer { mock, oauth async throws in
+            let (server, authentication) = (mock.metadata, oauth.clientAuthentication)
+            let browser = { @Sendable url in try await mock.visit(url) }
+            func sample() async throws -> IssuedTokens {
+                let oauth = OAuth2Client(server: server, clientAuthentication: authentication)
+                let request = try oauth.authorizationRequest(
+                    redirectURI: "https://reports.example/callback",
+                    scope: "openid reports.read"
+                )
+                let url = try request.url(at: oauth.server)
+                let redirect = try await browser(url)
+                let grant = try request.grant(from: redirect, of: oauth.server)
+                let tokens = try await oauth.tokens(for: grant)
+                return tokens
+            }
+            let tokens = try await sample()
+            #expect(mock.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(tokens.idToken != nil)
+        }
+    }
+
+    @Test("A program on the user's machine")
+    func machine() async throws {
+        try await withServer { mock, oauth async throws in
+            let openBrowser = { @Sendable (url: URL) in
+                _ = Task {
+                    let redirect = try await mock.visit(url)
+                    _ = try await NetworkClient().makeRequest(URLRequest(url: redirect))
+                }
+            }
+            func sample() async throws -> IssuedTokens {
+                let receiver = try LoopbackRedirectReceiver()
+                let request = try oauth.authorizationRequest(redirectURI: receiver.redirectURI, scope: "reports.read")
+                openBrowser(try request.url(at: oauth.server))
+                let redirect = try await receiver.redirect(for: request, within: .seconds(120))
+                let tokens = try await oauth.tokens(for: request.grant(from: redirect, of: oauth.server))
+                return tokens
+            }
+            #expect(mock.isActive(try await sample().accessToken.value.expose { $0 }))
+        }
+    }
+
+    @Test("Another device")
+    func device() async throws {
+        let time = ManualTime(advancesWhenSleeping: true)
+        try await withServer(time: time.timeSource) { mock, oauth async throws in
+            let shown = Mutex<[String]>([])
+            func show(_ text: String) {
+                shown.withLock { $0.append(text) }
+                if let code = text.split(separator: " ").last { mock.approveDevice(userCode: String(code)) }
+            }
+            func sample() async throws -> IssuedTokens {
+                let device = try await oauth.authorizeDevice(scope: "reports.read")
+                show("Open \(device.verificationURI) and enter \(device.userCode)")
+                let tokens = try await oauth.tokens(for: device) { progress in
+                    show("\(progress.timeLeft) left")
+                }
+                return tokens
+            }
+            #expect(mock.isActive(try await sample().accessToken.value.expose { $0 }))
+            #expect(shown.withLock { $0.last } == "600.0 seconds left")
+        }
+    }
+
+    @Test("Going on")
+    func goingOn() async throws {
+        try await withServer { mock, oauth async throws in
+            let (server, authentication, store) = (mock.metadata, oauth.clientAuthentication, InMemoryTokenStore())
+            let request = try oauth.authorizationRequest(redirectURI: "https://reports.example/callback")
+            let redirect = try await mock.visit(try request.url(at: oauth.server))
+            let tokens = try await oauth.tokens(for: request.grant(from: redirect, of: oauth.server))
+            let authenticator = OAuth2Authenticator(
+                server: server,
+                clientAuthentication: authentication,
+                grant: UserGrant(identifier: "ada"),
+                store: store
+            )
+            try await authenticator.signIn(with: tokens)
+            #expect(try await authenticator.accessToken().value == tokens.accessToken.value)
+        }
+    }
+
+    @Test("A certificate")
+    func certificate() async throws {
+        let authority = try MockCertificateAuthority()
+        let issued = try authority.issueClientCertificate(name: "reports")
+        var tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        tls.clientAuthentication = .requested(issuedBy: authority)
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.mutualTLS = tls
+        let mock = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [.init(id: "reports", authentication: .tlsClientAuth(subject: issued.subject))]
+        )
+        let (certificate, privateKey, server) = (issued.chainPEM, issued.privateKeyPEM, mock.metadata)
+        let roots = try TrustRoots.pem(authority.certificatePEM)
+        let identity = try ClientIdentity(certificateChain: certificate, privateKey: privateKey)
+        let authenticator = OAuth2Authenticator(
+            server: server,
+            clientAuthentication: .tlsClientAuth(clientID: "reports"),
+            grant: ClientCredentialsGrant(),
+            client: try NetworkClient(tls: TLSConfiguration(trustRoots: roots, clientIdentity: identity))
+        )
+        #expect(mock.isActive(try await authenticator.accessToken().value.expose { $0 }))
+        await mock.stop()
+    }
+
+    // MARK: GOV.UK One Login
+
+    @Test("GOV.UK One Login, in its dialect", arguments: ["ES256", "RS256"])
+    func oneLogin(name: String) async throws {
+        let algorithm = try #require(JWSAlgorithm(name))
+        try await withOneLogin(algorithm) { simulator, pem async throws in
+            let tokens = try await signIn(pem: pem, algorithm, at: simulator)
+            let claims = try tokens.idToken?.expose { try UnverifiedToken($0).unverifiedClaims }
+            #expect(claims?["sub"] == "ada")
+            let lifetime = try #require(tokens.accessToken.expiry) - tokens.accessToken.requested
+            #expect(lifetime == .seconds(180))
+            let requests = simulator.server.requests(for: "/token")
+            #expect(requests.count == 1)
+            #expect(requests.allSatisfy { $0.headers["User-Agent"]?.isEmpty == false })
+        }
+    }
+
+    @Test(
+        "GOV.UK One Login: a wrong clock is an invalid_grant there, and nobody has to sign in again",
+        arguments: [600, -600]
+    )
+    func oneLoginSkew(seconds: Int) async throws {
+        try await withOneLogin(.es256, clockOffset: .seconds(seconds)) { simulator, pem async throws in
+            let tokens = try await signIn(pem: pem, at: simulator)
+            #expect(simulator.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(simulator.tokenRequestCount == 2)
+        }
+    }
+
+    @Test("GOV.UK One Login: a strange audience beside its own, another key and no user agent are refused")
+    func oneLoginRefusals() async throws {
+        try await withOneLogin(.es256) { simulator, pem async throws in
+            let key = try SigningKey(pem: pem)
+            func code(_ key: SigningKey, _ audience: AssertionAudience) async -> OAuth2Error? {
+                let oauth = OAuth2Client(
+                    server: simulator.metadata,
+                    clientAuthentication: PrivateKeyJWT(
+                        clientID: "reports",
+                        signingService: KeySigningService(key: key),
+                        audience: audience
+                    )
+                )
+                do {
+                    _ = try await oauth.tokens(for: ClientCredentialsGrant())
+                    return nil
+                } catch { return error as? OAuth2Error }
+            }
+            for audience in [AssertionAudience.issuer, .tokenEndpoint] { #expect(await code(key, audience) == nil) }
+            for error in [
+                await code(key, .custom("https://another.example")), await code(try .generate(.es256), .issuer),
+            ] {
+                #expect(error?.code == .invalidClient)
+                #expect(error?.status == 400)
+            }
+            var request = URLRequest(url: simulator.metadata.tokenEndpoint)
+            request.httpMethod = "POST"
+            request.setValue("", forHTTPHeaderField: "User-Agent")
+            let error = await #expect(throws: ServerError.self) { try await NetworkClient().makeRequest(request) }
+            #expect(error?.errorCode == 403)
+        }
+    }
+
+    private func signIn(
+        pem: String,
+        _ algorithm: JWSAlgorithm = .es256,
+        at simulator: MockAuthorizationServer
+    ) async throws -> IssuedTokens {
+        let server = simulator.metadata
+        let browser = { @Sendable url in try await simulator.visit(url) }
+        let key = try SigningKey(pem: pem, algorithm: algorithm)  // .es256 or .rs256
+        let oauth = OAuth2Client(
+            server: server,
+            clientAuthentication: PrivateKeyJWT(
+                clientID: "reports",
+                signingService: KeySigningService(key: key, keyID: "2026-11"),
+                audience: .tokenEndpoint,
+                lifetime: .seconds(300)
+            )
+        )
+        let request = try oauth.authorizationRequest(
+            redirectURI: "https://reports.example/callback",
+            scope: "openid email",
+            additionalParameters: ["vtr": #"["Cl.Cm"]"#, "ui_locales": "en"]
+        )
+        let redirect = try await browser(try request.url(at: oauth.server))
+        let tokens = try await oauth.tokens(for: request.grant(from: redirect, of: oauth.server))
+        return tokens
+    }
+
+    private func withOneLogin(
+        _ algorithm: JWSAlgorithm,
+        clockOffset: Duration = .zero,
+        _ body: (MockAuthorizationServer, String) async throws -> Void
+    ) async throws {
+        let key = try SigningKey.generate(algorithm)
+        let client = MockAuthorizationServer.Client(
+            id: "reports",
+            authentication: .privateKeyJWT(key.verificationKey),
+            redirectURIs: ["https://reports.example/callback"]
+        )
+        let simulator = try simulator(for: client, clockOffset)
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(simulator, try key.pem())) } catch { result = .failure(error) }
+        await simulator.stop()
+        try result.get()
+    }
+
+    private func simulator(
+        for client: MockAuthorizationServer.Client,
+        _ clockOffset: Duration
+    ) throws -> MockAuthorizationServer {
+        if clockOffset != .zero {
+            var skewed = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(180))
+            skewed.dialect = .govUKOneLogin
+            skewed.clockOffset = clockOffset
+            return try MockAuthorizationServer.start(configuration: skewed, clients: [client])
+        }
+        var configuration = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(180))
+        configuration.dialect = .govUKOneLogin
+        let simulator = try MockAuthorizationServer.start(configuration: configuration, clients: [client])
+        return simulator
+    }
+
+    // MARK: On the mocks
+
+    private func withServer(
+        time: TimeSource = .system,
+        _ body: (MockAuthorizationServer, OAuth2Client) async throws -> Void
+    ) async throws {
+        let places = ["https://reports.example/callback", "http://127.0.0.1/callback"]
+        let mock = try MockAuthorizationServer.start(
+            configuration: .init(time: time),
+            clients: [.init(id: "reports", authentication: .none, redirectURIs: places)]
+        )
+        let oauth = OAuth2Client(
+            server: mock.metadata,
+            clientAuthentication: .none(clientID: "reports"),
+            options: .init(timeSource: time)
+        )
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(mock, oauth)) } catch { result = .failure(error) }
+        await mock.stop()
+        try result.get()
+    }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Authorization requests")
+struct AuthorizationRequestTests {
+    static let server = {
+        var server = Realm.server
+        server.authorizationEndpoint = URL(string: "https://as.example/authorize")
+        return server
+    }()
+
+    @Test("The vector of RFC 7636 Appendix B")
+    func challenge() throws {
+        let verifier = try CodeVerifier(Secret("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"))
+        #expect(try verifier.challenge() == "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM")
+    }
+
+    @Test(
+        "A verifier is of 43 to 128 unreserved characters",
+        arguments: [(42, false), (43, true), (128, true), (129, false)]
+    )
+    func verifierLength(count: Int, isWellFormed: Bool) {
+        let text = String(repeating: "a", count: count)
+        #expect(((try? CodeVerifier(Secret(text))) != nil) == isWellFormed)
+        #expect(throws: OAuth2Error(.malformedRequest, "")) { try CodeVerifier(Secret("+" + text.dropFirst())) }
+    }
+
+    @Test("Verifiers, states and nonces are new for each request, and of 256 bits")
+    func randomness() throws {
+        let requests = try (1...50).map { _ in try request(scope: "openid") }
+        #expect(Set(requests.map(\.state)).count == 50)
+        #expect(Set(requests.compactMap(\.nonce)).count == 50)
+        #expect(Set(requests.map(\.codeVerifier)).count == 50)
+        for request in requests {
+            #expect(request.state.count == 43)
+            #expect(request.nonce?.count == 43)
+            #expect(request.codeVerifier.value.expose { $0.count } == 43)
+            #expect(request.state != request.nonce)
+        }
+    }
+
+    @Test("The URL has all parameters, encoded, and never the verifier")
+    func url() throws {
+        let verifier = try CodeVerifier()
+        let request = try AuthorizationRequest(
+            clientID: "reports & co",
+            redirectURI: "https://reports.example/callback?a=b",
+            scope: "openid read",
+            resources: ["https://api.example/a", "urn:b"],
+            authorizationDetails: [AuthorizationDetail(type: "payment", members: ["amount": 1])],
+            dpopKeyThumbprint: "jkt",
+            additionalParameters: ["prompt": "login", "acr_values": "a b"],
+            state: "s+1",
+            nonce: "n",
+            codeVerifier: verifier
+        )
+        let url = try request.url(at: Self.server).absoluteString
+        let challenge = try verifier.challenge()
+        #expect(
+            url
+                == "https://as.example/authorize?response_type=code&client_id=reports+%26+co"
+                + "&redirect_uri=https%3A%2F%2Freports.example%2Fcallback%3Fa%3Db&state=s%2B1"
+                + "&code_challenge=\(challenge)&code_challenge_method=S256&nonce=n&scope=openid+read"
+                + "&resource=https%3A%2F%2Fapi.example%2Fa&resource=urn%3Ab"
+                + "&authorization_details=%5B%7B%22amount%22%3A1%2C%22type%22%3A%22payment%22%7D%5D"
+                + "&dpop_jkt=jkt&acr_values=a+b&prompt=login"
+        )
+        #expect(!url.contains(verifier.value.expose { $0 }))
+    }
+
+    @Test(
+        "The endpoint's own query is kept",
+        arguments: [
+            "https://as.example/a": "https://as.example/a?response_type=code&",
+            "https://as.example/a?": "https://as.example/a?response_type=code&",
+            "https://as.example/a?tenant=1": "https://as.example/a?tenant=1&response_type=code&",
+        ]
+    )
+    func query(endpoint: String, beginning: String) throws {
+        var server = Realm.server
+        server.authorizationEndpoint = URL(string: endpoint)
+        #expect(try request().url(at: server).absoluteString.hasPrefix(beginning))
+    }
+
+    @Test("Without openid there is no nonce, and without a scope none is asked for")
+    func plain() throws {
+        let names = try request().parameters.map(\.name)
+        #expect(
+            names == [
+                "response_type", "client_id", "redirect_uri", "state", "code_challenge", "code_challenge_method",
+            ]
+        )
+    }
+
+    @Test("A server without the endpoint, or with one that others can read, is not asked")
+    func endpoints() throws {
+        #expect(throws: OAuth2Error(.endpointMissing, "")) { try request().url(at: Realm.server) }
+        var server = Realm.server
+        server.authorizationEndpoint = URL(string: "http://as.example/authorize")
+        #expect(throws: OAuth2Error(.insecureTransport, "")) { try request().url(at: server) }
+        server.authorizationEndpoint = URL(string: "http://127.0.0.1:8080/authorize")
+        #expect(throws: Never.self) { try request().url(at: server) }
+    }
+
+    @Test("What can't be asked for is refused before anybody is sent anywhere")
+    func malformed() {
+        let requests: [() throws -> AuthorizationRequest] = [
+            { try AuthorizationRequest(clientID: "a", redirectURI: "/callback") },
+            { try AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/#b") },
+            { try request(scope: "two  spaces") },
+            { try request(scope: "") },
+            { try request(scope: "a\nb") },
+            { try request(resources: ["/relative"]) },
+            { try request(resources: ["https://a.example/#fragment"]) },
+            { try request(additional: ["state": "mine"]) },
+            { try request(additional: ["scope": "more"]) },
+            { try request(additional: ["request_uri": "urn:x"]) },
+            { try AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/", state: "") },
+        ]
+        for request in requests { #expect(throws: OAuth2Error(.malformedRequest, "")) { try request() } }
+    }
+
+    // MARK: The answer
+
+    @Test("The answer to a request becomes a grant with its code, redirect URI and verifier, for one token request")
+    func grant() throws {
+        let request = try request()
+        let grant = try request.grant(
+            from: answer(to: request, "code=c%2B1&iss=https%3A%2F%2Fas.example"),
+            of: Self.server
+        )
+        let form = try #require(try grant.parameters())
+        #expect(form.map(\.name) == ["grant_type", "code", "redirect_uri", "code_verifier"])
+        #expect(
+            form.map(\.value) == [
+                "authorization_code", "c+1", "https://reports.example/callback",
+                request.codeVerifier.value.expose { $0 },
+            ]
+        )
+        #expect(try grant.parameters() == nil)
+        #expect(!grant.isRepeatable)
+    }
+
+    @Test(
+        "Whatever is wrong with an answer has its own error",
+        arguments: [
+            ("code=c", OAuth2Error.Code?.none), ("code=c&extra=1&extra=2", nil),
+            ("code=c&iss=https%3A%2F%2Fas.example", nil), ("code=c&iss=https%3A%2F%2Fevil.example", .issuerMismatch),
+            ("code=c&iss=https%3A%2F%2Fas.example%2F", .issuerMismatch),
+            ("error=access_denied", .authorizationDenied), ("error=server_error", .serverTransient),
+            ("error=temporarily_unavailable", .serverTransient), ("error=invalid_scope", .requestRejected),
+            ("error=login_required", .requestRejected), ("", .protocolViolation), ("code=", .protocolViolation),
+            ("code=a&code=b", .protocolViolation), ("code=a&iss=https%3A%2F%2Fas.example&iss=x", .protocolViolation),
+            ("code=a&access_token=t", .protocolViolation), ("code=a&id_token=t", .protocolViolation),
+            ("code=a&response=t", .protocolViolation), ("code=%FF", .protocolViolation),
+            ("code=" + String(repeating: "a", count: 40_000), .protocolViolation),
+        ]
+    )
+    func answers(query: String, code: OAuth2Error.Code?) throws {
+        let request = try request()
+        let url = try answer(to: request, query)
+        do {
+            _ = try request.grant(from: url, of: Self.server)
+            #expect(code == nil)
+        } catch {
+            #expect(error.code == code, "\(error)")
+            #expect(!"\(error)".contains(request.state))
+        }
+    }
+
+    @Test("An answer to another request is none, whatever it says", arguments: ["code=c", "error=access_denied"])
+    func state(query: String) throws {
+        let request = try request()
+        let other = try self.request()
+        for text in [query, "\(query)&state=", "\(query)&state=\(other.state)", "\(query)&state=\(request.state)x"] {
+            let url = try #require(URL(string: "https://reports.example/callback?\(text)"))
+            #expect(throws: OAuth2Error(.stateMismatch, "")) { try request.grant(from: url, of: Self.server) }
+        }
+        let twice = "\(query)&state=\(request.state)&state=\(request.state)"
+        #expect(throws: OAuth2Error(.protocolViolation, "")) { try request.grant(fromQuery: twice, of: Self.server) }
+    }
+
+    @Test("A server that always names itself must do so")
+    func missingIssuer() throws {
+        let metadata: JSONObject = [
+            "issuer": "https://as.example", "token_endpoint": "https://as.example/token",
+            "authorization_response_iss_parameter_supported": true,
+        ]
+        let server = try AuthorizationServer(metadata: metadata, issuer: "https://as.example")
+        let request = try request()
+        #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+            try request.grant(from: answer(to: request, "code=c"), of: server)
+        }
+        // Not even the refusal of a stranger is believed.
+        #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+            try request.grant(from: answer(to: request, "error=access_denied"), of: server)
+        }
+    }
+
+    @Test(
+        "An answer that came to another place is none",
+        arguments: [
+            "https://reports.example/callback2", "https://reports.example/", "http://reports.example/callback",
+            "https://evil.example/callback", "https://reports.example:444/callback",
+        ]
+    )
+    func place(url: String) throws {
+        let request = try request()
+        let redirect = try #require(URL(string: "\(url)?code=c&state=\(request.state)"))
+        #expect(throws: OAuth2Error(.protocolViolation, "")) { try request.grant(from: redirect, of: Self.server) }
+    }
+
+    @Test("A redirect URI without a path is that with a slash, and one with a query is without it the same place")
+    func normalisation() throws {
+        for redirectURI in ["https://reports.example", "https://reports.example/?tenant=1"] {
+            let request = try AuthorizationRequest(clientID: "a", redirectURI: redirectURI)
+            let url = try #require(URL(string: "https://reports.example/?tenant=1&code=c&state=\(request.state)"))
+            #expect(throws: Never.self) { try request.grant(from: url, of: Self.server) }
+        }
+    }
+
+    @Test("The server's words are in the error, in one line, without what the request has")
+    func words() throws {
+        let request = try request()
+        let query =
+            "error=invalid_scope&error_description=no%0Asuch+\(request.state)&error_uri=https%3A%2F%2Fas.example%2Fhelp"
+        let error = #expect(throws: OAuth2Error.self) {
+            try request.grant(from: answer(to: request, query), of: Self.server)
+        }
+        #expect(error?.serverCode == "invalid_scope")
+        #expect(error?.serverDescription == "no?such <redacted>")
+        #expect(error?.serverURI == URL(string: "https://as.example/help"))
+    }
+
+    // MARK: Making
+
+    private func request(
+        scope: String? = nil,
+        resources: [String] = [],
+        additional: [String: String] = [:]
+    ) throws -> AuthorizationRequest {
+        try AuthorizationRequest(
+            clientID: "reports",
+            redirectURI: "https://reports.example/callback",
+            scope: scope,
+            resources: resources,
+            additionalParameters: additional
+        )
+    }
+
+    private func answer(to request: AuthorizationRequest, _ query: String) throws -> URL {
+        try #require(URL(string: "https://reports.example/callback?\(query)&state=\(request.state)"))
+    }
+}

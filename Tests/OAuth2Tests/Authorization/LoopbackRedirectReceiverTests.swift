@@ -1,0 +1,237 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+
+/// Answers that browsers, and others, bring to a real socket on 127.0.0.1.
+@Suite("Loopback redirect receiver", .timeLimit(.minutes(10)))
+struct LoopbackRedirectReceiverTests {
+    @Test("A browser's answer is received, and the browser gets its one page")
+    func answer() async throws {
+        let receiver = try LoopbackRedirectReceiver()
+        #expect(receiver.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:[1-9][0-9]+\/callback/) != nil)
+        let request = try request(receiver)
+        async let redirect = receiver.redirect(for: request)
+        let answer = try await visit(receiver, "?code=c%2B1&state=\(request.state)")
+        #expect(answer.status == 200)
+        #expect(answer.body.contains("Thank you"))
+        #expect(answer.headers["Content-Type"] == "text/html; charset=utf-8")
+        #expect(answer.headers["Cache-Control"] == "no-store")
+        #expect(answer.headers["Referrer-Policy"] == "no-referrer")
+        #expect(answer.headers["Content-Security-Policy"]?.contains("default-src 'none'") == true)
+        let url = try await redirect
+        let grant = try request.grant(from: url, of: AuthorizationRequestTests.server)
+        #expect(try grant.parameters()?.first { $0.name == "code" }?.value == "c+1")
+        // It has stopped: nobody listens there any more.
+        await #expect(throws: NetworkError.self) { try await visit(receiver, "?code=d&state=\(request.state)") }
+        await #expect(throws: OAuth2Error(.receiverFailed, "")) { try await receiver.redirect(for: request) }
+    }
+
+    @Test("An answer that comes before anybody waits is kept for whoever does")
+    func early() async throws {
+        let receiver = try LoopbackRedirectReceiver()
+        let request = try request(receiver)
+        async let page = visit(receiver, "?code=c&state=\(request.state)")
+        try await Task.sleep(for: .milliseconds(50))
+        let url = try await receiver.redirect(for: request)
+        #expect(url.query == "code=c&state=\(request.state)")
+        #expect(try await page.status == 200)
+    }
+
+    @Test("A refusal has a page of its own, and both can be the program's")
+    func pages() async throws {
+        let pages = LoopbackRedirectReceiver.Pages(authorized: "<p>yes", refused: "<p>no")
+        for (query, body) in [("code=c", "<p>yes"), ("error=access_denied", "<p>no")] {
+            let receiver = try LoopbackRedirectReceiver(path: "/", pages: pages)
+            let request = try request(receiver)
+            async let redirect = receiver.redirect(for: request)
+            #expect(try await visit(receiver, "?\(query)&state=\(request.state)").body == body)
+            _ = try await redirect
+        }
+    }
+
+    @Test("Nothing but the answer ends the waiting: foreign states, paths, methods, hosts and nonsense are refused")
+    func foreign() async throws {
+        let receiver = try LoopbackRedirectReceiver()
+        let request = try request(receiver)
+        async let redirect = receiver.redirect(for: request)
+        let state = request.state
+        let host = String(receiver.redirectURI.dropFirst(7).prefix { $0 != "/" })
+        let port = host.split(separator: ":")[1]
+        let requests: [(String, Int)] = [
+            ("GET /callback?code=evil&state=other HTTP/1.1\r\nHost: \(host)\r\n\r\n", 400),
+            ("GET /callback?code=evil HTTP/1.1\r\nHost: \(host)\r\n\r\n", 400),
+            ("GET /callback?code=evil&state=\(state)&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 400),
+            ("GET /favicon.ico HTTP/1.1\r\nHost: \(host)\r\n\r\n", 404),
+            ("GET /callback/?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 404),
+            ("GET /%63allback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 404),
+            ("POST /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 0\r\n\r\n", 405),
+            ("HEAD /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 405),
+            // A name that leads here is how a page elsewhere would reach us (DNS rebinding).
+            ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: evil.example:\(port)\r\n\r\n", 400),
+            ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: localhost:\(port)\r\n\r\n", 400),
+            ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 400),
+            ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\nHost: \(host)\r\n\r\n", 400),
+            ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\n\r\n", 400),
+            ("GET http://\(host)/callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 400),
+            ("GET /callback?code=%FF&state=\(state) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 400),
+            ("GET /callback?code=a\0b HTTP/1.1\r\nHost: \(host)\r\n\r\n", 400), ("hello\r\n\r\n", 400),
+            ("GET /callback HTTP/2.0\r\nHost: \(host)\r\n\r\n", 400), ("\r\n\r\n", 400),
+            ("GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 5\r\n\r\nhello", 400),
+            (
+                "GET /callback?code=evil&state=\(state) HTTP/1.1\r\nHost: \(host)\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                400
+            ),
+            ("GET /callback?code=\(String(repeating: "a", count: 20_000)) HTTP/1.1\r\nHost: \(host)\r\n\r\n", 431),
+            (String(repeating: "a", count: 20_000), 431),
+        ]
+        for (text, status) in requests {
+            let answer = try RawVisitor(receiver).exchange(text)
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(text.prefix(90)): \(answer.prefix(40))")
+            #expect(!answer.contains("evil"))
+        }
+        _ = try await visit(receiver, "?code=good&state=\(state)")
+        #expect(try await redirect.query?.hasPrefix("code=good") == true)
+    }
+
+    @Test("A connection that says nothing, or little by little, holds nobody back; a crowd of them neither")
+    func slow() async throws {
+        let receiver = try LoopbackRedirectReceiver()
+        let request = try request(receiver)
+        async let redirect = receiver.redirect(for: request)
+        let silent = try (1...40).map { _ in try RawVisitor(receiver) }
+        let slow = try RawVisitor(receiver)
+        slow.send("GET /callback?code=c&st")
+        let answer = try await visit(receiver, "?code=c&state=\(request.state)")
+        #expect(answer.status == 200)
+        _ = try await redirect
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test("A request in pieces is one request")
+    func pieces() async throws {
+        let receiver = try LoopbackRedirectReceiver()
+        let request = try request(receiver)
+        async let redirect = receiver.redirect(for: request)
+        let host = receiver.redirectURI.dropFirst(7).prefix { $0 != "/" }
+        let visitor = try RawVisitor(receiver)
+        let text = "GET /callback?code=c&state=\(request.state) HTTP/1.1\r\nHost: \(host)\r\nAccept: */*\r\n\r\n"
+        for character in text.utf8 {
+            visitor.send(String(decoding: [character], as: UTF8.self))
+            try await Task.sleep(for: .microseconds(100))
+        }
+        #expect(visitor.receive().hasPrefix("HTTP/1.1 200 "))
+        _ = try await redirect
+    }
+
+    @Test("When the user's time is up, the error says so, and whether others have come")
+    func timeout() async throws {
+        let time = ManualTime()
+        let receiver = try LoopbackRedirectReceiver()
+        let request = try request(receiver)
+        let waiting = Task {
+            try await receiver.redirect(for: request, within: .seconds(60), timeSource: time.timeSource)
+        }
+        try await time.waitForSleepers(count: 1)
+        #expect(try await visit(receiver, "?code=c&state=other").status == 400)
+        time.advance(by: .seconds(60))
+        let error = await #expect(throws: OAuth2Error.self) { try await waiting.value }
+        #expect(error?.code == .authorizationExpired)
+        #expect(error?.message.contains("1 answers to other requests") == true)
+    }
+
+    @Test("Whoever is cancelled stops waiting, and a stopped receiver says so")
+    func cancellation() async throws {
+        let time = ManualTime()
+        let receiver = try LoopbackRedirectReceiver()
+        let request = try request(receiver)
+        let waiting = Task { try await receiver.redirect(for: request, timeSource: time.timeSource) }
+        try await time.waitForSleepers(count: 1)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        let stopped = try LoopbackRedirectReceiver()
+        stopped.stop()
+        await #expect(throws: OAuth2Error(.receiverFailed, "")) {
+            try await stopped.redirect(for: self.request(stopped))
+        }
+    }
+
+    @Test("A port that is taken, a path that is none and another's request are typed errors")
+    func misuse() async throws {
+        let receiver = try LoopbackRedirectReceiver()
+        let port = try #require(
+            receiver.redirectURI.split(separator: ":").last?.split(separator: "/").first.flatMap { UInt16($0) }
+        )
+        #expect(throws: OAuth2Error(.receiverFailed, "")) { try LoopbackRedirectReceiver(port: port) }
+        for path in ["callback", "", "/a b", "/a?b", "/a#b", "/a\r\nb", "/" + String(repeating: "a", count: 2_000)] {
+            #expect(throws: OAuth2Error(.malformedRequest, "")) { try LoopbackRedirectReceiver(path: path) }
+        }
+        let other = try AuthorizationRequest(clientID: "a", redirectURI: "http://127.0.0.1:1/callback")
+        await #expect(throws: OAuth2Error(.malformedRequest, "")) { try await receiver.redirect(for: other) }
+    }
+
+    // MARK: Visitors
+
+    private func request(_ receiver: LoopbackRedirectReceiver) throws -> AuthorizationRequest {
+        try AuthorizationRequest(clientID: "cli", redirectURI: receiver.redirectURI)
+    }
+
+    private func visit(
+        _ receiver: LoopbackRedirectReceiver,
+        _ query: String
+    ) async throws -> (status: Int, headers: HTTPHeaders, body: String) {
+        let url = try #require(URL(string: receiver.redirectURI + query))
+        let transport = try CurlTransport(configuration: .init(proxy: .none))
+        let limits = HTTPTransportLimits(deadline: .now + .seconds(120))
+        let result = await Task { try await transport.send(HTTPTransportRequest(url: url), limits: limits) }.result
+        await transport.close()
+        let response = try result.get()
+        return (response.status, response.headers, String(decoding: response.body, as: UTF8.self))
+    }
+}
+
+/// A connection that sends what it is told.
+private final class RawVisitor {
+    private let number: Int32
+
+    init(_ receiver: LoopbackRedirectReceiver) throws {
+        let port = receiver.redirectURI.split(separator: ":").last?.split(separator: "/").first.flatMap { UInt16($0) }
+        number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = try #require(port).bigEndian
+        address.sin_addr = in_addr(s_addr: INADDR_LOOPBACK.bigEndian)
+        let connected = unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe connect(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(connected == 0)
+    }
+
+    deinit { _ = close(number) }
+
+    func send(_ text: String) {
+        let octets = Array(text.utf8)
+        _ = unsafe octets.withUnsafeBytes { unsafe Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+    }
+
+    /// Reads until the other side ends the connection.
+    func receive() -> String {
+        var text: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4_096)
+        while true {
+            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(number, $0.baseAddress, $0.count, 0) }
+            guard count > 0 else { return String(decoding: text, as: UTF8.self) }
+            text += buffer.prefix(count)
+        }
+    }
+
+    func exchange(_ text: String) -> String {
+        send(text)
+        return receive()
+    }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// What servers answer that are not good ones: a typed error each, and nothing of what was sent or answered in it.
+@Suite("Bad servers", .timeLimit(.minutes(10)))
+struct BadServerTests {
+    private static let secret = "S3cr3t-of-the-client"
+
+    @Test(
+        "Answers that are none, at every endpoint that a client asks",
+        arguments: [
+            (
+                LoopbackResponse.text(
+                    "<html>Sign in S3cr3t-of-the-client</html>",
+                    headers: ["Content-Type": "text/html"]
+                ), OAuth2Error.Code.protocolViolation
+            ),
+            (.text("<html>S3cr3t-of-the-client</html>", status: 403), .protocolViolation),
+            (.text("<html>S3cr3t-of-the-client</html>", status: 502), .serverTransient),
+            (.json("[]"), .protocolViolation), (.json("null"), .protocolViolation), (.json(""), .protocolViolation),
+            (.json(#"{"a":1,"a":2}"#), .protocolViolation), (.json("{}"), .protocolViolation),
+            (.status(204), .protocolViolation),
+            (.json(#"{"error":"invalid_request"}"#), .requestRejected),
+            (.json(#"{"error":"server_error"}"#, status: 400), .serverTransient),
+            (
+                .json(#"{"error":"invalid_client","error_description":"no S3cr3t-of-the-client"}"#, status: 401),
+                .invalidClient
+            ),
+            (.json(#"{"error":5}"#, status: 400), .protocolViolation),
+            (.json(String(repeating: "[", count: 100_000)), .protocolViolation),
+            (
+                .json(#"{"access_token":"\#(String(repeating: "a", count: 2 << 20))","token_type":"Bearer"}"#),
+                .protocolViolation
+            ),
+            (.status(302, headers: ["Location": "/elsewhere"]), .protocolViolation),
+            (.status(307, headers: ["Location": "/elsewhere"]), .protocolViolation),
+            (.status(308, headers: ["Location": "https://evil.example/"]), .protocolViolation),
+            (.text("hello").cut(.afterBody(octets: 2)), .serverUnreachable),
+            (.text("").cut(.beforeHead), .serverUnreachable),
+            (.raw("nonsense\r\n\r\n"), .serverUnreachable),
+        ]
+    )
+    func answers(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
+        try await withServer { server, client, network async throws in
+            server.onAnyMethod("/*") { _ in response }
+            let pushed: [(String, () async throws -> Void)] = [
+                ("token", { _ = try await client.tokens(for: ClientCredentialsGrant()) }),
+                ("refresh", { _ = try await client.tokens(refreshing: Secret(Self.secret)) }),
+                ("device", { _ = try await client.authorizeDevice() }),
+            ]
+            for (what, ask) in pushed {
+                let error = await #expect(throws: OAuth2Error.self) { try await ask() }
+                #expect(error?.code == code, "\(what): \(error.map { "\($0)" } ?? "-")")
+                #expect(error?.isRetryable == [.serverTransient, .serverUnreachable].contains(code))
+                if let error {
+                    var dumped = ""
+                    dump(error, to: &dumped)
+                    for shown in ["\(error)", String(reflecting: error), dumped, error.localizedDescription] {
+                        #expect(!shown.contains(Self.secret))
+                        #expect(!shown.contains("html"))
+                    }
+                }
+            }
+            // One request each: nothing was followed, and nothing asked again.
+            #expect(server.requestCount == 3)
+            #expect(server.requests(for: "/elsewhere").isEmpty)
+        }
+    }
+
+    @Test(
+        "Members that are missing, of another type, or too many",
+        arguments: [
+            (#"{"token_type":"Bearer"}"#, OAuth2Error.Code.protocolViolation),
+            (#"{"access_token":"","token_type":"Bearer"}"#, .protocolViolation),
+            (#"{"access_token":7,"token_type":"Bearer"}"#, .protocolViolation),
+            (#"{"access_token":null,"token_type":"Bearer"}"#, .protocolViolation),
+            (#"{"access_token":"a\nb","token_type":"Bearer"}"#, .protocolViolation),
+            (#"{"access_token":"a"}"#, .protocolViolation),
+            (#"{"access_token":"a","token_type":1}"#, .protocolViolation),
+            (#"{"access_token":"a","token_type":"mac"}"#, .unsupportedTokenType),
+            (#"{"access_token":"a","token_type":"DPoP"}"#, .unsupportedTokenType),
+            (#"{"access_token":"a","token_type":"N_A"}"#, .unsupportedTokenType),
+        ]
+    )
+    func members(body: String, code: OAuth2Error.Code) async throws {
+        try await withServer { server, client, _ async throws in
+            server.on(.post, "/token", .json(body))
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.tokens(for: ClientCredentialsGrant())
+            }
+            #expect(error?.code == code)
+        }
+    }
+
+    @Test("Members that nobody knows are kept and do no harm, and those that are optional may be of another type")
+    func extra() async throws {
+        try await withServer { server, client, _ async throws in
+            server.on(
+                .post,
+                "/token",
+                .json(
+                    #"{"access_token":"a","token_type":"Bearer","expires_in":{},"scope":7,"refresh_token":8,"id_token":9,"authorization_details":[1,{"a":1},{"type":"x"}],"patient":"42"}"#
+                )
+            )
+            let tokens = try await client.tokens(for: ClientCredentialsGrant())
+            #expect(tokens.accessToken.value == Secret("a"))
+            #expect(tokens.accessToken.expiry == nil)
+            #expect(tokens.accessToken.scope == nil)
+            #expect(tokens.refreshToken == nil)
+            #expect(tokens.idToken == nil)
+            #expect(tokens.issuedTokenType == nil)
+            #expect(tokens.authorizationDetails == [AuthorizationDetail(type: "x")])
+            #expect(tokens.members["patient"] == "42")
+        }
+    }
+
+    @Test("The server's error has its words, its page and its challenge, without what it was sent")
+    func errorMembers() async throws {
+        try await withServer { server, client, _ async throws in
+            server.on(
+                .post,
+                "/token",
+                .json(
+                    #"{"error":"invalid_client","error_description":"who?","error_uri":"https://as.example/help"}"#,
+                    status: 401,
+                    headers: ["WWW-Authenticate": #"Basic realm="as", hint="S3cr3t-of-the-client", more="x""#]
+                ),
+                .json(
+                    #"{"error":"invalid_client","error_description":7,"error_uri":"javascript:alert(1)"}"#,
+                    status: 401
+                ),
+                .json(
+                    #"{"error":"invalid_client","error_uri":"https://as.example/?S3cr3t-of-the-client"}"#,
+                    status: 401
+                )
+            )
+            let ask = { try await client.tokens(for: ClientCredentialsGrant()) }
+            let first = try #require(await #expect(throws: OAuth2Error.self) { try await ask() })
+            #expect(first.serverCode == "invalid_client")
+            #expect(first.serverDescription == "who?")
+            #expect(first.serverURI == URL(string: "https://as.example/help"))
+            #expect(first.status == 401)
+            #expect(
+                first.challenge == AuthenticationChallenge(scheme: "Basic", parameters: ["realm": "as", "more": "x"])
+            )
+            for _ in 1...2 {
+                let error = try #require(await #expect(throws: OAuth2Error.self) { try await ask() })
+                #expect(error.serverDescription == nil)
+                #expect(error.serverURI == nil)
+                #expect(error.challenge == nil)
+            }
+        }
+    }
+
+    @Test("A server that never answers is given up, and whoever is cancelled learns that")
+    func silence() async throws {
+        try await withServer { server, client, network async throws in
+            server.onAnyMethod("/*") { _ in .never }
+            let hasty = OAuth2Client(
+                server: client.server,
+                clientAuthentication: client.clientAuthentication,
+                client: network,
+                options: .init(timeout: .milliseconds(200), attempts: 1)
+            )
+            await #expect(throws: OAuth2Error(.serverUnreachable, "")) {
+                try await hasty.tokens(for: ClientCredentialsGrant())
+            }
+            let waiting = Task { try await client.tokens(for: ClientCredentialsGrant()) }
+            try await server.waitForRequests(count: 2)
+            waiting.cancel()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+        }
+    }
+
+    private func withServer(
+        _ body: (LoopbackServer, OAuth2Client, NetworkClient) async throws -> Void
+    ) async throws {
+        try await withLoopbackServer { server async throws in
+            let transport = try CurlTransport(configuration: .init(proxy: .none))
+            let network = NetworkClient(transport: transport, options: .init(timeout: .seconds(300)))
+            var metadata = AuthorizationServer(
+                issuer: server.baseURL.absoluteString,
+                tokenEndpoint: server.url(for: "/token")
+            )
+            metadata.deviceAuthorizationEndpoint = server.url(for: "/device")
+            let client = OAuth2Client(
+                server: metadata,
+                clientAuthentication: .clientSecretPost(clientID: "reports", secret: Secret(Self.secret)),
+                client: network,
+                options: .init(timeout: .seconds(120), attempts: 1)
+            )
+            let result: Result<Void, any Error>
+            do { result = .success(try await body(server, client, network)) } catch { result = .failure(error) }
+            await transport.close()
+            try result.get()
+        }
+    }
+}

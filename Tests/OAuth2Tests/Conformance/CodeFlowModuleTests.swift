@@ -1,0 +1,205 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// The scenarios of oauth4webapi's conformance modules that are about codes and tokens, named as they are there.
+@Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)))
+struct CodeFlowModuleTests {
+    @Test("happy-path: code, PKCE, tokens, ID token, refresh")
+    func happyPath() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let tokens = try await client.tokens(for: relation.code(client, scope: "openid read"))
+            #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(tokens.accessToken.scope == "openid read")
+            #expect(try relation.claims(tokens)["sub"] == "ada")
+            let idToken = try #require(tokens.idToken)
+            let claims = try idToken.expose { try UnverifiedToken($0).unverifiedClaims }
+            #expect(claims["aud"] == "public")
+            #expect(claims["nonce"]?.string?.count == 43)
+            let refreshed = try await client.tokens(refreshing: try #require(tokens.refreshToken))
+            #expect(relation.server.isActive(refreshed.accessToken.value.expose { $0 }))
+            #expect(refreshed.refreshToken != nil)
+            #expect(refreshed.refreshToken != tokens.refreshToken)
+        }
+    }
+
+    @Test("client-secret-basic and the other client authentications")
+    func clientAuthentications() async throws {
+        try await Relation.with { relation in
+            for authentication in try relation.authentications() where authentication.clientID != "public" {
+                let client = relation.client(authentication)
+                for _ in 1...2 {
+                    let tokens = try await client.tokens(for: ClientCredentialsGrant(scope: "read"))
+                    #expect(try relation.claims(tokens)["client_id"]?.string == authentication.clientID)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A client that authenticates in another way than it is registered with is refused, and the secret is in no error"
+    )
+    func wrongAuthentications() async throws {
+        try await Relation.with { relation in
+            let secret = Secret(Relation.secret)
+            let wrong: [any ClientAuthentication] = [
+                ClientSecretBasic(clientID: "basic:é", secret: Secret("wrong")),
+                ClientSecretBasic(clientID: "post", secret: secret),
+                ClientSecretPost(clientID: "basic:é", secret: secret),
+                ClientSecretBasic(clientID: "raw", secret: secret), PublicClient(clientID: "post"),
+                PublicClient(clientID: "nobody"), try ClientSecretJWT(clientID: "keyed", secret: secret),
+                try ClientSecretJWT(clientID: "mac", secret: Secret("another secret of thirty-two octets")),
+                try relation.keyed(.custom("https://another.example")), try relation.keyed(key: .generate(.es256)),
+            ]
+            for authentication in wrong {
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await relation.client(authentication).tokens(for: ClientCredentialsGrant())
+                }
+                #expect(error?.code == .invalidClient)
+                #expect(error?.serverCode == "invalid_client")
+                #expect(error?.status == 401)
+                #expect(error?.serverDescription?.isEmpty == false)
+                #expect(error?.isRetryable == false)
+                #expect(error.map { "\($0)".contains("thirty-two") } == false)
+            }
+            let basic = await #expect(throws: OAuth2Error.self) {
+                try await relation.client(wrong[0]).tokens(for: ClientCredentialsGrant())
+            }
+            #expect(basic?.challenge == AuthenticationChallenge(scheme: "Basic", parameters: ["realm": "mock"]))
+        }
+    }
+
+    @Test("A public client has nothing by itself")
+    func publicClient() async throws {
+        try await Relation.with { relation in
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await relation.client().tokens(for: ClientCredentialsGrant())
+            }
+            #expect(error?.code == .requestRejected)
+            #expect(error?.serverCode == "unauthorized_client")
+        }
+    }
+
+    @Test("FAPI: an assertion is addressed to the issuer, as a text, and never used twice")
+    func assertionAudience() async throws {
+        try await Relation.with({ $0.assertionAudience = .issuer }) { relation in
+            let issuer = relation.client(try relation.keyed())
+            for _ in 1...3 { _ = try await issuer.tokens(for: ClientCredentialsGrant()) }
+            let endpoint = relation.client(try relation.keyed(.tokenEndpoint))
+            await #expect(throws: OAuth2Error(.invalidClient, "")) {
+                try await endpoint.tokens(for: ClientCredentialsGrant())
+            }
+            // Asked once more, because the server had failed: the assertion is another one.
+            relation.server.misbehave(.unavailable(retryAfter: "0"), .lostAnswer)
+            _ = try await relation.client(try relation.keyed(), attempts: 4).tokens(for: ClientCredentialsGrant())
+            let assertions = relation.server.server.requests(for: "/token").compactMap {
+                $0.formValue("client_assertion")
+            }
+            let identifiers = try assertions.map { try UnverifiedToken($0).unverifiedClaims["jti"]?.string }
+            #expect(assertions.count == 7)
+            #expect(Set(identifiers).count == 7)
+        }
+    }
+
+    @Test("token-type-case-insensitivity", arguments: ["bearer", "BEARER", "bEaReR"])
+    func tokenType(type: String) async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client)
+            relation.server.misbehave(.members(["token_type": .string(type)]))
+            #expect(try await client.tokens(for: grant).accessToken.type == type)
+        }
+    }
+
+    @Test("token-endpoint-response-without-expires_in")
+    func withoutLifetime() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client)
+            relation.server.misbehave(.noLifetime)
+            let tokens = try await client.tokens(for: grant)
+            #expect(tokens.accessToken.expiry == nil)
+            #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+        }
+    }
+
+    @Test("remove-authorization-response-iss")
+    func missingIssuer() async throws {
+        try await refused(.redirectParameters(["iss": nil]), .issuerMismatch)
+    }
+
+    @Test("invalid-authorization-response-iss")
+    func wrongIssuer() async throws {
+        try await refused(.redirectParameters(["iss": "https://another.example"]), .issuerMismatch)
+    }
+
+    @Test("ensure-authorization-response-with-invalid-missing-state-fails")
+    func missingState() async throws {
+        try await refused(.redirectParameters(["state": nil]), .stateMismatch)
+    }
+
+    @Test("ensure-authorization-response-with-invalid-state-fails")
+    func wrongState() async throws {
+        try await refused(.redirectParameters(["state": "another"]), .stateMismatch)
+    }
+
+    @Test("The response of another server, mixed up with this one's, is refused before its code is sent anywhere")
+    func mixUp() async throws {
+        try await Relation.with { honest in
+            try await Relation.with { attacker in
+                let client = honest.client()
+                let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
+                let redirect = try await attacker.server.visit(
+                    try request.url(at: attacker.server.metadata),
+                    client: honest.network
+                )
+                #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+                    try request.grant(from: redirect, of: client.server)
+                }
+                #expect(honest.server.tokenRequestCount + attacker.server.tokenRequestCount == 0)
+            }
+        }
+    }
+
+    @Test("happy-path-no-dpop-nonce, with and without nonces; the code is bound to the key", arguments: [false, true])
+    func dpop(requiresNonces: Bool) async throws {
+        try await Relation.with({
+            $0.dpop = .required
+            $0.requiresNonces = requiresNonces
+        }) { relation in
+            let client = relation.client(try relation.keyed(), dpop: .generated())
+            let grant = try await relation.code(client)
+            let tokens = try await client.tokens(for: grant)
+            let thumbprint = try #require(tokens.accessToken.proofGenerator?.thumbprint)
+            #expect(tokens.accessToken.type == "DPoP")
+            #expect(try relation.claims(tokens)["cnf"] == ["jkt": .string(thumbprint)])
+            #expect(relation.server.tokenRequestCount == (requiresNonces ? 2 : 1))
+            _ = try await client.tokens(refreshing: try #require(tokens.refreshToken))
+            // A code that is stolen together with its verifier is no use without the key.
+            let stolen = try await relation.code(client)
+            let thief = relation.client(try relation.keyed(), dpop: .generated())
+            let error = await #expect(throws: OAuth2Error.self) { try await thief.tokens(for: stolen) }
+            #expect(error?.code == .reauthenticationRequired)
+            #expect(error?.serverDescription?.contains("another key") == true)
+        }
+    }
+
+    // MARK: Refusals
+
+    private func refused(_ day: MockAuthorizationServer.BadDay, _ code: OAuth2Error.Code) async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            relation.server.misbehave(at: .authorization, day)
+            let error = await #expect(throws: OAuth2Error.self) { try await relation.code(client) }
+            #expect(error?.code == code)
+            #expect(relation.server.tokenRequestCount == 0)
+            // And the next one is good.
+            _ = try await client.tokens(for: relation.code(client))
+        }
+    }
+}

@@ -1,0 +1,355 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// Every grant against a server that is as strict as a good one.
+@Suite("Grants against a server", .timeLimit(.minutes(10)))
+struct GrantModuleTests {
+    // MARK: Codes
+
+    @Test("A code is good for one use; the second revokes all that came of the first")
+    func codeReuse() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
+            let redirect = try await relation.server.visit(try request.url(at: client.server), client: relation.network)
+            let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
+            #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            // The grant itself hands its code out once; an attacker would make another.
+            let grant = try request.grant(from: redirect, of: client.server)
+            await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) { try await client.tokens(for: grant) }
+            #expect(!relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
+                try await client.tokens(refreshing: try #require(tokens.refreshToken))
+            }
+            let count = relation.server.tokenRequestCount
+            await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) { try await client.tokens(for: grant) }
+            #expect(relation.server.tokenRequestCount == count)
+        }
+    }
+
+    @Test("A code needs its own verifier, redirect URI and client")
+    func codeBinding() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            func request() async throws -> (AuthorizationRequest, code: Secret) {
+                let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
+                let url = try await relation.server.visit(try request.url(at: client.server), client: relation.network)
+                let grant = try request.grant(from: url, of: client.server)
+                let code = try #require(try grant.parameters()?.first { $0.name == "code" }?.value)
+                return (request, Secret(code))
+            }
+            let (first, one) = try await request()
+            let (_, two) = try await request()
+            let (third, three) = try await request()
+            let wrong: [(AuthorizationCodeGrant, OAuth2Client)] = [
+                (.init(code: one, redirectURI: Relation.redirectURI, codeVerifier: try CodeVerifier()), client),
+                (.init(code: two, redirectURI: "http://127.0.0.1/callback", codeVerifier: first.codeVerifier), client),
+                (
+                    .init(code: three, redirectURI: Relation.redirectURI, codeVerifier: third.codeVerifier),
+                    relation.client(try relation.keyed())
+                ),
+            ]
+            for (grant, client) in wrong {
+                let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
+                #expect(error?.serverCode == "invalid_grant")
+                #expect(error?.code == .reauthenticationRequired)
+            }
+            #expect(relation.server.issuedTokenCount == 0)
+        }
+    }
+
+    @Test("A user who refuses, or a server that can't ask, is an error of its own")
+    func refusals() async throws {
+        try await Relation.with { relation in
+            for (decision, code) in [
+                (MockAuthorizationServer.Decision.denied, OAuth2Error.Code.authorizationDenied),
+                (.error("login_required"), .requestRejected), (.error("temporarily_unavailable"), .serverTransient),
+            ] {
+                relation.server.decide { _ in decision }
+                let error = await #expect(throws: OAuth2Error.self) { try await relation.code(relation.client()) }
+                #expect(error?.code == code)
+            }
+            relation.server.decide { prompt in
+                prompt.scope == "read" && prompt.clientID == "public" && prompt.parameters["prompt"] == nil
+                    ? .approved(subject: "grace") : .denied
+            }
+            let client = relation.client()
+            let tokens = try await client.tokens(for: relation.code(client, scope: "read"))
+            #expect(try relation.claims(tokens)["sub"] == "grace")
+        }
+    }
+
+    @Test("Resources and details are asked for, granted and narrowed")
+    func access() async throws {
+        try await Relation.with({
+            $0.resources = ["https://a.example", "https://b.example"]
+            $0.authorizationDetailTypes = ["payment"]
+        }) { relation in
+            let client = relation.client(try relation.keyed())
+            let details = [AuthorizationDetail(type: "payment", members: ["amount": 12])]
+            let both = ["https://a.example", "https://b.example"]
+            var grant = try await relation.code(client, resources: both, details: details)
+            grant.resources = ["https://b.example"]
+            let tokens = try await client.tokens(for: grant)
+            #expect(try relation.claims(tokens)["aud"] == "https://b.example")
+            #expect(tokens.authorizationDetails == details)
+            let refreshed = try await client.tokens(
+                refreshing: try #require(tokens.refreshToken),
+                resources: ["https://a.example"]
+            )
+            #expect(try relation.claims(refreshed)["aud"] == "https://a.example")
+            let own = try await client.tokens(
+                for: ClientCredentialsGrant(resources: both, authorizationDetails: details)
+            )
+            #expect(try relation.claims(own)["aud"] == ["https://a.example", "https://b.example"])
+            #expect(own.authorizationDetails == details)
+            let wrong: [(ClientCredentialsGrant, String)] = [
+                (ClientCredentialsGrant(resources: ["https://c.example"]), "invalid_target"),
+                (
+                    ClientCredentialsGrant(authorizationDetails: [AuthorizationDetail(type: "account")]),
+                    "invalid_authorization_details"
+                ),
+            ]
+            for (grant, serverCode) in wrong {
+                let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
+                #expect(error?.code == .requestRejected)
+                #expect(error?.serverCode == serverCode)
+            }
+            await #expect(throws: OAuth2Error(.requestRejected, "")) {
+                try await relation.code(client, resources: ["https://c.example"])
+            }
+        }
+    }
+
+    // MARK: Devices
+
+    @Test("A device gets its tokens when the user has granted it, and not when they refuse")
+    func device() async throws {
+        let time = ManualTime(advancesWhenSleeping: true)
+        let server = try MockAuthorizationServer.start(
+            configuration: .init(time: time.timeSource),
+            clients: [.init(id: "tv", authentication: .none)]
+        )
+        let transport = try CurlTransport(configuration: .init(proxy: .none))
+        let client = OAuth2Client(
+            server: server.metadata,
+            clientAuthentication: .none(clientID: "tv"),
+            client: NetworkClient(transport: transport),
+            options: .init(timeSource: time.timeSource)
+        )
+        for isGranted in [true, false] {
+            let device = try await client.authorizeDevice(scope: "openid read")
+            #expect(device.interval == .seconds(5))
+            #expect(device.verificationURIComplete?.query == "user_code=\(device.userCode)")
+            #expect(!server.approveDevice(userCode: "WRON-GONE"))
+            var count = 0
+            let result: Result<IssuedTokens, any Error>
+            do {
+                result = .success(
+                    try await client.tokens(for: device) { _ in
+                        count += 1
+                        // The third question finds an answer.
+                        guard count == 3 else { return }
+                        let code = device.userCode
+                        _ = isGranted ? server.approveDevice(userCode: code) : server.denyDevice(userCode: code)
+                    }
+                )
+            } catch { result = .failure(error) }
+            #expect(count == 3)
+            if isGranted {
+                let tokens = try result.get()
+                #expect(server.isActive(tokens.accessToken.value.expose { $0 }))
+                #expect(tokens.idToken != nil)
+                #expect(tokens.refreshToken != nil)
+                await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
+                    try await client.tokens(for: device)
+                }
+            } else {
+                #expect(throws: OAuth2Error(.authorizationDenied, "")) { try result.get() }
+            }
+        }
+        await transport.close()
+        await server.stop()
+    }
+
+    // MARK: Exchange
+
+    @Test("A token is exchanged for another user's service, with an actor, and what is no access token is N_A")
+    func exchange() async throws {
+        try await Relation.with { relation in
+            let client = relation.client(try relation.keyed())
+            let user = try await client.tokens(for: relation.code(client, scope: "read write"))
+            let actor = try await client.tokens(for: ClientCredentialsGrant())
+            func grant(_ type: TokenType?, scope: String? = nil) -> TokenExchangeGrant {
+                TokenExchangeGrant(
+                    subject: StaticTokenSource(user.accessToken),
+                    subjectTokenType: .accessToken,
+                    identifier: "ada",
+                    actor: .init(StaticTokenSource(actor.accessToken), identifier: "keyed"),
+                    audiences: ["billing"],
+                    resources: ["https://a.example"],
+                    scope: scope,
+                    requestedTokenType: type
+                )
+            }
+            let tokens = try await client.tokens(for: grant(.accessToken, scope: "read"))
+            let claims = try relation.claims(tokens)
+            #expect(tokens.issuedTokenType == .accessToken)
+            #expect(claims["sub"] == "ada")
+            #expect(claims["act"] == ["sub": "keyed"])
+            #expect(claims["aud"] == ["https://a.example", "billing"])
+            #expect(tokens.accessToken.scope == "read")
+
+            let idToken = try await client.tokens(for: grant(.idToken))
+            #expect(idToken.issuedTokenType == .idToken)
+            #expect(idToken.accessToken.type == "N_A")
+            let authenticator = OAuth2Authenticator(source: StaticTokenSource(idToken.accessToken))
+            let request = URLRequest(url: relation.server.server.url(for: "/"))
+            let error = await #expect(throws: NetworkError.self) {
+                try await NetworkClient(interceptors: [authenticator]).makeRequest(request)
+            }
+            #expect(error?.cause as? OAuth2Error == OAuth2Error(.unsupportedTokenType, ""))
+
+            let unknown = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant(.saml2)) }
+            #expect(unknown?.serverCode == "invalid_request")
+            // Only what was exchanged may be of no type.
+            relation.server.misbehave(.members(["token_type": "N_A"]))
+            await #expect(throws: OAuth2Error(.unsupportedTokenType, "")) {
+                try await client.tokens(for: ClientCredentialsGrant())
+            }
+        }
+    }
+
+    // MARK: Assertions and others
+
+    @Test("JWT and SAML assertions are grants, once each")
+    func assertions() async throws {
+        try await Relation.with { relation in
+            let service = try ES256SigningService.generate(keyID: "k")
+            relation.server.acceptAssertions(of: "service@example", key: service.verificationKey)
+            let client = relation.client(try relation.keyed())
+            let issuer = relation.server.metadata.issuer
+            let grant = JWTBearerGrant(
+                issuer: "service@example",
+                subject: "ada",
+                audience: issuer,
+                signingService: service,
+                scope: "read"
+            )
+            for _ in 1...2 {
+                let tokens = try await client.tokens(for: grant)
+                #expect(try relation.claims(tokens)["sub"] == "ada")
+                #expect(tokens.accessToken.scope == "read")
+            }
+            let fixed = try #require(try await grant.parameters()?[1].value)
+            let replayed = JWTBearerGrant(identifier: "ada") { Secret(fixed) }
+            _ = try await client.tokens(for: replayed)
+            let other = JWTBearerGrant(
+                issuer: "service@example",
+                audience: "https://another.example",
+                signingService: service
+            )
+            for wrong in [replayed, other] {
+                let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: wrong) }
+                // Nobody has to authenticate again: the next assertion may do.
+                #expect(error?.code == .requestRejected)
+                #expect(error?.serverCode == "invalid_grant")
+            }
+            let xml = Data("<Assertion>ada</Assertion>".utf8)
+            relation.server.acceptSAMLAssertion(xml, subject: "ada")
+            let saml = try await client.tokens(for: SAMLBearerGrant(identifier: "ada") { xml })
+            #expect(try relation.claims(saml)["sub"] == "ada")
+            await #expect(throws: OAuth2Error(.requestRejected, "")) {
+                try await client.tokens(for: SAMLBearerGrant(identifier: "ada") { xml + Data(" ".utf8) })
+            }
+        }
+    }
+
+    @Test("A clock that is wrong is corrected for an assertion that is a grant, as for one that authenticates")
+    func skewedAssertion() async throws {
+        try await Relation.with({ $0.clockOffset = .seconds(-300) }) { relation in
+            let service = try ES256SigningService.generate(keyID: "k")
+            relation.server.acceptAssertions(of: "service@example", key: service.verificationKey)
+            let client = relation.client(.clientSecretPost(clientID: "post", secret: Secret(Relation.secret)))
+            let grant = JWTBearerGrant(
+                issuer: "service@example",
+                audience: relation.server.metadata.issuer,
+                signingService: service
+            )
+            let tokens = try await client.tokens(for: grant)
+            #expect(tokens.accessToken.type == "Bearer")
+            #expect(relation.server.tokenRequestCount == 2)
+        }
+    }
+
+    @Test("A grant that only this server knows")
+    func extensionGrant() async throws {
+        try await Relation.with { relation in
+            relation.server.onGrant("urn:example:pin") {
+                $0["pin"] == "1234" ? .tokens(subject: "ada") : .error("invalid_grant")
+            }
+            let client = relation.client(try relation.keyed())
+            func grant(_ pin: String, type: String = "urn:example:pin") -> ExtensionGrant {
+                ExtensionGrant(type: type, identifier: "ada", isRepeatable: false, scope: "read") { [("pin", pin)] }
+            }
+            let tokens = try await client.tokens(for: grant("1234"))
+            #expect(try relation.claims(tokens)["sub"] == "ada")
+            await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
+                try await client.tokens(for: grant("4321"))
+            }
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.tokens(for: grant("1234", type: "urn:example:unknown"))
+            }
+            #expect(error?.serverCode == "unsupported_grant_type")
+        }
+    }
+
+    // MARK: Going on
+
+    @Test(
+        "What a user has granted goes on in an authenticator, and in the next process by the store",
+        arguments: [false, true]
+    )
+    func signIn(isBound: Bool) async throws {
+        try await Relation.with { relation in
+            let dpop: DPoPKey? = isBound ? .generated() : nil
+            let client = relation.client(try relation.keyed(), dpop: dpop)
+            let tokens = try await client.tokens(for: relation.code(client, scope: "read"))
+            let api = try LoopbackServer.start { routes in
+                routes.on(.get, "/reports", relation.server.protecting(scope: "read") { _ in .text("a report") })
+            }
+            let store = InMemoryTokenStore()
+            func authenticator() throws -> OAuth2Authenticator {
+                OAuth2Authenticator(
+                    server: relation.server.metadata,
+                    clientAuthentication: try relation.keyed(),
+                    grant: UserGrant(identifier: "ada"),
+                    store: store,
+                    dpop: dpop,
+                    client: relation.network
+                )
+            }
+            let first = try authenticator()
+            #expect(await failureCode { _ = try await first.accessToken() } == .reauthenticationRequired)
+            try await first.signIn(with: tokens)
+            let count = relation.server.tokenRequestCount
+            for authenticator in [first, try authenticator()] {
+                let request = URLRequest(url: api.url(for: "/reports"))
+                let data = try await NetworkClient(interceptors: [authenticator]).makeRequest(request)
+                #expect(data == Data("a report".utf8))
+            }
+            #expect(relation.server.tokenRequestCount == count)
+            relation.server.revokeAccessTokens()
+            let request = URLRequest(url: api.url(for: "/reports"))
+            let data = try await NetworkClient(interceptors: [first]).makeRequest(request)
+            #expect(data == Data("a report".utf8))
+            #expect(relation.server.tokenRequestCount == count + 1)
+            await api.stop()
+        }
+    }
+}

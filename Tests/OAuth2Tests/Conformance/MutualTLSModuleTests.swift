@@ -1,0 +1,75 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Mutual TLS against a server", .timeLimit(.minutes(10)))
+struct MutualTLSModuleTests {
+    @Test("tls_client_auth and self_signed_tls_client_auth at the server's alias; tokens are bound to the certificate")
+    func certificates() async throws {
+        let authority = try MockCertificateAuthority()
+        let known = try authority.issueClientCertificate(name: "reports")
+        let other = try authority.issueClientCertificate(name: "another")
+        var tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        tls.clientAuthentication = .requested(issuedBy: authority)
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.mutualTLS = tls
+        let key = try SigningKey.generate(.es256)
+        let server = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [
+                .init(id: "subject", authentication: .tlsClientAuth(subject: known.subject)),
+                .init(id: "pinned", authentication: .selfSignedTLSClientAuth(certificateDER: known.certificateDER)),
+                .init(id: "keyed", key: key.verificationKey),
+            ]
+        )
+        func tokens(
+            _ authentication: any ClientAuthentication,
+            _ certificate: MockCertificate?
+        ) async throws -> IssuedTokens {
+            var tls = TLSConfiguration(trustRoots: try .pem(authority.certificatePEM))
+            tls.clientIdentity = try certificate.map {
+                try ClientIdentity(certificateChain: $0.chainPEM, privateKey: $0.privateKeyPEM)
+            }
+            let transport = try CurlTransport(configuration: .init(proxy: .none, tls: tls))
+            let client = OAuth2Client(
+                server: server.metadata,
+                clientAuthentication: authentication,
+                client: NetworkClient(transport: transport),
+                options: .init(timeout: .seconds(120), attempts: 1)
+            )
+            let result = await Task { try await client.tokens(for: ClientCredentialsGrant()) }.result
+            await transport.close()
+            return try result.get()
+        }
+        #expect(server.metadata.mutualTLSAliases["token_endpoint"]?.scheme == "https")
+        let service = try ES256SigningService(key: key)
+        var thumbprints: Set<String> = []
+        let good: [any ClientAuthentication] = [
+            MutualTLSAuthentication.tlsClientAuth(clientID: "subject"),
+            MutualTLSAuthentication.selfSignedTLSClientAuth(clientID: "pinned"),
+            CertificateBoundAuthentication(PrivateKeyJWT(clientID: "keyed", signingService: service)),
+        ]
+        for authentication in good {
+            let tokens = try await tokens(authentication, known)
+            let claims = try tokens.accessToken.value.expose { try UnverifiedToken($0).unverifiedClaims }
+            #expect(claims["client_id"]?.string == authentication.clientID)
+            thumbprints.insert(claims["cnf"]?.object?["x5t#S256"]?.string ?? "")
+        }
+        #expect(thumbprints.map(\.count) == [43])
+        // Nobody came to the port that asks for no certificate.
+        #expect(server.server.requests(for: "/token").isEmpty)
+        #expect(server.tokenRequestCount == 3)
+        for authentication in good.prefix(2) {
+            let error = await #expect(throws: OAuth2Error.self) { try await tokens(authentication, other) }
+            #expect(error?.code == .invalidClient)
+            // Nothing is sent without a certificate.
+            let none = await #expect(throws: OAuth2Error.self) { try await tokens(authentication, nil) }
+            #expect(none?.code == .assertionFailed)
+        }
+        #expect(server.tokenRequestCount == 5)
+        await server.stop()
+    }
+}

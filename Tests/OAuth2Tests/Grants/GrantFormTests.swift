@@ -1,0 +1,225 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// What each grant asks with, field by field.
+@Suite("Grants: forms")
+struct GrantFormTests {
+    private let details = [AuthorizationDetail(type: "payment", members: ["amount": 12, "type": "dropped"])]
+
+    @Test("Client credentials with resources and details")
+    func clientCredentials() throws {
+        let grant = ClientCredentialsGrant(
+            scope: "a b",
+            resources: ["https://a.example", "https://b.example"],
+            authorizationDetails: details
+        )
+        let form = try #require(try grant.parameters())
+        #expect(
+            form.map { "\($0.name)=\($0.value)" } == [
+                "grant_type=client_credentials", "scope=a b", "resource=https://a.example",
+                "resource=https://b.example",
+                #"authorization_details=[{"amount":12,"type":"payment"}]"#,
+            ]
+        )
+    }
+
+    @Test("What tokens are kept under tells apart whatever is asked for")
+    func identifiers() {
+        let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
+        let grants: [any Grant] = [
+            ClientCredentialsGrant(), ClientCredentialsGrant(scope: "a"), ClientCredentialsGrant(resources: ["urn:a"]),
+            ClientCredentialsGrant(authorizationDetails: details),
+            JWTBearerGrant(identifier: "a") { Secret("") }, JWTBearerGrant(identifier: "b") { Secret("") },
+            JWTBearerGrant(identifier: "a", scope: "b") { Secret("") }, SAMLBearerGrant(identifier: "a") { Data() },
+            ExtensionGrant(type: "urn:x", identifier: "a", isRepeatable: true) { [] },
+            ExtensionGrant(type: "urn:y", identifier: "a", isRepeatable: true) { [] }, UserGrant(identifier: "a"),
+            UserGrant(identifier: "b"), exchange(source), exchange(source, requested: .idToken),
+            exchange(source, actor: "x"), exchange(source, actor: "y"), exchange(source, audiences: ["a"]),
+        ]
+        #expect(Set(grants.map(\.identifier)).count == grants.count)
+        #expect(ClientCredentialsGrant(scope: "a").identifier == "client_credentials a")
+    }
+
+    @Test("Token exchange with everything that there is")
+    func tokenExchange() async throws {
+        let subject = StaticTokenSource(AccessToken(value: Secret("subject"), requested: .now))
+        let actor = StaticTokenSource(AccessToken(value: Secret("actor"), requested: .now))
+        let grant = TokenExchangeGrant(
+            subject: subject,
+            subjectTokenType: .idToken,
+            identifier: "ada",
+            actor: .init(actor, identifier: "billing", tokenType: .jwt),
+            audiences: ["one", "two"],
+            resources: ["urn:a", "urn:b"],
+            scope: "read",
+            authorizationDetails: details,
+            requestedTokenType: .refreshToken
+        )
+        let form = try #require(try await grant.parameters())
+        let type = "urn:ietf:params:oauth:token-type:"
+        #expect(
+            form.map { "\($0.name)=\($0.value)" } == [
+                "grant_type=urn:ietf:params:oauth:grant-type:token-exchange", "subject_token=subject",
+                "subject_token_type=\(type)id_token", "actor_token=actor", "actor_token_type=\(type)jwt",
+                "audience=one",
+                "audience=two", "requested_token_type=\(type)refresh_token", "scope=read", "resource=urn:a",
+                "resource=urn:b", #"authorization_details=[{"amount":12,"type":"payment"}]"#,
+            ]
+        )
+        #expect(try await grant.renewedParameters() == nil)
+    }
+
+    @Test("An exchange that is rejected is tried once more with other tokens of both")
+    func renewedExchange() async throws {
+        let subject = CountingSource("subject")
+        let actor = CountingSource("actor")
+        let grant = TokenExchangeGrant(
+            subject: subject,
+            subjectTokenType: .accessToken,
+            identifier: "ada",
+            actor: .init(actor, identifier: "billing")
+        )
+        #expect(try await grant.renewedParameters() == nil)
+        let first = try #require(try await grant.parameters())
+        let second = try #require(try await grant.renewedParameters())
+        let values = [first, second].map { form in form.filter { $0.name.hasSuffix("_token") }.map(\.value) }
+        #expect(values == [["subject-1", "actor-1"], ["subject-2", "actor-2"]])
+    }
+
+    @Test("A JWT that the client signs says who, for whom, to whom, and is new each time")
+    func jwtBearer() async throws {
+        let service = try ES256SigningService.generate(keyID: "k")
+        let grant = JWTBearerGrant(
+            issuer: "service@example",
+            subject: "ada",
+            audience: "https://as.example/token",
+            lifetime: .seconds(300),
+            signingService: service,
+            claims: ["iss": "somebody else", "https://a.example/role": "x"],
+            scope: "read",
+            resources: ["urn:a"]
+        )
+        let date = Date(timeIntervalSince1970: 1_700_000_000)
+        let form = try #require(try await grant.parameters(at: date))
+        #expect(form.map(\.name) == ["grant_type", "assertion", "scope", "resource"])
+        #expect(form[0].value == "urn:ietf:params:oauth:grant-type:jwt-bearer")
+        var policy = ValidationPolicy(issuer: "service@example", subject: "ada", currentDate: { date })
+        policy.audience = .contains("https://as.example/token")
+        let token = try JWTVerifier(key: service.verificationKey, policy: policy).verify(form[1].value)
+        #expect(token.claims["iat"] == 1_700_000_000)
+        #expect(token.claims["exp"] == 1_700_000_300)
+        #expect(token.claims["https://a.example/role"] == "x")
+        let renewed = try #require(try await grant.renewedParameters(at: date))
+        let other = try UnverifiedToken(renewed[1].value).unverifiedClaims
+        #expect(other["jti"] != token.claims["jti"])
+    }
+
+    @Test("A SAML assertion is base64url without padding")
+    func samlBearer() async throws {
+        let grant = SAMLBearerGrant(identifier: "ada", scope: "read") { Data("<Assertion>?>é</Assertion>".utf8) }
+        let form = try #require(try await grant.parameters())
+        #expect(form.map(\.name) == ["grant_type", "assertion", "scope"])
+        #expect(form[0].value == "urn:ietf:params:oauth:grant-type:saml2-bearer")
+        #expect(form[1].value == "PEFzc2VydGlvbj4_PsOpPC9Bc3NlcnRpb24-")
+    }
+
+    @Test("An extension grant has its type, its own fields, and what is asked for")
+    func extensionGrant() async throws {
+        let grant = ExtensionGrant(
+            type: "urn:example:pin",
+            identifier: "ada",
+            isRepeatable: false,
+            scope: "read"
+        ) { [("pin", "1234")] }
+        let form = try #require(try await grant.parameters())
+        #expect(form.map { "\($0.name)=\($0.value)" } == ["grant_type=urn:example:pin", "pin=1234", "scope=read"])
+        #expect(!grant.isRepeatable)
+    }
+
+    @Test("A scope or resource that is none fails before anything is sent")
+    func malformed() async throws {
+        let source = CountingSource("subject")
+        let grants: [any Grant] = [
+            ClientCredentialsGrant(scope: "a  b"), ClientCredentialsGrant(scope: "é"),
+            ClientCredentialsGrant(resources: ["relative"]), ClientCredentialsGrant(resources: ["urn:a#b"]),
+            JWTBearerGrant(identifier: "a", scope: "\"") { Secret("") },
+            SAMLBearerGrant(identifier: "a", resources: [""]) { Data() }, exchange(source, audiences: [], scope: " "),
+            ExtensionGrant(type: "urn:x", identifier: "a", isRepeatable: true, scope: "\\") { [] },
+        ]
+        for grant in grants {
+            let realm = Realm()
+            let code = await failureCode { _ = try await realm.authenticator(grant: grant).accessToken() }
+            #expect(code == .malformedRequest, "\(grant.identifier)")
+            #expect(realm.endpoint.requests.isEmpty)
+        }
+    }
+
+    @Test("More scope is asked for with all else as it was")
+    func answering() async throws {
+        let demand = ResourceDemand(scope: ["write"])
+        let source = StaticTokenSource(AccessToken(value: Secret("t"), requested: .now))
+        let grants: [any Grant] = [
+            ClientCredentialsGrant(scope: "read", resources: ["urn:a"], authorizationDetails: details),
+            JWTBearerGrant(identifier: "a", scope: "read", resources: ["urn:a"]) { Secret("") },
+            SAMLBearerGrant(identifier: "a", scope: "read", resources: ["urn:a"]) { Data() },
+            TokenExchangeGrant(
+                subject: source,
+                subjectTokenType: .accessToken,
+                identifier: "a",
+                resources: ["urn:a"],
+                scope: "read",
+                requestedTokenType: .accessToken
+            ),
+        ]
+        for grant in grants {
+            let wider = try #require(grant.answering(demand))
+            #expect(wider.identifier != grant.identifier)
+            let form = try #require(try await wider.parameters())
+            let before = try #require(try await grant.parameters())
+            #expect(form.first { $0.name == "scope" }?.value == "read write")
+            #expect(
+                form.filter { $0.name != "scope" }.map(\.value) == before.filter { $0.name != "scope" }.map(\.value)
+            )
+            #expect(wider.answering(demand) == nil)
+        }
+        #expect(UserGrant(identifier: "a").answering(demand) == nil)
+    }
+
+    private func exchange(
+        _ source: any TokenSource,
+        requested: TokenType? = nil,
+        actor: String? = nil,
+        audiences: [String] = [],
+        scope: String? = nil
+    ) -> TokenExchangeGrant {
+        TokenExchangeGrant(
+            subject: source,
+            subjectTokenType: .accessToken,
+            identifier: "ada",
+            actor: actor.map { .init(source, identifier: $0) },
+            audiences: audiences,
+            scope: scope,
+            requestedTokenType: requested
+        )
+    }
+}
+
+/// A source whose tokens are numbered.
+final class CountingSource: TokenSource {
+    private let name: String
+    private let count = Journal()
+
+    init(_ name: String) {
+        self.name = name
+    }
+
+    func token(for need: TokenNeed) async throws -> AccessToken {
+        let isFirst = count.entries.isEmpty || need.isUnwanted(Secret("\(name)-\(count.entries.count)"))
+        if isFirst { count.add("") }
+        return AccessToken(value: Secret("\(name)-\(count.entries.count)"), requested: .now)
+    }
+}
