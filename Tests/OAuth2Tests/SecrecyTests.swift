@@ -141,7 +141,28 @@ struct SecrecyTests {
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
             ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
-        ] + (try await valuesOfClients()) + (try await valuesOfGrants())
+        ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())
+    }
+
+    /// What a resource server has to do with.
+    private func valuesOfAnAPI() async throws -> [Any] {
+        let desk = EndpointDesk(.json(#"{"active":true,"sub":"ada"}"#), .json(#"{"active":false}"#))
+        let introspection = CachedTokenIntrospection(desk.oauth)
+        var verifier = AccessTokenVerifier(audience: "https://api.example", introspection: introspection)
+        verifier.nonces = try RotatingDPoPNonces(secret: Secret(secret))
+        let good = ProtectedRequest(
+            method: .get,
+            url: "https://api.example/?token=\(secret)",
+            headers: ["Authorization": "Bearer \(secret)", "DPoP": secret]
+        )
+        var bad = good
+        bad.headers["Authorization"] = "Bearer other-\(secret)"
+        let token = try await verifier.verify(good)
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verifier.verify(bad) }
+        return [
+            introspection, verifier, try RotatingDPoPNonces(secret: Secret(secret)), good, token, token.binding,
+            AccessRequirement(scope: ["a"]), try #require(refusal), refusal?.code as Any,
+        ]
     }
 
     private func valuesOfClients() async throws -> [Any] {

@@ -22,6 +22,7 @@ struct OAuthSuite {
         if arguments.wants("bearer") { try await bearer() }
         if arguments.wants("two tasks") { try await twoTasks() }
         if arguments.wants("dpop") { try await dpop() }
+        if arguments.wants("access token") { try await accessToken() }
         if arguments.wants("waiters") { try await waiters() }
         if arguments.wants("storm") { try await storm() }
     }
@@ -81,6 +82,55 @@ struct OAuthSuite {
         let beside = try await median(of: 200) { _ = try service.sign(data: message) }
         report("dpop request", ours, beside: beside)
         report("dpop proof", alone, beside: beside)
+    }
+
+    // MARK: Requests to an API of one's own
+
+    /// A resource server's whole decision about a request, beside the verification of its token alone; turns of both alternate.
+    private func accessToken() async throws {
+        let key = try SigningKey.generate(.es256)
+        let (issuer, audience) = ("https://id.example", "https://api.example")
+        let service = KeySigningService(key: key, keyID: "1")
+        var jwk = service.verificationKey.jwk
+        jwk.members["use"] = "sig"
+        let document = JWKSet(keys: [jwk])
+        let keys = RemoteKeySet(
+            url: URL(string: "https://id.example/jwks")!,
+            client: NetworkClient(transport: OneDocument(body: document.serializedData()))
+        )
+        let verifier = AccessTokenVerifier(issuer: issuer, audience: audience, keys: keys)
+        let alone = JWTVerifier(keys: document, policy: .accessToken(issuer: issuer, audience: audience))
+        let now = Date()
+        let token = try JWTGenerator(
+            header: ["typ": "at+jwt"],
+            payload: [
+                "iss": .string(issuer), "sub": "ada", "aud": .string(audience), "client_id": "shop", "jti": "1",
+                "scope": "orders.read orders.write", "iat": JSONValue(date: now),
+                "exp": JSONValue(date: now.addingTimeInterval(3_600)),
+            ],
+            signingService: service
+        ).token
+        let request = ProtectedRequest(
+            method: .get,
+            url: "https://api.example/orders",
+            headers: ["Host": "api.example", "Accept": "*/*", "Authorization": "Bearer \(token)"]
+        )
+        let requirement = AccessRequirement(scope: ["orders.read"])
+        var (ours, beside): ([Double], [Double]) = ([], [])
+        for _ in 0..<arguments.rounds {
+            ours.append(try await turn(of: 200) { _ = try await verifier.verify(request, requires: requirement) })
+            beside.append(try await turn(of: 200) { _ = try alone.verify(token) })
+        }
+        report("access token", ours.median, beside: beside.median)
+    }
+
+    /// An issuer that publishes one document, in memory.
+    private struct OneDocument: HTTPTransport {
+        let body: Data
+
+        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) -> HTTPTransportResponse {
+            HTTPTransportResponse(status: 200, headers: ["Cache-Control": "max-age=3600"], body: body)
+        }
     }
 
     // MARK: Thousands at once
@@ -178,6 +228,12 @@ struct OAuthSuite {
             figures.append(Double(CPUClock.now - start) / 1_000 / Double(count))
         }
         return figures.median
+    }
+
+    private func turn(of count: Int, _ body: () async throws -> Void) async throws -> Double {
+        let start = CPUClock.now
+        for _ in 0..<count { try await body() }
+        return Double(CPUClock.now - start) / 1_000 / Double(count)
     }
 
     private func report(_ name: String, _ ours: Double, beside: Double?) {

@@ -31,10 +31,9 @@ public final class MockAuthorizationServer: Sendable {
     public let server: LoopbackServer
     /// The server's identifier and endpoints, as a client is told them.
     public let metadata: AuthorizationServer
-    /// The keys by which the access tokens verify.
-    public let keys: JWKSet
 
-    private let tokens: TokenLedger
+    let signing: SigningDesk
+    let tokens: TokenLedger
     private let clients: ClientRegister
     let desks: GrantDesks
     /// The second port, for clients that show a certificate.
@@ -44,9 +43,8 @@ public final class MockAuthorizationServer: Sendable {
     private let requests: AuthorizationRequestDesk
     private let userBook = Mutex(Users())
     private let initialAccessToken: Secret?
-    private let signingService: any SigningService
     private let configuration: Configuration
-    private let time: TimeSource
+    let time: TimeSource
 
     private init(_ configuration: Configuration, clients: [Client]) throws {
         var serverConfiguration = LoopbackServer.Configuration()
@@ -58,14 +56,8 @@ public final class MockAuthorizationServer: Sendable {
             return try LoopbackServer.start(configuration: serverConfiguration)
         }
         metadata = try AuthorizationServer(metadata: Self.metadataDocument(server, mutualTLSServer), issuer: issuer)
-        let key = try SigningKey.generate(.es256)
-        keys = JWKSet(keys: [key.verificationKey.publicJWK])
-        signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
-        tokens = TokenLedger(
-            issuer: issuer,
-            signingService: signingService,
-            configuration: configuration
-        )
+        signing = try SigningDesk()
+        tokens = TokenLedger(issuer: issuer, signing: signing, configuration: configuration)
         self.clients = ClientRegister(clients, metadata: metadata, configuration: configuration)
         desks = GrantDesks(
             codes: AuthorizationDesk(
@@ -120,6 +112,9 @@ public final class MockAuthorizationServer: Sendable {
     }
 
     // MARK: Tokens
+
+    /// The keys by which access tokens and ID tokens verify; ``rotateKeys(withdrawingOld:)`` changes them.
+    public var keys: JWKSet { signing.keys }
 
     /// Issues a refresh token, as if a user had granted it.
     ///
@@ -270,7 +265,6 @@ public final class MockAuthorizationServer: Sendable {
 
     private func addRoutes() {
         let document = metadata.metadata.serialized()
-        let keySet = keys.serialized()
         let endpoint = TokenEndpointResponder(
             clients: clients,
             tokens: tokens,
@@ -295,7 +289,7 @@ public final class MockAuthorizationServer: Sendable {
         // The route must not keep the server that has it.
         on(.get, .userInfo) { [weak self] request in
             guard let self else { return .status(503) }
-            return try await protecting { self.userInfoResponse(to: $0, signing: self.signingService) }(request)
+            return try await protecting { self.userInfoResponse(to: $0, signing: self.signing.service) }(request)
         }
         on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }
         for method in [HTTPMethod.get, .post] {
@@ -304,7 +298,7 @@ public final class MockAuthorizationServer: Sendable {
                 return desks.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
             }
         }
-        on(.get, .keys) { _ in .json(keySet) }
+        on(.get, .keys) { [signing] _ in .json(signing.keys.serialized()) }
         for path in ["oauth-authorization-server", "openid-configuration"] {
             on(.get, .metadata, path: "/.well-known/\(path)") { _ in .json(document) }
         }
@@ -374,15 +368,5 @@ extension LoopbackResponse {
         var response = self
         response.headers["Date"] = HTTPDate.format(time.date())
         return response
-    }
-}
-
-extension VerificationKey {
-    /// The key as a JWK that names itself by its thumbprint.
-    fileprivate var publicJWK: JWK {
-        var jwk = jwk
-        jwk.members["kid"] = .string(thumbprint)
-        jwk.members["use"] = "sig"
-        return jwk
     }
 }

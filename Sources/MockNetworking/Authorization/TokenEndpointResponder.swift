@@ -139,7 +139,7 @@ struct TokenEndpointResponder: Sendable {
         var authorization = authorization
         authorization.keyThumbprint = bond.keyThumbprint
         authorization.certificateThumbprint = bond.certificateThumbprint
-        guard let (accessToken, lifetime) = tokens.issueAccessToken(authorization) else {
+        guard let (accessToken, lifetime) = try? tokens.issueAccessToken(authorization) else {
             return TokenEndpointError(code: "server_error", description: "no token could be signed", status: 500)
                 .response
         }

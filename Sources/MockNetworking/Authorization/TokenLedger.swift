@@ -64,16 +64,16 @@ final class TokenLedger: Sendable {
 
     private let state = Mutex(State())
     private let issuer: String
-    private let signingService: any SigningService
+    private let signing: SigningDesk
     private let configuration: MockAuthorizationServer.Configuration
 
     init(
         issuer: String,
-        signingService: any SigningService,
+        signing: SigningDesk,
         configuration: MockAuthorizationServer.Configuration
     ) {
         self.issuer = issuer
-        self.signingService = signingService
+        self.signing = signing
         self.configuration = configuration
     }
 
@@ -85,7 +85,16 @@ final class TokenLedger: Sendable {
     // MARK: Access tokens
 
     /// Issues a token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068).
-    func issueAccessToken(_ authorization: Authorization) -> (token: String, lifetime: Duration)? {
+    ///
+    /// - Parameters:
+    ///   - authorization: What it entitles to.
+    ///   - changes: Claims of the caller's own, or other values; `nil` takes a claim away.
+    /// - Returns: The token, and how long it lives.
+    /// - Throws: `TokenError` if it can't be signed.
+    func issueAccessToken(
+        _ authorization: Authorization,
+        changing changes: [String: JSONValue?] = [:]
+    ) throws -> (token: String, lifetime: Duration) {
         let lifetime = configuration.tokenLifetime
         let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
@@ -105,8 +114,9 @@ final class TokenLedger: Sendable {
             claim["act"] = inner
             return .object(claim)
         }
-        let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signingService)
-        guard let token = try? generator.token else { return nil }
+        for (name, value) in changes { claims[name] = value }
+        let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signing.service)
+        let token = try generator.token
         let expiry = configuration.time.now() + lifetime
         state.withLock { state in
             state.issuedCount += 1
@@ -159,7 +169,7 @@ final class TokenLedger: Sendable {
             "auth_time": .number(JSONNumber(issued)),
         ]
         claims["nonce"] = nonce.map(JSONValue.string)
-        return try? JWTGenerator(payload: claims, signingService: signingService).token
+        return try? JWTGenerator(payload: claims, signingService: signing.service).token
     }
 
     func isActive(_ accessToken: String) -> Bool {

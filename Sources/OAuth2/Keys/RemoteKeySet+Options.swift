@@ -59,7 +59,7 @@ extension RemoteKeySet {
     public struct Status: Sendable {
         /// The latest keys, however old; `nil` if none have come yet.
         ///
-        /// ``JWKSet/unusableKeys(_:)`` and ``JWKSet/rejections`` of them say what can't be used.
+        /// `unusableKeys(_:)` and `rejections` of the set say what can't be used.
         public let keys: JWKSet?
         /// How often keys have come.
         public let loadCount: Int

@@ -47,7 +47,7 @@ extension AuthenticationChallenge {
     ///   - maxAge: How long ago the user may have authenticated at most; written in whole seconds.
     ///   - resourceMetadata: Where the protected resource's metadata are
     ///     ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
-    /// - Returns: The challenge, which ``AuthenticationChallenge/format(_:)`` can write.
+    /// - Returns: The challenge, which `AuthenticationChallenge.format(_:)` can write.
     public static func bearer(
         realm: String? = nil,
         error: BearerError? = nil,
@@ -80,7 +80,7 @@ extension AuthenticationChallenge {
     ///   - acrValues: The authentication context classes that would do, best first.
     ///   - maxAge: How long ago the user may have authenticated at most; written in whole seconds.
     ///   - resourceMetadata: Where the protected resource's metadata are.
-    /// - Returns: The challenge, which ``AuthenticationChallenge/format(_:)`` can write.
+    /// - Returns: The challenge, which `AuthenticationChallenge.format(_:)` can write.
     public static func dpop(
         algorithms: some Collection<JWSAlgorithm>,
         realm: String? = nil,

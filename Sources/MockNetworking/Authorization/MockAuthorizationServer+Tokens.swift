@@ -1,0 +1,107 @@
+public import Foundation
+import Networking
+import OAuth2
+internal import OpenSSLCrypto
+public import TokenGeneration
+
+extension MockAuthorizationServer {
+    /// Signs with a new key from now on, and publishes it.
+    ///
+    /// - Parameter withdrawingOld: Whether the keys before it are published no longer, as after one of them was stolen.
+    /// - Throws: `TokenError` if no key can be made.
+    public func rotateKeys(withdrawingOld: Bool = false) throws {
+        try signing.rotate(withdrawingOld: withdrawingOld)
+    }
+
+    /// Issues an access token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), as if a client had asked for it.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client it is for.
+    ///   - subject: Whom it speaks for.
+    ///   - scope: What it entitles to.
+    ///   - audience: The resource it is for; `nil` for the server itself.
+    ///   - keyThumbprint: The thumbprint of the DPoP key that it is bound to; `nil` for none.
+    ///   - certificateDER: The certificate that it is bound to; `nil` for none.
+    ///   - claims: Other claims, or other values; `nil` takes a claim away.
+    /// - Returns: The token.
+    /// - Throws: `TokenError` if it can't be signed.
+    public func issueAccessToken(
+        clientID: String,
+        subject: String,
+        scope: String = "",
+        audience: String? = nil,
+        keyThumbprint: String? = nil,
+        certificateDER: Data? = nil,
+        claims: [String: JSONValue?] = [:]
+    ) throws -> String {
+        var changes = claims
+        if let audience, changes["aud"] == nil { changes["aud"] = JSONValue.string(audience) }
+        if let certificateDER {
+            var confirmation: JSONObject = ["x5t#S256": .string(try Self.hash(certificateDER, octets: 32))]
+            confirmation["jkt"] = keyThumbprint.map(JSONValue.string)
+            changes["cnf"] = JSONValue.object(confirmation)
+        }
+        let authorization = Authorization(
+            clientID: clientID,
+            subject: subject,
+            scope: scope,
+            keyThumbprint: keyThumbprint
+        )
+        return try tokens.issueAccessToken(authorization, changing: changes).token
+    }
+
+    /// Issues an ID token ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    ///
+    /// It is signed with ES256 and the key that ``keys`` has last.
+    ///
+    /// - Parameters:
+    ///   - clientID: The client it is for.
+    ///   - subject: The user.
+    ///   - nonce: The nonce of the authentication request.
+    ///   - accessToken: The access token that it comes with, for `at_hash`.
+    ///   - code: The code that it comes with, for `c_hash`.
+    ///   - claims: Other claims, or other values; `nil` takes a claim away.
+    ///   - trouble: What is wrong with it; `nil` for a good one.
+    /// - Returns: The token.
+    /// - Throws: `TokenError` if it can't be signed.
+    public func issueIDToken(
+        clientID: String,
+        subject: String,
+        nonce: String? = nil,
+        accessToken: String? = nil,
+        code: String? = nil,
+        claims: [String: JSONValue?] = [:],
+        trouble: IDTokenTrouble? = nil
+    ) throws -> String {
+        let now = Int(time.date().timeIntervalSince1970)
+        let issued = now - Int((trouble?.age ?? .zero).components.seconds)
+        var content: JSONObject = [
+            "iss": .string(metadata.issuer),
+            "sub": .string(subject),
+            "aud": .string(clientID),
+            "iat": .number(JSONNumber(issued)),
+            "exp": .number(JSONNumber(now + 300)),
+            "auth_time": .number(JSONNumber(issued)),
+        ]
+        content["nonce"] = nonce.map(JSONValue.string)
+        if let accessToken { content["at_hash"] = .string(try Self.hash(Data(accessToken.utf8), octets: 16)) }
+        if let code { content["c_hash"] = .string(try Self.hash(Data(code.utf8), octets: 16)) }
+        for (name, value) in claims { content[name] = value }
+        for (name, value) in trouble?.changes ?? [:] { content[name] = value }
+        let service = signing.service
+        switch trouble?.signature ?? .good {
+        case .good: return try JWTGenerator(payload: content, signingService: service).token
+        case .missing: return UnsecuredToken(claims: content).serialized()
+        case .foreign:
+            let foreign = try SigningDesk.newService(keyID: service.keyID)
+            return try JWTGenerator(payload: content, signingService: foreign).token
+        case .unknownKey: return try JWTGenerator(payload: content, signingService: SigningDesk.newService()).token
+        }
+    }
+
+    /// The first octets of SHA-256, in base64url.
+    private static func hash(_ data: Data, octets: Int) throws -> String {
+        let digest = try Array(data).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
+        return Base64URL.encode(Array(digest.prefix(octets)))
+    }
+}

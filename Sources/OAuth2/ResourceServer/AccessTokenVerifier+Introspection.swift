@@ -1,0 +1,113 @@
+public import Foundation
+public import Networking
+public import TokenGeneration
+
+extension AccessTokenVerifier {
+    /// Makes a verifier of JWTs with the keys of an issuer that says itself where they are
+    /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
+    ///
+    /// - Parameters:
+    ///   - discovery: Finds out where the issuer's keys are.
+    ///   - audience: The name by which the issuer knows this API.
+    ///   - client: What fetches the keys.
+    ///   - options: How long keys are used, and how often they are fetched.
+    ///   - selection: Which of the keys a token can mean.
+    ///   - currentDate: Tells the time.
+    public init(
+        discovery: AuthorizationServerDiscovery,
+        audience: String,
+        client: NetworkClient = NetworkClient(),
+        options: RemoteKeySet.Options = RemoteKeySet.Options(),
+        selection: KeySelection = KeySelection(),
+        currentDate: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.init(
+            issuer: discovery.issuer,
+            audience: audience,
+            keys: RemoteKeySet(discovery: discovery, client: client, options: options),
+            selection: selection,
+            currentDate: currentDate
+        )
+    }
+
+    /// Makes a verifier that asks the authorization server about every token
+    /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)), be it a JWT or not.
+    ///
+    /// - Parameters:
+    ///   - audience: The name by which the issuer knows this API.
+    ///   - introspection: What asks.
+    ///   - issuer: The issuer that tokens must have if the server names one; `nil` for the server that is asked.
+    ///   - currentDate: Tells the time.
+    public init(
+        audience: String,
+        introspection: CachedTokenIntrospection,
+        issuer: String? = nil,
+        currentDate: @escaping @Sendable () -> Date = { Date() }
+    ) {
+        self.init(
+            .accessToken(issuer: issuer ?? introspection.issuer, audience: audience),
+            audience,
+            keys: nil,
+            introspection: introspection,
+            currentDate: currentDate
+        )
+    }
+
+    /// Asks the authorization server about a token.
+    ///
+    /// - Throws: `TokenError` if it is not good; ``OAuth2Error`` or `CancellationError` if that can't be told.
+    func introspected(_ text: String, by introspection: CachedTokenIntrospection) async throws -> VerifiedAccessToken {
+        let answer = try await introspection.answer(about: Secret(text))
+        guard answer.isActive else {
+            throw TokenError(.checkFailed, "the authorization server says that the token is not active")
+        }
+        if let issuer = answer.issuer, !policy.issuers.isEmpty, !policy.issuers.contains(where: issuer.isExactly) {
+            throw TokenError(.issuerMismatch, "the token is one of another issuer")
+        }
+        guard answer.audience.isEmpty || answer.audience.contains(where: audience.isExactly) else {
+            throw TokenError(.audienceMismatch, "the token is for another audience")
+        }
+        let now = policy.currentDate()
+        let leeway = max(policy.leeway, .zero) / .seconds(1)
+        if let expiration = answer.expiration, now >= expiration.addingTimeInterval(leeway) {
+            throw TokenError(.expired, "the token has expired since the authorization server was asked")
+        }
+        if let notBefore = answer.notBefore, now.addingTimeInterval(leeway) < notBefore {
+            throw TokenError(.notYetValid, "the time from which on the token is good has not come")
+        }
+        return try VerifiedAccessToken(answer, scopeClaim: scopeClaim)
+    }
+}
+
+extension RemoteKeySet {
+    /// Makes a set of the keys of an issuer that says itself where they are; nothing is asked yet.
+    ///
+    /// - Parameters:
+    ///   - discovery: Finds out where the keys are, each time they are fetched.
+    ///   - client: What fetches the keys.
+    ///   - options: How long keys are used, and how often they are fetched.
+    public convenience init(
+        discovery: AuthorizationServerDiscovery,
+        client: NetworkClient = NetworkClient(),
+        options: Options = Options()
+    ) {
+        self.init(client: client, options: options) {
+            try await discovery.server().keySetURL.required("the key set")
+        }
+    }
+}
+
+extension VerifiedAccessToken {
+    /// Takes what the authorization server says of a token.
+    ///
+    /// - Throws: `TokenError` with the code `malformedClaim`.
+    init(_ answer: IntrospectedToken, scopeClaim: String) throws(TokenError) {
+        issuer = answer.issuer
+        subject = answer.subject
+        clientID = answer.clientID
+        audience = answer.audience
+        scope = try Self.scope(answer.claims[scopeClaim], scopeClaim)
+        expiration = answer.expiration
+        claims = answer.claims
+    }
+}

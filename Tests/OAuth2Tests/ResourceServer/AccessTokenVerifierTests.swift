@@ -1,0 +1,261 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("AccessTokenVerifier", .timeLimit(.minutes(10)))
+struct AccessTokenVerifierTests {
+    private var api: GuardedAPI
+
+    init() throws {
+        api = try GuardedAPI()
+    }
+
+    @Test("A good token is let in, and says what it entitles to")
+    func good() async throws {
+        let token = try await api.verify(bearer: try api.token(["email": "ada@example"]))
+        #expect(token.subject == "ada")
+        #expect(token.clientID == "shop")
+        #expect(token.issuer == PublishedKeys.issuer)
+        #expect(token.audience == [GuardedAPI.audience])
+        #expect(token.scope == ["orders.read", "orders.write"])
+        #expect(token.expiration == api.issuer.time.date.addingTimeInterval(300))
+        #expect(token.binding == .none)
+        #expect(token.claims["email"] == "ada@example")
+        #expect(token.responseHeaders.isEmpty)
+        #expect(api.issuer.fetchCount == 1)
+    }
+
+    @Test("The scheme is compared without regard to case", arguments: ["bearer", "BEARER", "Bearer  "])
+    func scheme(name: String) async throws {
+        let token = try api.token()
+        #expect(try await api.verifier.verify(api.request(["authorization": "\(name) \(token)"])).subject == "ada")
+    }
+
+    @Test("A URLRequest will do")
+    func urlRequest() async throws {
+        var request = URLRequest(url: try #require(URL(string: GuardedAPI.url)))
+        request.setValue("Bearer \(try api.token())", forHTTPHeaderField: "Authorization")
+        #expect(try await api.verifier.verify(try #require(ProtectedRequest(request))).subject == "ada")
+    }
+
+    // MARK: No token
+
+    @Test(
+        "A request without a token is challenged without an error",
+        arguments: [[:], ["Authorization": "Basic YTpi"], ["Authorization": "Token abc"], ["Authorization": ""]]
+            as [HTTPHeaders]
+    )
+    func noToken(headers: HTTPHeaders) async throws {
+        var verifier = api.verifier
+        verifier.resourceMetadata = URL(string: "https://api.example/.well-known/oauth-protected-resource")
+        verifier.dpop?.algorithms = [.es256]
+        let refusal = await #expect(throws: AccessRefusal(.noToken, "")) {
+            try await verifier.verify(api.request(headers), requires: AccessRequirement(scope: ["orders.read"]))
+        }
+        let metadata = #"resource_metadata="https://api.example/.well-known/oauth-protected-resource""#
+        #expect(refusal?.status == 401)
+        #expect(
+            refusal?.challenge
+                == #"Bearer realm="orders", \#(metadata), scope="orders.read", DPoP realm="orders", algs="ES256", \#(metadata), scope="orders.read""#
+        )
+        #expect(refusal?.headers["Cache-Control"] == "no-store")
+        #expect(api.issuer.fetchCount == 0)
+    }
+
+    @Test(
+        "What breaks the rules of the scheme is a malformed request",
+        arguments: [
+            ["Authorization": "Bearer"], ["Authorization": "Bearer "], ["Authorization": "Bearer a b"],
+            ["Authorization": "Bearer a,b"], ["Authorization": "Bearer \"a\""], ["Authorization": "Bearer é"],
+            ["Authorization": "Bearer a", "authorization": "Bearer a"],
+            ["Authorization": "Bearer a", "Authorization": "DPoP a"],
+        ] as [HTTPHeaders]
+    )
+    func malformed(headers: HTTPHeaders) async throws {
+        let refusal = await #expect(throws: AccessRefusal(.malformedRequest, "")) {
+            try await api.verifier.verify(api.request(headers))
+        }
+        #expect(refusal?.status == 400)
+        let challenges = AuthenticationChallenge.parse(try #require(refusal?.challenge))
+        #expect(challenges.map(\.scheme) == ["Bearer", "DPoP"])
+        #expect(challenges.allSatisfy { $0.parameters["error"] == "invalid_request" })
+        #expect(api.issuer.fetchCount == 0)
+    }
+
+    // MARK: Tokens that are not good
+
+    @Test(
+        "Each thing that is wrong with a token has its cause, and the client is told to get another",
+        arguments: [
+            (["iss": "https://evil.example"], TokenError.Code.issuerMismatch, "The access token is not valid"),
+            (["aud": "https://other.example"], .audienceMismatch, "The access token is not for this resource"),
+            (["aud": nil], .missingClaim, "The access token is not valid"),
+            (["exp": 999_999_940], .expired, "The access token has expired"),
+            (["exp": nil], .missingClaim, "The access token is not valid"),
+            (["nbf": 1_000_000_061], .notYetValid, "The access token is not valid yet"),
+            (["iat": 1_000_000_061], .issuedInFuture, "The access token is not valid yet"),
+            (["sub": nil], .missingClaim, "The access token is not valid"),
+            (["client_id": nil], .missingClaim, "The access token is not valid"),
+            (["jti": nil], .missingClaim, "The access token is not valid"),
+            (["scope": 7], .malformedClaim, "The access token is not valid"),
+            (["scope": ["a", 7]], .malformedClaim, "The access token is not valid"),
+        ] as [([String: JSONValue?], TokenError.Code, String)]
+    )
+    func claims(changes: [String: JSONValue?], code: TokenError.Code, description: String) async throws {
+        let token = try api.token(changes)
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
+        #expect((refusal?.cause as? TokenError)?.code == code)
+        #expect(refusal?.status == 401)
+        let challenges = AuthenticationChallenge.parse(try #require(refusal?.challenge))
+        #expect(challenges.first?.parameters["error"] == "invalid_token")
+        #expect(challenges.first?.parameters["error_description"] == description)
+        #expect(challenges.last?.parameters["error"] == nil)
+        let texts = "\(refusal?.description ?? "") \(refusal?.challenge ?? "")"
+        #expect(!texts.contains(token))
+    }
+
+    @Test("An ID token is no access token", arguments: ["JWT", "dpop+jwt", "secevent+jwt"])
+    func type(type: String) async throws {
+        let token = try api.token(type: type)
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
+        #expect((refusal?.cause as? TokenError)?.code == .typeMismatch)
+    }
+
+    @Test("A stranger's signature, an unsigned token and a text that is none are refused")
+    func signatures() async throws {
+        let stranger = try IssuerKey(id: "1")
+        let unsigned = UnsecuredToken(claims: api.claims()).serialized()
+        let cases: [(String, TokenError.Code)] = [
+            (try api.token(key: stranger), .signatureInvalid), (try api.token(key: IssuerKey(id: "2")), .unknownKey),
+            ("a.b.c", .malformedToken), ("opaque", .malformedToken),
+            (String(repeating: "a", count: 70_000), .tooLarge),
+        ]
+        for (token, code) in cases {
+            let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+                try await api.verify(bearer: token)
+            }
+            #expect((refusal?.cause as? TokenError)?.code == code)
+        }
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: unsigned) }
+    }
+
+    @Test("Whether a token is good can't be told without keys, and then nobody's token is to blame")
+    func undecided() async throws {
+        let issuer = PublishedKeys([], steps: [.status(503, headers: ["Retry-After": "20"])])
+        let verifier = AccessTokenVerifier(
+            issuer: PublishedKeys.issuer,
+            audience: GuardedAPI.audience,
+            keys: issuer.keySet(),
+            currentDate: issuer.time.timeSource.date
+        )
+        let request = api.request(["Authorization": "Bearer \(try api.token())"])
+        let refusal = await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(request) }
+        #expect(refusal?.status == 503)
+        #expect(refusal?.challenge == nil)
+        #expect(refusal?.headers["Retry-After"] == "20")
+        #expect((refusal?.cause as? OAuth2Error)?.code == .serverTransient)
+    }
+
+    // MARK: What a request needs
+
+    @Test("Too little scope is 403 and names the scope")
+    func scope() async throws {
+        let token = try api.token()
+        let both = AccessRequirement(scope: ["orders.write", "orders.read"])
+        #expect(try await api.verify(bearer: token, requires: both).subject == "ada")
+        let refusal = await #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try await api.verify(bearer: token, requires: AccessRequirement(scope: ["orders.read", "orders.delete"]))
+        }
+        #expect(refusal?.status == 403)
+        #expect(
+            refusal?.challenge
+                == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has too little scope", scope="orders.read orders.delete""#
+        )
+        let none = try api.token(["scope": nil])
+        await #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try await api.verify(bearer: none, requires: both)
+        }
+        #expect(try await api.verify(bearer: none).scope == [])
+    }
+
+    @Test(
+        "A user who has not authenticated strongly or recently enough is to do it again",
+        arguments: [
+            (["acr": "urn:mfa", "auth_time": 999_999_340], true),
+            (["acr": "urn:mfa", "auth_time": 999_999_339], false),
+            (["acr": "urn:pwd", "auth_time": 1_000_000_000], false), (["auth_time": 1_000_000_000], false),
+            (["acr": "urn:mfa"], false), (["acr": "urn:mfa", "auth_time": "now"], false),
+            (["acr": "urn:mfa", "auth_time": 1_000_000_061], false), (["acr": 7, "auth_time": 1_000_000_000], false),
+        ] as [([String: JSONValue?], Bool)]
+    )
+    func stepUp(changes: [String: JSONValue?], isEnough: Bool) async throws {
+        let requirement = AccessRequirement(acrValues: ["urn:mfa"], maximumAuthenticationAge: .seconds(600))
+        let token = try api.token(changes)
+        if isEnough {
+            #expect(try await api.verify(bearer: token, requires: requirement).subject == "ada")
+            return
+        }
+        let refusal = await #expect(throws: AccessRefusal(.insufficientAuthentication, "")) {
+            try await api.verify(bearer: token, requires: requirement)
+        }
+        #expect(refusal?.status == 401)
+        let challenge = try #require(refusal?.written.first)
+        #expect(challenge.parameters["error"] == "insufficient_user_authentication")
+        #expect(challenge.parameters["acr_values"] == "urn:mfa")
+        #expect(challenge.parameters["max_age"] == "600")
+    }
+
+    @Test("An issuer that does not keep to RFC 9068 can be met half-way")
+    func otherIssuers() async throws {
+        let token = try api.token(["scp": ["a", "b"], "client_id": nil, "jti": nil], type: "JWT")
+        var verifier = api.verifier
+        verifier.policy.type = .absentOrJWT
+        verifier.policy.requiredClaims = ["sub", "aud", "exp"]
+        verifier.policy.checks = []
+        verifier.scopeClaim = "scp"
+        let found = try await verifier.verify(api.request(["Authorization": "Bearer \(token)"]))
+        #expect(found.scope == ["a", "b"])
+        #expect(found.clientID == nil)
+    }
+
+    // MARK: Certificates
+
+    @Test("A token that is bound to a certificate needs that certificate")
+    func certificate() async throws {
+        let mine = Data("the DER of a certificate".utf8)
+        let other = Data("the DER of another certificate".utf8)
+        // By Python's hashlib.
+        let token = try api.token(["cnf": ["x5t#S256": "RWiVO5X5pHhKM-S0JcLCR60sq90gNr8hjsGnAyLdl9I"]])
+        #expect(try await api.verify(bearer: token, certificate: mine).binding == .certificate)
+        for certificate in [nil, other, Data()] {
+            let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+                try await api.verify(bearer: token, certificate: certificate)
+            }
+            #expect(refusal?.status == 401)
+        }
+    }
+
+    @Test(
+        "A binding that is not known, or not well formed, binds all the same",
+        arguments: [["kid": "1"], [:], "text", ["jkt": 7], ["x5t#S256": [:]], .null] as [JSONValue]
+    )
+    func unknownBinding(confirmation: JSONValue) async throws {
+        let token = try api.token(["cnf": confirmation])
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
+    }
+
+    @Test("Where tokens must be bound, others are refused, and the challenge says how")
+    func bearerRefused() async throws {
+        var verifier = api.verifier
+        verifier.requiresBoundTokens = true
+        let request = api.request(["Authorization": "Bearer \(try api.token())"])
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verifier.verify(request) }
+        #expect(refusal?.written.map(\.scheme) == ["Bearer", "DPoP"])
+        let empty = await #expect(throws: AccessRefusal(.noToken, "")) { try await verifier.verify(api.request([:])) }
+        #expect(empty?.written.map(\.scheme) == ["DPoP"])
+    }
+}

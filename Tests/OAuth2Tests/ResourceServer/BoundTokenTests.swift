@@ -1,0 +1,230 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("Access tokens that are bound to a key", .timeLimit(.minutes(10)))
+struct BoundTokenTests {
+    private var api: GuardedAPI
+    private let prover: DPoPProofGenerator
+
+    init() throws {
+        api = try GuardedAPI()
+        api.verifier.dpop?.algorithms = [.es256]
+        prover = try DPoPProofGenerator(key: .generate(.es256))
+    }
+
+    private func boundToken() throws -> String { try api.token(["cnf": ["jkt": .string(prover.thumbprint)]]) }
+
+    private func proof(
+        _ token: String,
+        method: String = "GET",
+        url: String = GuardedAPI.url,
+        nonce: String? = nil,
+        late: TimeInterval = 0,
+        by generator: DPoPProofGenerator? = nil
+    ) throws -> String {
+        try (generator ?? prover).proof(
+            method: method,
+            url: url,
+            accessToken: token,
+            nonce: nonce,
+            date: api.issuer.time.date.addingTimeInterval(-late)
+        )
+    }
+
+    @Test(
+        "rs-dpop-auth-scheme-case-insensitivity: a proof of the key lets the token in, however the scheme is written",
+        arguments: ["DPoP", "dpop", "DPOP"]
+    )
+    func good(scheme: String) async throws {
+        let token = try boundToken()
+        let found = try await api.verify(dpop: token, proof: try proof(token), scheme: scheme)
+        #expect(found.binding == .key)
+        #expect(found.subject == "ada")
+        #expect(found.responseHeaders.isEmpty)
+    }
+
+    @Test("A proof is good once")
+    func replay() async throws {
+        let token = try boundToken()
+        let proof = try proof(token)
+        _ = try await api.verify(dpop: token, proof: proof)
+        let refusal = await #expect(throws: AccessRefusal(.invalidProof, "")) {
+            try await api.verify(dpop: token, proof: proof)
+        }
+        #expect((refusal?.cause as? TokenError)?.code == .replayed)
+        #expect(
+            refusal?.challenge
+                == #"DPoP realm="orders", algs="ES256", error="invalid_dpop_proof", error_description="The DPoP proof is missing or not valid", Bearer realm="orders""#
+        )
+        #expect(refusal?.status == 401)
+    }
+
+    @Test("A bound token that is sent as a bearer token is refused, with a proof and without")
+    func downgrade() async throws {
+        let token = try boundToken()
+        for proof in [nil, try proof(token)] {
+            let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+                try await api.verify(dpop: token, proof: proof, scheme: "Bearer")
+            }
+            let challenges = AuthenticationChallenge.parse(refusal?.challenge ?? "")
+            #expect(challenges.map(\.scheme) == ["Bearer", "DPoP"])
+            #expect(challenges.map { $0.parameters["error"] } == ["invalid_token", nil])
+        }
+    }
+
+    @Test("A token that is not bound is refused with the scheme DPoP")
+    func unbound() async throws {
+        let token = try api.token()
+        await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await api.verify(dpop: token, proof: try proof(token))
+        }
+    }
+
+    @Test("Another key's proof is refused as a token of another")
+    func otherKey() async throws {
+        let token = try boundToken()
+        let thief = try DPoPProofGenerator(key: .generate(.es256))
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await api.verify(dpop: token, proof: try proof(token, by: thief))
+        }
+        #expect((refusal?.cause as? TokenError)?.code == .confirmationMismatch)
+        // RFC 9449 §7.1, figure 16.
+        let challenge = try #require(refusal?.written.first)
+        #expect(challenge.scheme == "DPoP")
+        #expect(challenge.parameters["error"] == "invalid_token")
+        #expect(challenge.parameters["algs"] == "ES256")
+    }
+
+    @Test("A proof for another request, another token or another time is refused")
+    func otherProofs() async throws {
+        let token = try boundToken()
+        let es384 = try DPoPProofGenerator(key: .generate(.es384))
+        let cases: [(String?, TokenError.Code?)] = [
+            (nil, nil), ("", .malformedToken), ("a.b.c", .malformedToken),
+            (try proof(token, method: "POST"), .methodMismatch),
+            (try proof(token, url: "https://api.example/other"), .targetMismatch),
+            (try proof("another"), .accessTokenMismatch), (try proof(token, late: 121), .tooOld),
+            (try proof(token, late: -61), .issuedInFuture), (try proof(token, by: es384), .unsupportedAlgorithm),
+            (try api.token(), .typeMismatch),
+        ]
+        for (proof, code) in cases {
+            let refusal = await #expect(throws: AccessRefusal(.invalidProof, "")) {
+                try await api.verify(dpop: token, proof: proof)
+            }
+            #expect((refusal?.cause as? TokenError)?.code == code)
+        }
+    }
+
+    @Test("Two proofs are none")
+    func twoProofs() async throws {
+        let token = try boundToken()
+        var headers: HTTPHeaders = ["Authorization": "DPoP \(token)"]
+        headers.append(name: "DPoP", value: try proof(token))
+        headers.append(name: "dpop", value: try proof(token))
+        await #expect(throws: AccessRefusal(.invalidProof, "")) { try await api.verifier.verify(api.request(headers)) }
+    }
+
+    @Test("Without DPoP, a bound token is refused and the scheme is not offered")
+    func unsupported() async throws {
+        var api = api
+        api.verifier.dpop = nil
+        let token = try boundToken()
+        let refusal = await #expect(throws: AccessRefusal(.noToken, "")) {
+            try await api.verify(dpop: token, proof: try proof(token))
+        }
+        #expect(refusal?.challenge == #"Bearer realm="orders""#)
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
+    }
+
+    @Test("When the replay cache is full, nobody is let in, and it is not the client's fault")
+    func fullCache() async throws {
+        var api = api
+        api.verifier.dpop = DPoPVerifier(
+            replayCache: InMemoryReplayCache(capacity: 1),
+            currentDate: api.issuer.time.timeSource.date
+        )
+        let token = try boundToken()
+        _ = try await api.verify(dpop: token, proof: try proof(token))
+        let refusal = await #expect(throws: AccessRefusal(.undecided, "")) {
+            try await api.verify(dpop: token, proof: try proof(token))
+        }
+        #expect(refusal?.status == 503)
+        #expect((refusal?.cause as? TokenError)?.code == .replayCacheFull)
+    }
+
+    @Test("A token that is bound to a key and to a certificate needs both")
+    func both() async throws {
+        let certificate = Data("the DER of a certificate".utf8)
+        let token = try api.token([
+            "cnf": [
+                "jkt": .string(prover.thumbprint), "x5t#S256": "RWiVO5X5pHhKM-S0JcLCR60sq90gNr8hjsGnAyLdl9I",
+            ]
+        ])
+        func verify(_ certificate: Data?) async throws -> VerifiedAccessToken {
+            try await api.verifier.verify(
+                api.request(["Authorization": "DPoP \(token)", "DPoP": try proof(token)], certificate: certificate)
+            )
+        }
+        #expect(try await verify(certificate).binding == .key)
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verify(nil) }
+    }
+
+    // MARK: Nonces
+
+    @Test("A proof without the server's nonce is answered with it, and the next one is let in")
+    func nonces() async throws {
+        var api = api
+        api.verifier.nonces = try RotatingDPoPNonces(secret: Secret("shared by all servers"), period: .seconds(60))
+        let token = try boundToken()
+        let refusal = await #expect(throws: AccessRefusal(.nonceNeeded, "")) {
+            try await api.verify(dpop: token, proof: try proof(token))
+        }
+        #expect(refusal?.status == 401)
+        let nonce = try #require(refusal?.headers["DPoP-Nonce"])
+        let challenge = try #require(refusal?.written.first)
+        #expect(challenge.scheme == "DPoP")
+        #expect(challenge.parameters["error"] == "use_dpop_nonce")
+        #expect(try await api.verify(dpop: token, proof: try proof(token, nonce: nonce)).responseHeaders.isEmpty)
+
+        api.issuer.time.advance(by: .seconds(60))
+        let found = try await api.verify(dpop: token, proof: try proof(token, nonce: nonce))
+        let next = try #require(found.responseHeaders["DPoP-Nonce"])
+        #expect(next != nonce)
+        api.issuer.time.advance(by: .seconds(60))
+        await #expect(throws: AccessRefusal(.nonceNeeded, "")) {
+            try await api.verify(dpop: token, proof: try proof(token, nonce: nonce))
+        }
+        #expect(try await api.verify(dpop: token, proof: try proof(token, nonce: next)).binding == .key)
+    }
+
+    @Test("Servers with one secret accept each other's nonces, and no others'")
+    func sharedNonces() throws {
+        let date = api.issuer.time.date
+        let mine = try RotatingDPoPNonces(secret: Secret("a"))
+        #expect(try mine.accepted(at: date) == RotatingDPoPNonces(secret: Secret("a")).accepted(at: date))
+        #expect(try mine.accepted(at: date) != RotatingDPoPNonces(secret: Secret("b")).accepted(at: date))
+        #expect(try RotatingDPoPNonces().accepted(at: date) != RotatingDPoPNonces().accepted(at: date))
+        #expect(throws: OAuth2Error(.assertionFailed, "")) { try RotatingDPoPNonces(secret: Secret("")) }
+        let nonces = try mine.accepted(at: date)
+        #expect(nonces.count == 2)
+        #expect(Set(nonces).count == 2)
+        #expect(nonces.allSatisfy { $0.count == 22 })
+    }
+
+    @Test("Nonces that can't be had are not the client's fault")
+    func noNonces() async throws {
+        struct Broken: DPoPNonces {
+            func accepted(at date: Date) throws -> [String] { throw CancellationError() }
+        }
+        var api = api
+        api.verifier.nonces = Broken()
+        let token = try boundToken()
+        await #expect(throws: AccessRefusal(.undecided, "")) {
+            try await api.verify(dpop: token, proof: try proof(token))
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import Synchronization
+import Testing
+import TokenGeneration
+
+@Suite("AccessTokenVerifier by introspection", .timeLimit(.minutes(10)))
+struct IntrospectedTokenTests {
+    private static let url = URL(string: "https://as.example/introspect")!
+
+    private let time = ManualTime()
+
+    private func introspection(
+        _ transport: MockTransport,
+        capacity: Int = 1_000,
+        lifetime: Duration = .seconds(60)
+    ) -> CachedTokenIntrospection {
+        var server = Realm.server
+        server.introspectionEndpoint = Self.url
+        let client = OAuth2Client(
+            server: server,
+            clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("s3cret")),
+            client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
+            options: .init(attempts: 1, timeSource: time.timeSource)
+        )
+        return CachedTokenIntrospection(
+            client,
+            capacity: capacity,
+            lifetime: lifetime,
+            timeSource: time.timeSource
+        )
+    }
+
+    /// A server to which every token is active that begins with `good`.
+    private func server(_ members: String = "") -> MockTransport {
+        MockTransport(time: time.timeSource) { request in
+            let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
+            guard form.first(where: { $0.name == "token" })?.value.hasPrefix("good") == true else {
+                return .json(#"{"active":false}"#)
+            }
+            return .json(#"{"active":true,"sub":"ada","scope":"orders.read"\#(members)}"#)
+        }
+    }
+
+    private func verifier(_ introspection: CachedTokenIntrospection) -> AccessTokenVerifier {
+        AccessTokenVerifier(
+            audience: GuardedAPI.audience,
+            introspection: introspection,
+            currentDate: time.timeSource.date
+        )
+    }
+
+    private func request(_ token: String) -> ProtectedRequest {
+        ProtectedRequest(method: .get, url: GuardedAPI.url, headers: ["Authorization": "Bearer \(token)"])
+    }
+
+    // MARK: Verifying
+
+    @Test("An opaque token is what the server says it is")
+    func active() async throws {
+        let verifier = verifier(
+            introspection(server(#","client_id":"shop","aud":"https://api.example","acr":"urn:mfa""#))
+        )
+        let token = try await verifier.verify(
+            request("good"),
+            requires: AccessRequirement(scope: ["orders.read"], acrValues: ["urn:mfa"])
+        )
+        #expect(token.subject == "ada")
+        #expect(token.clientID == "shop")
+        #expect(token.audience == [GuardedAPI.audience])
+        await #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try await verifier.verify(request("good"), requires: AccessRequirement(scope: ["orders.write"]))
+        }
+    }
+
+    @Test(
+        "A token that is not for here, or not good now, is refused",
+        arguments: [
+            (#","aud":"https://other.example""#, TokenError.Code.audienceMismatch),
+            (#","aud":["a","b"]"#, .audienceMismatch), (#","iss":"https://evil.example""#, .issuerMismatch),
+            (#","exp":999999940"#, .expired), (#","nbf":1000000061"#, .notYetValid),
+            (#","cnf":{"kid":"1"}"#, .confirmationMismatch),
+        ]
+    )
+    func refused(members: String, code: TokenError.Code) async throws {
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier(introspection(server(members))).verify(request("good"))
+        }
+        #expect((refusal?.cause as? TokenError)?.code == code)
+    }
+
+    @Test("A token that is not active is refused")
+    func inactive() async throws {
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier(introspection(server())).verify(request("bad"))
+        }
+        #expect((refusal?.cause as? TokenError)?.code == .checkFailed)
+        #expect(refusal?.status == 401)
+    }
+
+    @Test("An opaque token that is bound to a key needs a proof of it")
+    func bound() async throws {
+        let prover = try DPoPProofGenerator(key: .generate(.es256))
+        let verifier = verifier(introspection(server(#","token_type":"DPoP","cnf":{"jkt":"\#(prover.thumbprint)"}"#)))
+        let proof = try prover.proof(method: "GET", url: GuardedAPI.url, accessToken: "good", date: time.date)
+        let request = ProtectedRequest(
+            method: .get,
+            url: GuardedAPI.url,
+            headers: ["Authorization": "DPoP good", "DPoP": proof]
+        )
+        #expect(try await verifier.verify(request).binding == .key)
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verifier.verify(self.request("good")) }
+    }
+
+    @Test(
+        "Whether a token is good can't be told while the server can't be asked",
+        arguments: [.status(503), .status(401), .text("<html>"), .json(#"{"active":"true"}"#), .json("{}")]
+            as [MockTransport.Step]
+    )
+    func undecided(step: MockTransport.Step) async throws {
+        let refusal = await #expect(throws: AccessRefusal(.undecided, "")) {
+            try await verifier(introspection(MockTransport(step, time: time.timeSource))).verify(request("good"))
+        }
+        #expect(refusal?.status == 503)
+    }
+
+    @Test("JWTs are verified here and others asked about, and a JWT that is not good is not asked about")
+    func mixed() async throws {
+        let api = try GuardedAPI()
+        let transport = server()
+        var verifier = api.verifier
+        verifier.introspection = introspection(transport)
+        func verify(_ token: String) async throws(AccessRefusal) -> VerifiedAccessToken {
+            try await verifier.verify(request(token))
+        }
+        #expect(try await verify(try api.token()).clientID == "shop")
+        #expect(transport.requests.isEmpty)
+        let stranger = try IssuerKey(id: "1")
+        let forged = try api.token(key: stranger)
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verify(forged) }
+        #expect(transport.requests.isEmpty)
+        #expect(try await verify("good").clientID == nil)
+        #expect(transport.requests.count == 1)
+    }
+
+    // MARK: The cache
+
+    @Test("An answer is used for as long as it may be, and then asked for anew")
+    func lifetime() async throws {
+        let transport = server()
+        let introspection = introspection(transport)
+        for _ in 1...5 {
+            #expect(try await introspection.answer(about: Secret("good")).isActive)
+            #expect(try await !introspection.answer(about: Secret("bad")).isActive)
+        }
+        #expect(transport.requests.count == 2)
+        time.advance(by: .milliseconds(59_999))
+        _ = try await introspection.answer(about: Secret("good"))
+        #expect(transport.requests.count == 2)
+        time.advance(by: .milliseconds(1))
+        _ = try await introspection.answer(about: Secret("good"))
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test("An answer is not used beyond the token's expiry")
+    func expiry() async throws {
+        let transport = server(#","exp":1000000010"#)
+        let introspection = introspection(transport)
+        _ = try await introspection.answer(about: Secret("good"))
+        time.advance(by: .seconds(9))
+        _ = try await introspection.answer(about: Secret("good"))
+        #expect(transport.requests.count == 1)
+        time.advance(by: .seconds(1))
+        _ = try await introspection.answer(about: Secret("good"))
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test("However many requests come with one token, the server is asked once")
+    func singleFlight() async throws {
+        let gate = ResponseGate()
+        let transport = MockTransport(.json(#"{"active":true,"sub":"ada"}"#).gated(by: gate), time: time.timeSource)
+        let introspection = introspection(transport)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 1...50 { group.addTask { try await introspection.answer(about: Secret("good")).isActive } }
+            try await gate.waitForWaiters(count: 1)
+            gate.open()
+            for try await isActive in group { #expect(isActive) }
+        }
+        #expect(transport.requests.count == 1)
+        #expect(introspection.count == 1)
+    }
+
+    @Test("Made-up tokens can't push good ones out, nor fill the memory")
+    func flood() async throws {
+        let transport = server()
+        let introspection = introspection(transport, capacity: 10)
+        for number in 1...10 { _ = try await introspection.answer(about: Secret("good \(number)")) }
+        for number in 1...500 { _ = try await introspection.answer(about: Secret("bad \(number)")) }
+        #expect(introspection.count == 20)
+        #expect(transport.requests.count == 510)
+        for number in 1...10 { _ = try await introspection.answer(about: Secret("good \(number)")) }
+        #expect(transport.requests.count == 510)
+        // The one that was used longest ago makes room.
+        _ = try await introspection.answer(about: Secret("good 11"))
+        for number in 2...11 { _ = try await introspection.answer(about: Secret("good \(number)")) }
+        #expect(transport.requests.count == 511)
+        _ = try await introspection.answer(about: Secret("good 1"))
+        #expect(transport.requests.count == 512)
+        #expect(introspection.count == 20)
+    }
+
+    @Test("A failure is not remembered, and what is forgotten is asked for anew")
+    func failure() async throws {
+        let transport = MockTransport(
+            .status(503),
+            .json(#"{"active":true}"#),
+            .json(#"{"active":false}"#),
+            time: time.timeSource
+        )
+        let introspection = introspection(transport)
+        await #expect(throws: OAuth2Error(.serverTransient, "")) {
+            try await introspection.answer(about: Secret("good"))
+        }
+        #expect(try await introspection.answer(about: Secret("good")).isActive)
+        introspection.forget(Secret("good"))
+        #expect(try await !introspection.answer(about: Secret("good")).isActive)
+    }
+
+    @Test("A server that does not answer costs the time that an answer may take")
+    func silence() async throws {
+        let introspection = introspection(MockTransport(.never, time: time.timeSource))
+        let call = Task { try await introspection.answer(about: Secret("good")) }
+        try await time.waitForSleepers(count: 2)
+        time.advance(by: .seconds(30))
+        await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await call.value }
+    }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+/// Verifiers and the mock authorization server, over real sockets.
+@Suite("Resource server on loopback", .timeLimit(.minutes(10)))
+struct ResourceServerLoopbackTests {
+    private static let audience = "https://api.example"
+
+    /// Patient where the machine may be busy.
+    private static let options = RemoteKeySet.Options(cooldown: .zero, timeout: .seconds(300))
+
+    private func withServer(_ body: (MockAuthorizationServer) async throws -> Void) async throws {
+        let server = try MockAuthorizationServer.start(clients: [.init(id: "shop", secret: "s3cret")])
+        do { try await body(server) } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    private func verifier(_ server: MockAuthorizationServer) -> AccessTokenVerifier {
+        AccessTokenVerifier(
+            discovery: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
+            audience: Self.audience,
+            options: Self.options
+        )
+    }
+
+    private func request(_ token: String, scheme: String = "Bearer", _ more: HTTPHeaders = [:]) -> ProtectedRequest {
+        var headers = more
+        headers["Authorization"] = "\(scheme) \(token)"
+        return ProtectedRequest(method: .get, url: "https://api.example/orders", headers: headers)
+    }
+
+    // MARK: Access tokens
+
+    @Test("Issuer, discovery, keys, token: nothing else need be known")
+    func discovery() async throws {
+        try await withServer { server in
+            let verifier = verifier(server)
+            let token = try server.issueAccessToken(
+                clientID: "shop",
+                subject: "ada",
+                scope: "orders.read",
+                audience: Self.audience
+            )
+            for _ in 1...20 {
+                let found = try await verifier.verify(
+                    request(token),
+                    requires: AccessRequirement(scope: ["orders.read"])
+                )
+                #expect(found.subject == "ada")
+            }
+            #expect(server.server.requests(for: "/jwks").count == 1)
+            let other = try server.issueAccessToken(clientID: "shop", subject: "ada")
+            await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verifier.verify(request(other)) }
+        }
+    }
+
+    @Test("Keys are rotated, and withdrawn")
+    func rotation() async throws {
+        try await withServer { server in
+            let verifier = verifier(server)
+            func token() throws -> String {
+                try server.issueAccessToken(clientID: "shop", subject: "ada", audience: Self.audience)
+            }
+            let first = try token()
+            _ = try await verifier.verify(request(first))
+            try server.rotateKeys()
+            _ = try await verifier.verify(request(try token()))
+            _ = try await verifier.verify(request(first))
+            try server.rotateKeys(withdrawingOld: true)
+            _ = try await verifier.verify(request(try token()))
+            await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verifier.verify(request(first)) }
+            #expect(server.keys.keys.count == 1)
+        }
+    }
+
+    @Test("A token that the token endpoint bound to a key is let in with a proof")
+    func dpop() async throws {
+        try await withServer { server in
+            var verifier = verifier(server)
+            // The mock's tokens from its token endpoint are for itself.
+            verifier.policy.audience = .contains(server.metadata.issuer)
+            let key = try DPoPKey.key(.generate(.es256))
+            let authenticator = OAuth2Authenticator(
+                server: server.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s3cret")),
+                grant: ClientCredentialsGrant(scope: "orders.read"),
+                dpop: key
+            )
+            let token = try await authenticator.accessToken()
+            let text = token.value.expose { $0 }
+            let proof = try #require(token.proofGenerator).proof(
+                method: "GET",
+                url: "https://api.example/orders",
+                accessToken: text
+            )
+            let found = try await verifier.verify(request(text, scheme: "DPoP", ["DPoP": proof]))
+            #expect(found.binding == .key)
+            #expect(found.scope == ["orders.read"])
+        }
+    }
+
+    @Test("A token that is bound to a certificate is let in with it")
+    func certificate() async throws {
+        try await withServer { server in
+            let certificate = Data("the DER of a certificate".utf8)
+            let token = try server.issueAccessToken(
+                clientID: "shop",
+                subject: "ada",
+                audience: Self.audience,
+                certificateDER: certificate
+            )
+            var request = request(token)
+            request.clientCertificateDER = certificate
+            #expect(try await verifier(server).verify(request).binding == .certificate)
+        }
+    }
+
+    @Test("Opaque tokens are asked about, and what is revoked is refused when the answer is asked for anew")
+    func introspection() async throws {
+        try await withServer { server in
+            let client = OAuth2Client(
+                server: server.metadata,
+                clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s3cret"))
+            )
+            let introspection = CachedTokenIntrospection(client)
+            let verifier = AccessTokenVerifier(audience: server.metadata.issuer, introspection: introspection)
+            let token = try server.issueAccessToken(clientID: "shop", subject: "ada", scope: "orders.read")
+            for _ in 1...5 { #expect(try await verifier.verify(request(token)).subject == "ada") }
+            #expect(server.server.requests(for: "/introspect").count == 1)
+            server.revoke(token)
+            #expect(try await verifier.verify(request(token)).subject == "ada")
+            introspection.forget(Secret(token))
+            await #expect(throws: AccessRefusal(.invalidToken, "")) { try await verifier.verify(request(token)) }
+        }
+    }
+
+    @Test(
+        "What a key set's address should not answer is refused, and the next answer is good",
+        arguments: [
+            (.html(), .protocolViolation), (.redirect(to: URL(string: "http://127.0.0.1:1/jwks")!), .protocolViolation),
+            (.redirect(to: URL(string: "http://127.0.0.1:1/jwks")!, status: 307), .protocolViolation),
+            (.huge(), .protocolViolation), (.unavailable(), .serverTransient), (.cutAnswer, .serverUnreachable),
+            (.lostAnswer, .serverUnreachable), (.members(["keys": .some("none")]), .protocolViolation),
+        ] as [(MockAuthorizationServer.BadDay, OAuth2Error.Code)]
+    )
+    func badKeySets(day: MockAuthorizationServer.BadDay, code: OAuth2Error.Code) async throws {
+        try await withServer { server in
+            let url = try #require(server.metadata.keySetURL)
+            let keys = RemoteKeySet(url: url, options: Self.options)
+            server.misbehave(at: .keys, day)
+            let error = await #expect(throws: OAuth2Error.self) { try await keys.keys() }
+            #expect(error?.code == code)
+            #expect(try await keys.keys().keys.count == 1)
+            #expect(keys.status.failure == nil)
+        }
+    }
+
+    // MARK: ID tokens
+
+    @Test(
+        "Each trouble with an ID token has its error",
+        arguments: [
+            (.unsigned, .algorithmMismatch), (.mixedUpKeys, .signatureInvalid), (.unknownKey, .unknownKey),
+            (.wrongNonce, .nonceMismatch), (.wrongIssuer, .issuerMismatch), (.wrongAudience, .audienceMismatch),
+            (.wrongAccessTokenHash, .hashMismatch), (.wrongCodeHash, .hashMismatch), (.old(.seconds(604_800)), .tooOld),
+            (.claims(["sub": nil]), .missingClaim), (.claims(["exp": 1]), .expired), (nil, nil),
+        ] as [(MockAuthorizationServer.IDTokenTrouble?, TokenError.Code?)]
+    )
+    func idTokens(trouble: MockAuthorizationServer.IDTokenTrouble?, code: TokenError.Code?) async throws {
+        try await withServer { server in
+            let verifier = IDTokenVerifier(
+                issuer: server.metadata.issuer,
+                clientID: "shop",
+                keys: RemoteKeySet(
+                    discovery: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
+                    options: Self.options
+                ),
+                algorithms: [.es256]
+            )
+            let token = try server.issueIDToken(
+                clientID: "shop",
+                subject: "ada",
+                nonce: "n",
+                accessToken: "access",
+                code: "code",
+                trouble: trouble
+            )
+            func verify() async throws -> VerifiedToken {
+                try await verifier.verify(
+                    token,
+                    nonce: "n",
+                    accessToken: "access",
+                    code: "code",
+                    maximumAuthenticationAge: .seconds(600)
+                )
+            }
+            guard let code else {
+                #expect(try await verify().registered.subject == "ada")
+                return
+            }
+            let error = await #expect(throws: TokenError.self) { try await verify() }
+            #expect(error?.code == code)
+        }
+    }
+
+    @Test("An ID token is no access token, and an access token no ID token")
+    func confusion() async throws {
+        try await withServer { server in
+            let idToken = try server.issueIDToken(clientID: Self.audience, subject: "ada")
+            await #expect(throws: AccessRefusal(.invalidToken, "")) {
+                try await verifier(server).verify(request(idToken))
+            }
+            let accessToken = try server.issueAccessToken(clientID: "shop", subject: "ada", audience: "shop")
+            let idTokens = IDTokenVerifier(
+                issuer: server.metadata.issuer,
+                clientID: "shop",
+                keys: server.keys,
+                algorithms: [.es256]
+            )
+            await #expect(throws: TokenError(.typeMismatch, "")) { try await idTokens.verify(accessToken, nonce: nil) }
+        }
+    }
+}
