@@ -34,19 +34,14 @@ extension MockAuthorizationServer {
         certificateDER: Data? = nil,
         claims: [String: JSONValue?] = [:]
     ) throws -> String {
+        var authorization = Authorization(clientID: clientID, subject: subject, scope: scope)
+        authorization.resources = audience.map { [$0] } ?? []
+        authorization.keyThumbprint = keyThumbprint
+        authorization.certificateThumbprint = try certificateDER.map { try Self.hash($0, octets: 32) }
         var changes = claims
-        if let audience, changes["aud"] == nil { changes["aud"] = JSONValue.string(audience) }
-        if let certificateDER {
-            var confirmation: JSONObject = ["x5t#S256": .string(try Self.hash(certificateDER, octets: 32))]
-            confirmation["jkt"] = keyThumbprint.map(JSONValue.string)
-            changes["cnf"] = JSONValue.object(confirmation)
+        if let key = authorization.keyThumbprint, let certificate = authorization.certificateThumbprint {
+            changes["cnf"] = JSONValue.object(["jkt": .string(key), "x5t#S256": .string(certificate)])
         }
-        let authorization = Authorization(
-            clientID: clientID,
-            subject: subject,
-            scope: scope,
-            keyThumbprint: keyThumbprint
-        )
         return try tokens.issueAccessToken(authorization, changing: changes).token
     }
 
