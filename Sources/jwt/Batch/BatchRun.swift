@@ -25,7 +25,8 @@ struct BatchRun {
     /// Works on every line.
     ///
     /// What is printed is kept back until it is much, or until the next line has not come yet: so a pipe is fast, and a program that
-    /// waits for each answer gets it. A terminal gets each line at once.
+    /// waits for each answer gets it. A terminal gets each line at once. If the results go somewhere else, and it takes long, a terminal at
+    /// standard error shows how far it is.
     ///
     /// - Parameters:
     ///   - console: Where the results go.
@@ -43,14 +44,18 @@ struct BatchRun {
             output.removeAll(keepingCapacity: true)
         }
         var reader = try reader()
+        var progress = BatchProgress(on: console, total: reader.totalCount)
+        defer { progress?.end() }
         while let line = try next(&reader, { try flush(&output) }) {
             count += 1
             let result = Self.result(of: line, body)
             if case .refused = result { refusedCount += 1 }
             Self.append(result, to: &output)
             if flushesLines || output.count >= Self.bufferSize { try flush(&output) }
+            progress?.move(to: reader.octetCount)
         }
         try flush(&output)
+        progress?.complete()
         guard refusedCount == 0 else {
             throw CommandFailure(.rejected, "\(refusedCount) of \(count) lines failed")
         }

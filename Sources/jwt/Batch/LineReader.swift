@@ -11,11 +11,18 @@ struct LineReader: ~Copyable {
     private let limit: Int
     private var chunk = [UInt8](repeating: 0, count: 65_536)
     private var rest: Range<Int> = 0..<0
+    private var readCount = 0
+
+    /// How many octets there will be; `nil` if nobody knows.
+    let totalCount: Int?
+    /// How many octets the lines so far have, line breaks included.
+    var octetCount: Int { readCount - rest.count }
 
     /// - Parameters:
     ///   - file: Where the lines are.
     ///   - limit: The most octets of a line.
     init(_ file: consuming FileDescriptor, limit: Int) {
+        totalCount = file.remainingCount
         self.file = file
         self.limit = limit
     }
@@ -34,6 +41,7 @@ struct LineReader: ~Copyable {
                 let count = try file.read(into: &chunk)
                 if count == 0 { return isTooLong ? .tooLong : line.isEmpty ? nil : .octets(line) }
                 rest = 0..<count
+                readCount += count
             }
             let end = chunk[rest].firstIndex(of: UInt8(ascii: "\n"))
             if line.count + (end ?? rest.upperBound) - rest.lowerBound > limit {

@@ -74,6 +74,14 @@ struct FileDescriptor: ~Copyable {
 
     var isTerminal: Bool { isatty(number) == 1 }
 
+    /// How many octets of a regular file are still to be read; `nil` of what has no end that is known, such as a pipe.
+    var remainingCount: Int? {
+        var status = stat()
+        guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let position = lseek(number, 0, SEEK_CUR)
+        return position < 0 ? nil : max(0, Int(status.st_size) - Int(position))
+    }
+
     /// Whether reading will not have to wait.
     var isReadable: Bool {
         var entry = pollfd(fd: number, events: Int16(POLLIN), revents: 0)

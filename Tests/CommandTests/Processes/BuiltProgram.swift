@@ -32,10 +32,12 @@ struct BuiltProgram {
         _ script: String,
         input: String = "",
         environment: [String: String] = [:],
-        in folder: TemporaryFolder? = nil
+        in folder: TemporaryFolder? = nil,
+        errorsAreTerminal: Bool = false
     ) throws -> ProcessResult {
         let line = folder.map { "cd '\($0.path)' && \(script)" } ?? script
-        return try BuiltProgram(path: "/bin/sh", arguments: ["-c", line]).run(input: input, environment: environment)
+        return try BuiltProgram(path: "/bin/sh", arguments: ["-c", line])
+            .run([], input: input, environment: environment, errorsAreTerminal: errorsAreTerminal)
     }
 
     private init(path: String, arguments: [String] = []) {
@@ -83,6 +85,7 @@ struct BuiltProgram {
         input: String = "",
         environment: [String: String] = [:],
         hasReader: Bool = true,
+        errorsAreTerminal: Bool = false,
         secondsToLive: Int = 60
     ) throws -> ProcessResult {
         var variables = ProcessInfo.processInfo.environment
@@ -95,7 +98,8 @@ struct BuiltProgram {
             path: path,
             arguments: [path] + self.arguments + arguments,
             environment: variables.map { "\($0)=\($1)" },
-            hasReader: hasReader
+            hasReader: hasReader,
+            errorsAreTerminal: errorsAreTerminal
         )
         return try child.finish(input: Array(input.utf8), secondsToLive: secondsToLive)
     }
@@ -124,10 +128,17 @@ private struct ChildProcess {
     private let output: Int32
     private let errors: Int32
 
-    init(path: String, arguments: [String], environment: [String], hasReader: Bool) throws {
+    init(
+        path: String,
+        arguments: [String],
+        environment: [String],
+        hasReader: Bool,
+        errorsAreTerminal: Bool
+    ) throws {
         // The runner must not die of writing to a process that has ended.
         signal(SIGPIPE, SIG_IGN)
-        let (input, output, errors) = (try Self.pipe(), try Self.pipe(), try Self.pipe())
+        let (input, output) = (try Self.pipe(), try Self.pipe())
+        let errors = errorsAreTerminal ? try Self.terminal() : try Self.pipe()
         defer { for end in [input.read, output.write, errors.write] { close(end) } }
 
         if !hasReader { close(output.read) }
@@ -227,6 +238,18 @@ private struct ChildProcess {
         let count = unsafe read(number, &chunk, chunk.count)
         if count < 0, errno == EINTR { return [] }
         return count > 0 ? Array(chunk.prefix(count)) : nil
+    }
+
+    /// A terminal of 80 columns that nobody controls: what is written to it can be read from the other end.
+    private static func terminal() throws -> (read: Int32, write: Int32) {
+        var (readEnd, writeEnd) = (Int32(-1), Int32(-1))
+        var size = winsize(ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0)
+        guard unsafe openpty(&readEnd, &writeEnd, nil, nil, &size) == 0 else {
+            throw BuiltProgram.Failure(description: "no terminal: error \(errno)")
+        }
+        // What other tests start inherits nothing but what it is given, whatever the moment.
+        for end in [readEnd, writeEnd] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (readEnd, writeEnd)
     }
 
     /// A pipe whose ends no other process inherits from the first moment on, which `pipe(2)` cannot promise.
