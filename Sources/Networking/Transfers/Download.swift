@@ -22,12 +22,11 @@ import Synchronization
 /// cancelled. What there is by then is kept for a later one.
 public final class Download: Transfer {
     /// A number that no other transfer of the client has; later ones have higher numbers.
-    public let id: UInt64
+    public var id: UInt64 { core.id }
     private let core: TransferCore<DownloadedFile>
     private let remains: DownloadRemains
 
     init(core: TransferCore<DownloadedFile>, remains: DownloadRemains) {
-        id = core.id
         self.core = core
         self.remains = remains
     }
@@ -43,22 +42,14 @@ public final class Download: Transfer {
     /// - Throws: ``ServerError`` for a status that is not accepted; ``NetworkError``: `cancelled`, `fileExists`, `cannotUseFile`,
     ///   `transferInProgress`, `rangeMismatch`, `digestMismatch`, or what ended the last attempt.
     public var value: DownloadedFile {
-        get async throws {
-            try await withTaskCancellationHandler {
-                try await core.monitor.value()
-            } onCancel: {
-                core.cancel()
-            }
-        }
+        get async throws { try await core.value() }
     }
 
     /// How far the download is now.
     public var currentProgress: TransferProgress { core.monitor.progress }
 
     /// How far the download is from now on.
-    public var progress: TransferUpdates {
-        TransferUpdates(owner: self) { [core] in core.monitor.updates() }
-    }
+    public var progress: TransferUpdates { core.updates(of: self) }
 
     /// Stops receiving until ``resume()``; harmless if the download is paused or over.
     ///
@@ -74,8 +65,7 @@ public final class Download: Transfer {
     ///   more should be discarded.
     @discardableResult
     public func cancel() async -> ResumeData? {
-        core.cancel()
-        _ = try? await core.monitor.value()
+        await core.end()
         return remains.data
     }
 

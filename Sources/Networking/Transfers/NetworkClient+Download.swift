@@ -84,8 +84,7 @@ extension NetworkClient {
             return try await run.run()
         }
         let download = Download(core: core, remains: remains)
-        transferQueue.add(download)
-        core.start()
+        core.start(download)
         return download
     }
 }

@@ -93,8 +93,7 @@ extension NetworkClient {
             return try await run.run()
         }
         let upload = Upload(core: core, source: source)
-        transferQueue.add(upload)
-        core.start()
+        core.start(upload)
         return upload
     }
 

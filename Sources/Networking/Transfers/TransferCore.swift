@@ -30,8 +30,24 @@ final class TransferCore<Value: Sendable>: Sendable {
         monitor = TransferMonitor(timeSource: client.options.timeSource)
     }
 
-    func start() {
+    /// Begins, and lets the client list the transfer under its handle.
+    func start(_ handle: any Transfer) {
+        queue.add(handle)
         state.withLock { begin(&$0) }
+    }
+
+    /// Waits for the end; if the task that waits is cancelled, so is the transfer.
+    func value() async throws -> Value {
+        try await withTaskCancellationHandler {
+            try await monitor.value()
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    /// The progress, which keeps the handle for as long as it is watched.
+    func updates(of handle: any Transfer) -> TransferUpdates {
+        TransferUpdates(owner: handle) { [monitor] in monitor.updates() }
     }
 
     func pause() {
@@ -63,6 +79,12 @@ final class TransferCore<Value: Sendable>: Sendable {
         }
         // Of what is paused there is no run that could end.
         if isPaused { finish(.failure(NetworkError.cancelled(endpoint: nil))) }
+    }
+
+    /// Ends the transfer, and waits until it has ended.
+    func end() async {
+        cancel()
+        _ = try? await monitor.value()
     }
 
     /// Begins anew after a failure or a cancellation; false if there was none.

@@ -14,12 +14,11 @@
 /// cancelled.
 public final class Upload<Value: Sendable>: Transfer {
     /// A number that no other transfer of the client has; later ones have higher numbers.
-    public let id: UInt64
+    public var id: UInt64 { core.id }
     private let core: TransferCore<Value>
     private let source: UploadSource
 
     init(core: TransferCore<Value>, source: UploadSource) {
-        id = core.id
         self.core = core
         self.source = source
     }
@@ -35,28 +34,17 @@ public final class Upload<Value: Sendable>: Transfer {
     /// - Throws: ``ServerError`` for a status that is not accepted; ``NetworkError``: `cancelled`, `decoding`, `noData`,
     ///   `bodyNotReplayable`, or what ended the last attempt.
     public var value: Value {
-        get async throws {
-            try await withTaskCancellationHandler {
-                try await core.monitor.value()
-            } onCancel: {
-                core.cancel()
-            }
-        }
+        get async throws { try await core.value() }
     }
 
     /// How far the upload is now.
     public var currentProgress: TransferProgress { core.monitor.progress }
 
     /// How far the upload is from now on.
-    public var progress: TransferUpdates {
-        TransferUpdates(owner: self) { [core] in core.monitor.updates() }
-    }
+    public var progress: TransferUpdates { core.updates(of: self) }
 
     /// Ends the upload, and waits until it has ended; harmless if it is over.
-    public func cancel() async {
-        core.cancel()
-        _ = try? await core.monitor.value()
-    }
+    public func cancel() async { await core.end() }
 
     /// Ends the upload, and waits until it has ended; see ``cancel()``.
     public func end() async { await cancel() }
