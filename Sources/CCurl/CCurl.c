@@ -1,9 +1,10 @@
-// For dladdr.
+// For dladdr and preadv2.
 #define _GNU_SOURCE
 
 #include "CCurl.h"
 
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #include <dlfcn.h>
 
@@ -188,6 +189,11 @@ int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_func
 
 int ccurl_make_socket(const struct ccurl_socket_kind *kind) {
     return socket(kind->family, kind->type | SOCK_CLOEXEC, kind->protocol);
+}
+
+ssize_t ccurl_read_held(int file, void *octets, size_t count, int64_t offset) {
+    struct iovec room = {octets, count};
+    return preadv2(file, &room, 1, offset, RWF_NOWAIT);
 }
 
 int ccurl_easy_set_socket_closed_function(

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/types.h>
 
 #include "CCoding.h"
 
@@ -129,6 +130,8 @@ typedef enum {
     CCURL_LONG_SSL_VERIFYHOST = 81,
     /// The HTTP version to negotiate; see CCURL_HTTP_VERSION_2TLS.
     CCURL_LONG_HTTP_VERSION = 84,
+    /// The octets that are received at once, at most.
+    CCURL_LONG_BUFFERSIZE = 98,
     /// Use no signals and install no handlers.
     CCURL_LONG_NOSIGNAL = 99,
     /// The address families to use; see CCURL_IPRESOLVE_V4.
@@ -155,6 +158,8 @@ typedef enum {
     CCURL_LONG_SUPPRESS_CONNECT_HEADERS = 265,
     /// The head start of IPv6 over IPv4, in milliseconds.
     CCURL_LONG_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
+    /// The octets of a body that are sent at once, at most.
+    CCURL_LONG_UPLOAD_BUFFERSIZE = 280,
     /// Accept a response without a header.
     CCURL_LONG_HTTP09_ALLOWED = 285,
     /// The longest idle time after which a connection is used again, in seconds.
@@ -223,6 +228,9 @@ typedef int (*ccurl_make_socket_function)(void *context, int purpose, struct ccu
 enum { CCURL_NO_SOCKET = -1 };
 /// Makes a socket that no other program inherits, which libcurl's own may be.
 int ccurl_make_socket(const struct ccurl_socket_kind *kind);
+
+/// Reads octets of a file that are in memory; returns how many, or -1 if there are none or the file system can't tell.
+ssize_t ccurl_read_held(int file, void *octets, size_t count, int64_t offset);
 
 /// Closes a connection's socket, however long after the transfer that made it; returns 0.
 typedef int (*ccurl_socket_closed_function)(void *context, int socket);

@@ -123,14 +123,15 @@ final class DownloadExchange: Sendable {
 
     private func store(_ body: HTTPResponseBody, upTo end: Int?, of total: Int?) async throws {
         monitor.move(to: part.count, of: total)
-        let part = part
-        for try await octets in body {
-            if let end, octets.count > end - part.count {
-                body.cancel()
-                throw mismatch("more octets than it said")
+        try await offloading {
+            for try await octets in body {
+                if let end, octets.count > end - part.count {
+                    body.cancel()
+                    throw mismatch("more octets than it said")
+                }
+                try part.append(octets)
+                monitor.move(to: part.count, of: total)
             }
-            try await offloading { try part.append(octets) }
-            monitor.move(to: part.count, of: total)
         }
         if let end, part.count < end {
             throw NetworkError(.connectionLost, "the response ended after \(part.count) of \(end) octets")

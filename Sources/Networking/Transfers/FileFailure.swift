@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Glibc
 
@@ -26,12 +25,5 @@ extension NetworkError {
             "“\(name)” can't be \(action): \(words)\(advice)",
             cause: code.map { POSIXError($0) }
         )
-    }
-}
-
-/// Work that may keep a thread waiting for a disk; the threads of Swift's tasks are too few for that.
-func offloading<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Result { try work() }) }
     }
 }

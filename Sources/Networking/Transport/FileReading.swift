@@ -1,14 +1,15 @@
-import Dispatch
+import CCurl
 import Foundation
 import Glibc
 
-/// A file that is read part by part, on threads that may wait for a disk.
+/// A file that is read part by part.
 final class FileReading: Sendable {
     /// How much is read at once.
     static let partSize = 128 << 10
 
     private let name: String
     private let descriptor: Int32
+    private let blocks = BlockPool(blockSize: partSize)
 
     private init(name: String, descriptor: Int32) {
         self.name = name
@@ -27,46 +28,45 @@ final class FileReading: Sendable {
     /// - Returns: The producer; it throws ``NetworkError`` with the code `invalidRequest` if the file can't be read.
     static func producer(_ url: URL, length: Int) -> HTTPBody.Producer {
         { deliver in
-            let file = try await offLoading { try FileReading.open(url) }
-            var position = 0
-            while position < length {
-                let (start, count) = (position, min(partSize, length - position))
-                let part = try await offLoading { try file.read(count, at: start) }
-                guard !part.isEmpty else { return }
-                position += part.count
-                try await deliver(part)
-            }
+            try await offloading { try await FileReading.open(url).deliver(from: 0, to: length, deliver) }
         }
     }
 
-    private static func open(_ url: URL) throws(NetworkError) -> FileReading {
+    /// Reads one part after the other; on a thread that may wait for a disk.
+    func deliver(from start: Int, to end: Int, _ deliver: (Data) async throws -> Void) async throws {
+        var position = start
+        while position < end {
+            let part = try read(min(Self.partSize, end - position), at: position)
+            guard !part.isEmpty else { return }
+            position += part.count
+            try await deliver(part)
+        }
+    }
+
+    /// Reads what is in memory, on any thread.
+    ///
+    /// - Returns: How many octets; 0 if the disk would be needed, the file system can't tell, or there are no more.
+    func readHeld(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int {
+        max(0, unsafe ccurl_read_held(descriptor, buffer.baseAddress, buffer.count, Int64(position)))
+    }
+
+    /// Opens a file; on a thread that may wait for a disk.
+    static func open(_ url: URL) throws(NetworkError) -> FileReading {
         let descriptor = unsafe Glibc.open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(url.lastPathComponent) }
         return FileReading(name: url.lastPathComponent, descriptor: descriptor)
     }
 
     private func read(_ count: Int, at position: Int) throws(NetworkError) -> Data {
-        var part = Data(count: count)
-        let result = unsafe part.withUnsafeMutableBytes { buffer in
-            while true {
-                let result = unsafe pread(descriptor, buffer.baseAddress, count, off_t(position))
-                if result >= 0 || errno != EINTR { return result }
-            }
+        let block = blocks.block()
+        while true {
+            let result = unsafe pread(descriptor, block.memory, count, off_t(position))
+            if result >= 0 { return block.data(count: result) }
+            if errno != EINTR { throw Self.failure(name) }
         }
-        guard result >= 0 else { throw Self.failure(name) }
-        return result == count ? part : part.prefix(result)
     }
 
     private static func failure(_ name: String) -> NetworkError {
         NetworkError(.invalidRequest, "the file “\(name)” can't be read (error \(errno))")
-    }
-
-    /// A disk may keep a thread waiting; those of Swift's tasks are too few for that.
-    private static func offLoading<Value: Sendable>(
-        _ work: @escaping @Sendable () throws -> Value
-    ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try work() }) }
-        }
     }
 }

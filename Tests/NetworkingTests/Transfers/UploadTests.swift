@@ -308,18 +308,4 @@ struct UploadTests {
             #expect(server.requestCount == 2)
         }
     }
-
-    @Test("A file that becomes shorter fails the upload")
-    func shrunk() async throws {
-        try await withFile { file in
-            try await withLoopbackServer { server async throws in
-                server.on(.post, "/files", .text("ok"))
-                let source = try EndpointBody.file(file)
-                try Data("short".utf8).write(to: file)
-                let upload = client().upload(source, to: server.url(for: "/files"))
-                #expect(await failure { _ = try await upload.value }?.code == .invalidRequest)
-                #expect(server.requestCount == 0)
-            }
-        }
-    }
 }

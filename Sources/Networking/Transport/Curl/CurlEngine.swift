@@ -6,6 +6,10 @@ import Synchronization
 /// The thread ends when the last reference goes; the transport has one, and so has each response that is still being read.
 final class CurlEngine: Sendable {
     let mailbox: CurlMailbox
+    /// Where the octets of streamed responses wait for their readers.
+    let streamBlocks: BlockPool
+    /// How many octets of a streamed response libcurl receives at once.
+    let receivingSize: Int
     private let thread: EngineThread
     private let lastIdentifier = Atomic<UInt64>(0)
     /// `fork()` copies this object into a process that has no such thread.
@@ -14,6 +18,8 @@ final class CurlEngine: Sendable {
     init(configuration: CurlTransport.Configuration) throws(NetworkError) {
         let mailbox = CurlMailbox(poller: try EventPoller())
         self.mailbox = mailbox
+        streamBlocks = BlockPool(blockSize: configuration.streamBufferSize)
+        receivingSize = configuration.receivingSize
         thread = try EngineThread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
     }
 

@@ -65,6 +65,7 @@ import CCurl
         }
         settings.setSocketFunction(of: self)
         if request.hasBody { settings.setBody(request, of: self) }
+        settings.setBuffers(of: transfer)
     }
 
     private func reset() {

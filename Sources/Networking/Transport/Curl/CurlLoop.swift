@@ -164,8 +164,8 @@ final class CurlLoop {
             end(transfer, failure(of: transfer, code: code))
         }
         for transfer in round.takeTouched() where !transfer.hasEnded {
-            transfer.flush()
-            if transfer.hasTimeouts { check(transfer) }
+            settle(transfer, transfer.flush())
+            if transfer.hasTimeouts, !transfer.hasEnded { check(transfer) }
             if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }
         }
     }

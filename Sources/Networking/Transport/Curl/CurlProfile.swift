@@ -12,6 +12,8 @@ struct CurlProfile: Equatable {
     let isSecure: Bool
     /// Whether the host is this machine, to which the environment's proxy does not apply.
     let isLoopback: Bool
+    /// Whether the response's body is received while it is read.
+    let isStreamed: Bool
     let shape: Shape
 
     init?(_ transfer: CurlTransfer) {
@@ -24,6 +26,7 @@ struct CurlProfile: Equatable {
         } else {
             return nil
         }
+        if case .parts = transfer.submission.recipient { isStreamed = true } else { isStreamed = false }
         isSecure = request.origin.scheme == "https"
         isLoopback = request.origin.isLoopback
     }

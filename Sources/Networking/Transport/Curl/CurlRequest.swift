@@ -4,9 +4,14 @@ import Foundation
 struct CurlRequest: Sendable {
     /// A body that is made while it is sent.
     struct StreamedBody: Sendable {
+        enum Source: Sendable {
+            case file(URL, length: Int)
+            case producer(HTTPBody.Producer)
+        }
+
         let length: Int?
         let isReplayable: Bool
-        let producer: HTTPBody.Producer
+        let source: Source
     }
 
     /// What is sent after the header.
@@ -72,8 +77,7 @@ struct CurlRequest: Sendable {
         case .data(let data): return .held(data)
         case .file(let url, let length):
             guard length > 0 else { return .held(Data()) }
-            let producer = FileReading.producer(url, length: length)
-            return .streamed(StreamedBody(length: length, isReplayable: true, producer: producer))
+            return .streamed(StreamedBody(length: length, isReplayable: true, source: .file(url, length: length)))
         case .stream(let length, let isReplayable, let producer):
             let length = if let length { length } else { try announcedLength(request.headers) }
             guard length ?? 0 >= 0 else {
@@ -81,7 +85,7 @@ struct CurlRequest: Sendable {
             }
             // Nothing is asked of the producer of a body that has no octets.
             guard length != 0 else { return .held(Data()) }
-            return .streamed(StreamedBody(length: length, isReplayable: isReplayable, producer: producer))
+            return .streamed(StreamedBody(length: length, isReplayable: isReplayable, source: .producer(producer)))
         }
     }
 

@@ -4,14 +4,15 @@ import Synchronization
 /// The body of a response on its way from the engine's thread to the task that reads it.
 ///
 /// The engine puts octets in, one reader takes all that is there at once, so that a fast reader costs few wake-ups. When so many
-/// octets wait that the buffer is full, the engine stops receiving for this exchange alone, until the reader has taken them.
+/// octets wait that there may be no room for what libcurl receives next, the engine stops receiving for this exchange alone, until the
+/// reader has taken them.
 final class CurlResponseStream: Sendable {
     typealias Head = Result<HTTPTransportStream, NetworkError>
 
     private struct State {
         var opener: CheckedContinuation<Head, Never>?
         var reader: CheckedContinuation<Void, Never>?
-        var buffer = Data()
+        var buffer: PartBuffer
         /// Whether the engine holds octets back.
         var isPaused = false
         var outcome: Result<HTTPHeaders, NetworkError>?
@@ -39,14 +40,15 @@ final class CurlResponseStream: Sendable {
 
     private let identifier: UInt64
     private let mailbox: CurlMailbox
-    private let capacity: Int
+    /// So many octets can wait, and libcurl still receive as much as it does at once.
+    private let threshold: Int
     private let state: Mutex<State>
 
-    init(identifier: UInt64, engine: CurlEngine, capacity: Int) {
+    init(identifier: UInt64, engine: CurlEngine) {
         self.identifier = identifier
         mailbox = engine.mailbox
-        self.capacity = capacity
-        state = Mutex(State(engine: engine))
+        threshold = engine.streamBlocks.blockSize - engine.receivingSize
+        state = Mutex(State(buffer: PartBuffer(pool: engine.streamBlocks), engine: engine))
     }
 
     /// Sets who waits for the response's head; before the exchange is submitted.
@@ -58,7 +60,7 @@ final class CurlResponseStream: Sendable {
 // The engine's side.
 extension CurlResponseStream {
     /// Whether the reader has made room since the buffer was full.
-    var hasRoom: Bool { state.withLock { $0.buffer.isEmpty } }
+    var hasRoom: Bool { state.withLock { $0.buffer.count == 0 } }
 
     /// Hands out the response's head.
     func begin(_ head: (HTTPResponseBody) -> HTTPTransportStream) {
@@ -74,18 +76,26 @@ extension CurlResponseStream {
         state.withLock { state in
             // Whoever gave the body up wants no more of it; the cancellation is on its way.
             guard state.outcome == nil else { return .taken }
-            guard state.buffer.count < capacity else {
+            guard unsafe state.buffer.append(octets) else {
                 state.isPaused = true
                 return .full
             }
-            unsafe state.buffer.append(octets)
             return .taken
         }
     }
 
-    /// Wakes the reader if there is something for it.
-    func flush() {
-        state.withLock { $0.buffer.isEmpty ? nil : $0.takeReader() }?.resume()
+    /// Wakes the reader if there is something for it, and says whether the engine should wait until it has taken that.
+    func flush() -> Bool {
+        let (reader, isNearlyFull) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
+            guard state.buffer.count > 0, state.outcome == nil else { return (nil, false) }
+            // A reader that was waiting takes what there is very soon.
+            if let reader = state.takeReader() { return (reader, false) }
+            let isNearlyFull = state.buffer.count > threshold
+            state.isPaused = state.isPaused || isNearlyFull
+            return (nil, isNearlyFull)
+        }
+        reader?.resume()
+        return isNearlyFull
     }
 
     /// Ends the body; what is in the buffer can still be read.
@@ -109,7 +119,7 @@ extension CurlResponseStream {
 extension CurlResponseStream: HTTPResponseBodySource {
     var trailers: HTTPHeaders {
         state.withLock { state in
-            guard state.buffer.isEmpty, case .success(let trailers) = state.outcome else { return [:] }
+            guard state.buffer.count == 0, case .success(let trailers) = state.outcome else { return [:] }
             return trailers
         }
     }
@@ -135,8 +145,8 @@ extension CurlResponseStream: HTTPResponseBodySource {
     func cancel() {
         let (isRunning, reader, engine) = state.withLock { state in
             let isRunning = state.outcome == nil
-            if isRunning || !state.buffer.isEmpty { state.outcome = .failure(.cancelledExchange) }
-            state.buffer = Data()
+            if isRunning || state.buffer.count > 0 { state.outcome = .failure(.cancelledExchange) }
+            state.buffer.removeAll()
             defer { state.engine = nil }
             return (isRunning, state.takeReader(), state.engine)
         }
@@ -147,11 +157,10 @@ extension CurlResponseStream: HTTPResponseBodySource {
 
     private func take() -> Next {
         state.withLock { state in
-            guard state.buffer.isEmpty else {
+            guard state.buffer.count == 0 else {
                 let mustResume = state.isPaused && state.outcome == nil
                 state.isPaused = false
-                defer { state.buffer = Data() }
-                return .part(state.buffer, mustResume: mustResume)
+                return .part(state.buffer.take(), mustResume: mustResume)
             }
             return state.outcome.map(Next.end) ?? .nothing
         }
@@ -160,7 +169,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
     private func wait() async {
         await withCheckedContinuation { continuation in
             let isReady = state.withLock { state in
-                guard state.buffer.isEmpty, state.outcome == nil else { return true }
+                guard state.buffer.count == 0, state.outcome == nil else { return true }
                 state.reader = continuation
                 return false
             }

@@ -26,6 +26,13 @@ extension CurlSettings {
         }
     }
 
+    /// Sets how much libcurl receives and sends at once, where that is much: each time costs it more than a few octets do.
+    func setBuffers(of transfer: CurlTransfer) {
+        let size = transfer.configuration.receivingSize
+        if case .parts = transfer.submission.recipient { trySet(CCURL_LONG_BUFFERSIZE, size) }
+        if transfer.upload != nil { trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, size) }
+    }
+
     /// Sets what each message has of its own.
     ///
     /// - Parameters:

@@ -60,14 +60,21 @@ final class CurlTransfer {
         return upload == nil ? .brief : .held
     }
 
-    /// Hands out what came while libcurl worked.
-    func flush() {
-        guard !hasEnded else { return }
-        if case .parts(let stream) = submission.recipient {
-            begin(stream)
-            stream.flush()
-        }
-        observation?.receive(receivedCount)
+    /// Hands out what came while libcurl worked; returns libcurl's result.
+    func flush() -> Int32 {
+        guard !hasEnded else { return 0 }
+        defer { observation?.receive(receivedCount) }
+        guard case .parts(let stream) = submission.recipient else { return 0 }
+        begin(stream)
+        return stream.flush() ? holdReceiving() : 0
+    }
+
+    /// Has libcurl wait before it receives what there is no room for, and what it would have to copy.
+    private func holdReceiving() -> Int32 {
+        // It would receive once more before it waits in one direction alone, and a body is still sent while the response comes.
+        guard !request.hasBody, !heldBack.contains(.receiving), let handle else { return 0 }
+        heldBack.insert(.receiving)
+        return handle.hold([.receiving, .sending])
     }
 
     /// Reports the outcome, which is only done once.

@@ -72,6 +72,9 @@ extension CurlTransport {
         /// 100 by default. A larger one fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
+        /// How many octets of a streamed body libcurl receives or sends at once, if it is libcurl's to choose.
+        var receivingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
+
         /// What the transport makes of ``tls``; `nil` to leave it to libcurl.
         var tlsPolicy: TLSClientPolicy?
 

@@ -31,7 +31,6 @@ public final class CurlTransport: HTTPTransport {
     package let hasClientIdentity: Bool
 
     private let engine: CurlEngine
-    private let streamBufferSize: Int
 
     /// Makes a transport and starts its thread.
     ///
@@ -45,7 +44,6 @@ public final class CurlTransport: HTTPTransport {
         var configuration = configuration
         try configuration.prepareTLS(with: library)
         engine = try CurlEngine(configuration: configuration)
-        streamBufferSize = configuration.streamBufferSize
         hasClientIdentity = configuration.tls.clientIdentity != nil
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
     }
@@ -91,7 +89,7 @@ public final class CurlTransport: HTTPTransport {
         limits: HTTPTransportLimits
     ) async throws -> HTTPTransportStream {
         let exchange = try exchange(for: request, limits)
-        let stream = CurlResponseStream(identifier: exchange.identifier, engine: engine, capacity: streamBufferSize)
+        let stream = CurlResponseStream(identifier: exchange.identifier, engine: engine)
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 stream.wait(continuation)

@@ -6,6 +6,9 @@ import Synchronization
 /// The producer runs in a task of its own from the moment at which libcurl first asks until the exchange ends, and waits
 /// while the buffer is full. The last octets of a body with a known length are only handed over when the producer has
 /// ended: a body that turns out to be longer, or shorter, is never sent as a whole one.
+///
+/// A file that is in memory needs no producer: the engine reads it for libcurl, until a part of it must come from a disk. From there
+/// on the producer reads it.
 final class CurlUpload: Sendable {
     /// What libcurl gets when it asks.
     enum Reading {
@@ -32,7 +35,9 @@ final class CurlUpload: Sendable {
         /// Whether libcurl waits for the next part.
         var isAwaited = false
         var task: Task<Void, Never>?
-        /// The producer waiting for room; told whether to go on.
+        /// The file that the engine reads by itself; the producer waits meanwhile.
+        var file: FileReading?
+        /// The producer waiting for room, or its turn; told whether to go on.
         var producer: CheckedContinuation<Bool, Never>?
 
         mutating func takeProducer() -> CheckedContinuation<Bool, Never>? {
@@ -48,7 +53,7 @@ final class CurlUpload: Sendable {
 
     private let length: Int?
     private let isReplayable: Bool
-    private let producer: HTTPBody.Producer
+    private let source: CurlRequest.StreamedBody.Source
     private let capacity: Int
     private let onReady: @Sendable () -> Void
     private let state = Mutex(State())
@@ -62,7 +67,7 @@ final class CurlUpload: Sendable {
     init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
         length = body.length
         isReplayable = body.isReplayable
-        producer = body.producer
+        source = body.source
         self.capacity = capacity
         self.onReady = onReady
     }
@@ -81,28 +86,53 @@ extension CurlUpload {
 
     /// Gives libcurl the next octets.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Reading {
-        let (reading, producer) = state.withLock { state in
-            let reading = unsafe read(into: buffer, &state)
+        if let reading = unsafe readFile(into: buffer) { return reading }
+        let (reading, parts, producer) = state.withLock { state in
+            let (reading, parts) = read(upTo: buffer.count, &state)
             let producer = state.queue.count <= capacity / 2 ? state.takeProducer() : nil
-            return (reading, producer)
+            return (reading, parts, producer)
         }
         producer?.resume(returning: true)
+        // Meanwhile the producer can make the next part.
+        var position = 0
+        for part in parts {
+            unsafe part.copyBytes(to: UnsafeMutableRawBufferPointer(rebasing: buffer[position...]))
+            position += part.count
+        }
         return reading
     }
 
-    private func read(into buffer: UnsafeMutableRawBufferPointer, _ state: inout sending State) -> Reading {
-        if case .failed(let error) = state.phase { return .failed(error) }
+    /// Reads from the file that is in memory; `nil` if there is none, or no more of it.
+    private func readFile(into buffer: UnsafeMutableRawBufferPointer) -> Reading? {
+        let (file, position) = state.withLock { ($0.file, $0.givenCount) }
+        guard let file, let length else { return nil }
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(length - position))
+        let count = unsafe file.readHeld(into: room, at: position)
+        let isLast = position + count == length
+        let producer = state.withLock { state in
+            state.givenCount += count
+            state.madeCount += count
+            if isLast { state.phase = .finished }
+            if count == 0 || isLast { state.file = nil }
+            return isLast ? state.takeProducer() : nil
+        }
+        producer?.resume(returning: false)
+        return count > 0 ? .octets(count, isLast: isLast) : nil
+    }
+
+    private func read(upTo limit: Int, _ state: inout sending State) -> (Reading, [Data]) {
+        if case .failed(let error) = state.phase { return (.failed(error), []) }
         if case .idle = state.phase { start(&state) }
         let isFinished = state.phase.isFinished
-        let count = min(buffer.count, state.queue.count)
+        let count = min(limit, state.queue.count)
         let isWhole = state.givenCount + count == length
         guard isFinished || count > 0 && !isWhole else {
             state.isAwaited = true
-            return .nothingYet
+            return (.nothingYet, [])
         }
-        unsafe state.queue.take(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
+        let parts = state.queue.take(count)
         state.givenCount += count
-        return .octets(count, isLast: isFinished && state.queue.count == 0)
+        return (.octets(count, isLast: isFinished && state.queue.count == 0), parts)
     }
 
     /// Begins anew, for a connection that took no answer; false if the body can't be made again.
@@ -138,12 +168,33 @@ extension CurlUpload {
         let run = state.run
         state.task = Task.detached { [self] in
             do {
-                try await producer { [self] part in try await deliver(part, run) }
+                switch source {
+                case .file(let url, let length): try await produce(url, length: length, run)
+                case .producer(let producer): try await producer { [self] part in try await deliver(part, run) }
+                }
                 finish(run)
             } catch {
                 fail(error, run)
             }
         }
+    }
+
+    private func produce(_ url: URL, length: Int, _ run: Int) async throws {
+        try await offloading {
+            let file = try FileReading.open(url)
+            let position = try await lend(file, run)
+            try await file.deliver(from: position, to: length) { part in try await deliver(part, run) }
+        }
+    }
+
+    /// Lets the engine read a file by itself, and waits until it can't; returns where it stopped.
+    private func lend(_ file: FileReading, _ run: Int) async throws -> Int {
+        try await waitForEngine { state in
+            guard state.run == run, state.phase.isProducing else { return false }
+            state.file = file
+            return nil
+        }
+        return state.withLock(\.givenCount)
     }
 
     private func deliver(_ part: Data, _ run: Int) async throws {
@@ -162,14 +213,25 @@ extension CurlUpload {
     }
 
     private func waitForRoom(_ run: Int) async throws {
+        try await waitForEngine { state in
+            guard state.run == run, state.phase.isProducing else { return false }
+            return state.queue.count > capacity / 2 ? nil : true
+        }
+    }
+
+    /// Waits until the engine lets the producer go on.
+    ///
+    /// - Parameter answer: Whether it goes on without waiting, as far as that is clear already.
+    /// - Throws: `CancellationError` if nobody wants what it makes any more.
+    private func waitForEngine(unless answer: (inout State) -> Bool?) async throws {
         let goesOn = await withCheckedContinuation { continuation in
-            let answer = state.withLock { state -> Bool? in
-                guard state.run == run, state.phase.isProducing else { return false }
-                guard state.queue.count > capacity / 2 else { return true }
+            let (answer, isReady) = state.withLock { state -> (Bool?, Bool) in
+                if let answer = answer(&state) { return (answer, false) }
                 state.producer = continuation
-                return nil
+                return (nil, state.file != nil && state.stopAwaiting())
             }
             if let answer { continuation.resume(returning: answer) }
+            if isReady { onReady() }
         }
         guard goesOn else { throw CancellationError() }
     }

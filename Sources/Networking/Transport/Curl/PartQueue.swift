@@ -14,22 +14,20 @@ struct PartQueue {
         count += part.count
     }
 
-    /// Moves octets into a buffer, which is no larger than what is there.
-    mutating func take(into buffer: UnsafeMutableRawBufferPointer) {
-        var taken = 0
-        while taken < buffer.count, first < parts.count {
+    /// Takes octets, no more than are there.
+    mutating func take(_ limit: Int) -> [Data] {
+        var (slices, taken): ([Data], Int) = ([], 0)
+        while taken < limit, first < parts.count {
             let part = parts[first]
             let start = part.startIndex + offset
-            let step = min(buffer.count - taken, part.endIndex - start)
-            unsafe part.copyBytes(
-                to: UnsafeMutableRawBufferPointer(rebasing: buffer[taken..<(taken + step)]),
-                from: start..<(start + step)
-            )
+            let step = min(limit - taken, part.endIndex - start)
+            slices.append(part[start..<(start + step)])
             taken += step
             offset += step
             if offset == part.count { dropFirst() }
         }
         count -= taken
+        return slices
     }
 
     private mutating func dropFirst() {
