@@ -170,7 +170,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     // MARK: Sign-out
 
-    /// Drops the tokens, here and in the store, and gets none until ``signIn(with:)``.
+    /// Drops the tokens, here and in the store, and gets none until ``signIn(with:)-(Secret)``.
     ///
     /// Whoever waits for a token fails at once, with the code `reauthenticationRequired`. A token request that is under way goes on to
     /// its end, and what it brings is removed as well. The server does not hear of it: revoke the refresh token there, too.

@@ -17,7 +17,7 @@ internal import OpenSSLCrypto
 ///
 /// A file that can't be used (cut short, changed, encrypted with another key, somebody else's) is an error with the code `storeDamaged`,
 /// as often as it is read. It is set aside under the name `….damaged-…` only when a new record takes its place: after
-/// ``OAuth2Authenticator/signIn(with:)``, or at once for a grant that needs nobody. One of a newer version of this package is an error
+/// ``OAuth2Authenticator/signIn(with:)-(Secret)``, or at once for a grant that needs nobody. One of a newer version of this package is an error
 /// with the code `storeTooNew`, and left as it is.
 ///
 /// The directory must be on a file system of the machine itself: network file systems do not all keep locks.
