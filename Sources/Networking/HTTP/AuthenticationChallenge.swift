@@ -61,7 +61,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     private var text: String? {
         guard HTTPSyntax.isToken(scheme) else { return nil }
         if let token68 {
-            guard parameters.isEmpty, HTTPSyntax.isToken68(token68) else { return nil }
+            guard parameters.isEmpty, HTTPSyntax.isToken68(token68[...]) else { return nil }
             return "\(scheme) \(token68)"
         }
         var fields: [String] = []

@@ -28,10 +28,19 @@ package enum HTTPSyntax {
     }
 
     /// Whether the text is a `token68` ([RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2)).
-    package static func isToken68(_ text: some StringProtocol) -> Bool {
-        let body = text.utf8.prefix { $0 != UInt8(ascii: "=") }
-        return !body.isEmpty && body.allSatisfy(isToken68Byte)
-            && text.utf8.dropFirst(body.count).allSatisfy { $0 == UInt8(ascii: "=") }
+    ///
+    /// Not generic: a server asks this of every access token, and a generic function is not specialized for another module.
+    package static func isToken68(_ text: Substring) -> Bool {
+        var (isEmpty, isPadded) = (true, false)
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "=") {
+                isPadded = true
+            } else {
+                guard !isPadded, isToken68Byte(byte) else { return false }
+                isEmpty = false
+            }
+        }
+        return !isEmpty
     }
 
     /// Whether the byte may stand in a `token68` before its equals signs.

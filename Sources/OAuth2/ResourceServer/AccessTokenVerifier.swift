@@ -143,7 +143,7 @@ public struct AccessTokenVerifier: Sendable {
         _ token: VerifiedAccessToken,
         _ presented: PresentedToken
     ) throws(AccessRefusal) {
-        guard Set(token.scope).isSuperset(of: requirement.scope) else {
+        guard requirement.scope.allSatisfy({ name in token.scope.contains(where: name.isExactly) }) else {
             throw AccessRefusal(
                 .insufficientScope,
                 "the access token has too little scope",

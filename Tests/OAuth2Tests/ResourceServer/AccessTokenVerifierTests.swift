@@ -175,6 +175,11 @@ struct AccessTokenVerifierTests {
             refusal?.challenge
                 == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has too little scope", scope="orders.read orders.delete""#
         )
+        // U+212A KELVIN SIGN is another character than K, though Swift's == takes it for the same.
+        let alike = try api.token(["scope": "\u{212A}"])
+        await #expect(throws: AccessRefusal(.insufficientScope, "")) {
+            try await api.verify(bearer: alike, requires: AccessRequirement(scope: ["K"]))
+        }
         let none = try api.token(["scope": nil])
         await #expect(throws: AccessRefusal(.insufficientScope, "")) {
             try await api.verify(bearer: none, requires: both)
