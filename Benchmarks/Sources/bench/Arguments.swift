@@ -1,7 +1,7 @@
 /// What the command line asks for.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile, http, oauth
+        case tokens, scaling, memory, profile, http, oauth, transfers
     }
 
     static let usage = """
@@ -10,6 +10,7 @@ struct Arguments {
                bench memory  [--json] [--only NAME] [--seconds N]
                bench http    [--json] [--only NAME] [--rounds N]
                bench oauth   [--json] [--only NAME] [--rounds N]
+               bench transfers [--json] [--only download|upload] [--rounds N] [--mebibytes N]
                bench profile --only "ES256 sign" --seconds N
         NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
         "http transport" and "http client"
@@ -20,6 +21,7 @@ struct Arguments {
     var only: String?
     var rounds = 31
     var seconds = 60
+    var mebibytes = 2048
 
     init(_ arguments: [String]) throws {
         guard let first = arguments.first, let suite = Suite(rawValue: first) else {
@@ -32,6 +34,7 @@ struct Arguments {
             case "--json": isJSON = true
             case "--only": only = try Self.value(of: option, &rest)
             case "--rounds": rounds = try Self.number(of: option, atLeast: 3, &rest)
+            case "--mebibytes": mebibytes = try Self.number(of: option, atLeast: 1, &rest)
             case "--seconds": seconds = try Self.number(of: option, atLeast: 1, &rest)
             default: throw UsageError(text: "bench: what is \(option)?")
             }

@@ -1,9 +1,13 @@
 import Foundation
 
-/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth` and `bench profile`.
+/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth`, `bench transfers` and `bench profile`.
 @main
 struct Bench {
     static func main() async {
+        // A child of `bench transfers`, which transfers one file in a process of its own, as the curl command does.
+        if CommandLine.arguments.count == 5, CommandLine.arguments[1] == "transfer" {
+            await TransferChild.run(Array(CommandLine.arguments[2...]))
+        }
         do {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
             switch arguments.suite {
@@ -13,6 +17,7 @@ struct Bench {
             case .profile: try await ProfileSuite(arguments).run()
             case .http: try await HTTPSuite(arguments).run()
             case .oauth: try await OAuthSuite(arguments).run()
+            case .transfers: try await TransferSuite(arguments).run()
             }
         } catch let error as UsageError {
             FileHandle.standardError.write(Data("\(error.text)\n\(Arguments.usage)\n".utf8))
