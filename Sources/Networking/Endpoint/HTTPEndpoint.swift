@@ -47,6 +47,9 @@ public protocol HTTPEndpoint: Sendable {
     /// The header fields; none by default. A `Content-Type` in it wins over the body's.
     var headers: HTTPHeaders { get }
     /// What the request carries; nothing by default.
+    ///
+    /// - Throws: Why there is none. A client sends nothing then; what it throws is the error itself if that is an
+    ///   ``ErrorWithCode``, and otherwise a ``NetworkError`` with the code `requestNotMade`, whose cause it is.
     var body: EndpointBody { get throws }
     /// The statuses that are not an error; 200…299 by default.
     var acceptedStatuses: AcceptedStatuses { get }

@@ -36,6 +36,7 @@ public struct HTTPHeaders: Sendable, Hashable {
     /// Setting replaces every field of that name by one, at the place of the first; setting `nil` removes them.
     ///
     /// - Parameter name: The field's name, in any case.
+    /// - Returns: The value of the first field of that name, or `nil`.
     public subscript(name: String) -> String? {
         get { fields.first { $0.name.equalsIgnoringASCIICase(name) }?.value }
         set {
@@ -72,6 +73,7 @@ extension HTTPHeaders: RandomAccessCollection {
     /// The field at a position.
     ///
     /// - Parameter position: A valid position.
+    /// - Returns: The field's name and value.
     public subscript(position: Int) -> Field { fields[position] }
 }
 

@@ -54,6 +54,7 @@ public struct JSONObject: Sendable {
     /// `null` is `JSONValue.null`, not `nil`.
     ///
     /// - Parameter name: The member's name.
+    /// - Returns: The value, or `nil`.
     public subscript(name: String) -> JSONValue? {
         get { index(of: name).map { members[$0].value } }
         set {
@@ -154,6 +155,7 @@ extension JSONObject: RandomAccessCollection {
     /// The member at a place.
     ///
     /// - Parameter position: A valid index.
+    /// - Returns: The member's name and value.
     public subscript(position: Int) -> Member { members[position] }
 }
 

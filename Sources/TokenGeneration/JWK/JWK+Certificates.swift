@@ -5,8 +5,9 @@ extension JWK {
     /// `x5c`, the certificate of the key and those of its issuers, in DER
     /// ([RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7)), or `nil`.
     ///
-    /// Reading proves nothing about them; ``verifyCertificates(roots:at:)`` does. It throws ``TokenError`` with the code
-    /// `malformedKey` if an entry is not base64.
+    /// Reading proves nothing about them; ``verifyCertificates(roots:at:)`` does.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey` if an entry is not base64.
     public var certificateChain: [Data]? {
         get throws(TokenError) {
             guard let entries = members["x5c"]?.array else { return nil }

@@ -22,6 +22,7 @@ extension JWK {
     ///
     /// - Warning: The thumbprint of a symmetric key (`oct`) is a hash of the secret. Don't publish it if the secret could be
     ///   guessed.
+    /// - Throws: ``TokenError`` as ``thumbprint(_:)`` does.
     public var thumbprint: String {
         get throws(TokenError) { try thumbprint(.sha256) }
     }
@@ -44,6 +45,8 @@ extension JWK {
     }
 
     /// The thumbprint with SHA-256 as a URI ([RFC 9278](https://www.rfc-editor.org/rfc/rfc9278)).
+    ///
+    /// - Throws: ``TokenError`` as ``thumbprint(_:)`` does.
     public var thumbprintURI: String {
         get throws(TokenError) { try thumbprintURI(.sha256) }
     }

@@ -91,6 +91,7 @@ extension JWKSet {
     /// The one key with an ID, or `nil` if there is none or more than one.
     ///
     /// - Parameter keyID: The `kid` to look for.
+    /// - Returns: The key, or `nil`.
     public subscript(keyID: String) -> JWK? {
         let matches = keys(withID: keyID)
         return matches.count == 1 ? matches.first : nil

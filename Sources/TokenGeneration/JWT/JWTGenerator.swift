@@ -79,10 +79,10 @@ public struct JWTGenerator: Sendable {
     ///
     /// `alg` in the header is the signing service's, and `kid` if it has one.
     ///
-    /// It throws ``TokenError`` with the code `unencodableContent` if a value can't be held in JSON (the message names it, like
-    /// `payload.address.zip`), `algorithmMismatch` if the header states another `alg` or `kid` than the signing service,
-    /// `criticalHeaderUnsupported` if the header demands extensions, `signingFailed` if the service returned something that
-    /// is no signature of its algorithm; and whatever a signing service of yours throws, unchanged.
+    /// - Throws: ``TokenError`` with the code `unencodableContent` if a value can't be held in JSON (the message names it, like
+    ///   `payload.address.zip`), `algorithmMismatch` if the header states another `alg` or `kid` than the signing service,
+    ///   `criticalHeaderUnsupported` if the header demands extensions, `signingFailed` if the service returned something that
+    ///   is no signature of its algorithm; and whatever a signing service of yours throws, unchanged.
     public var token: String {
         get throws {
             let content = try content.get()

@@ -1,0 +1,55 @@
+extension SymbolGraph.Symbol {
+    /// What the documentation lacks: nothing if it is complete.
+    var gaps: [String] {
+        guard let docComment else { return ["no documentation"] }
+        let comment = DocumentationComment(lines: docComment.lines.map(\.text))
+        var gaps: [String] = []
+        if !comment.hasSummary { gaps.append("no summary") }
+        if let functionSignature {
+            // `_` in the declaration of a closure's or an operator's parameter names nothing that could be documented.
+            let names = (functionSignature.parameters ?? []).map { $0.internalName ?? $0.name }
+            let parameters = names.filter { $0 != "_" }
+            let returned = (functionSignature.returns ?? []).map(\.spelling).joined()
+            gaps += parameters.filter { !comment.parameters.contains($0) }.map { "no “- Parameter \($0):”" }
+            gaps += comment.parameters.subtracting(parameters).sorted().map { "there is no parameter \($0)" }
+            let isInitializer = kind.identifier == "swift.init"
+            if !isInitializer, !["", "()", "Void", "Never"].contains(returned), !comment.saysWhatIsReturned {
+                gaps.append("no “- Returns:”")
+            }
+        }
+        if canThrow, !comment.saysWhatIsThrown { gaps.append("no “- Throws:”") }
+        return gaps
+    }
+
+    /// Whether calling it, or getting its value, can throw; that a closure among its parameters may does not count.
+    var canThrow: Bool {
+        if functionSignature != nil, !kind.identifier.contains("subscript") { return throwsAfterParameters }
+        // What may be read or written says how between braces.
+        let accessors = declarationFragments.drop { !$0.spelling.contains("{") }
+        return accessors.contains { $0.kind == "keyword" && $0.spelling == "throws" }
+    }
+
+    private var throwsAfterParameters: Bool {
+        var depth = 0
+        var text = ""
+        for fragment in declarationFragments {
+            if fragment.kind == "keyword", depth == 0, ["throws", "rethrows"].contains(fragment.spelling) {
+                return true
+            }
+            for character in fragment.spelling {
+                text.append(character)
+                if character == "(" { depth += 1 }
+                if character == ")" { depth -= 1 }
+                if depth == 0, text.hasSuffix("->") { return false }
+            }
+        }
+        return false
+    }
+
+    /// Where it is declared.
+    var place: String {
+        guard let location else { return pathComponents.joined(separator: ".") }
+        let path = location.uri.split(separator: "/Sources/", maxSplits: 1).last.map { "Sources/\($0)" } ?? location.uri
+        return "\(path):\(location.position.line + 1): \(pathComponents.joined(separator: "."))"
+    }
+}
