@@ -8,16 +8,9 @@ import TokenGeneration
 /// A signed token, an authenticated call, and a 401 survived: the whole package on one page.
 ///
 /// It needs no network, no account and no key: the authorization server and the API are real servers on loopback ports.
-@main
-struct Quickstart {
-    static func main() async {
-        do {
-            try await run()
-        } catch {
-            FileHandle.standardError.write(Data("quickstart failed: \(error)\n".utf8))
-            exit(1)
-        }
-    }
+struct Quickstart: Example {
+    static let name = "quickstart"
+    static let summary = "from a key to fifty calls that survive a revoked token"
 
     static func run() async throws {
         let start = ContinuousClock.now
@@ -84,7 +77,7 @@ struct Quickstart {
         }
         let refreshes = authorization.tokenRequestCount - 1
         guard answers.count == calls, answers.allSatisfy({ $0 == answer }), refreshes == 1 else {
-            throw Surprise(text: "\(answers.count) of \(calls) calls succeeded, after \(refreshes) refreshes")
+            throw Surprise("\(answers.count) of \(calls) calls succeeded, after \(refreshes) refreshes")
         }
         report(7, "\(calls) calls were refused with 401 at once; \(refreshes) refresh, and all \(calls) succeeded")
 
@@ -98,10 +91,5 @@ struct Quickstart {
     /// Prints one step, with the contents of a token or key if there is one.
     static func report(_ step: Int, _ what: String, _ contents: JSONObject? = nil) {
         print("\(step). \(what)\(contents.map { ": \($0)" } ?? "")")
-    }
-
-    struct Surprise: Error, CustomStringConvertible {
-        let text: String
-        var description: String { text }
     }
 }

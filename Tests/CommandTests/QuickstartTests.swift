@@ -29,4 +29,28 @@ struct QuickstartTests {
         #expect(output.contains(#""scope":"reports.read""#))
         #expect(!output.contains(#""d":"#))
     }
+
+    @Test("Each example runs to its end, and checks by itself what it says")
+    func examples() async throws {
+        let names = try BuiltProgram.quickstart.run("--list").output.split(separator: "\n").map { line in
+            String(line.prefix { $0 != ":" })
+        }
+        let expected = [
+            "quickstart", "backend-service", "resource-server", "remote-signer", "token-exchange", "mutual-tls",
+        ]
+        #expect(names == expected)
+        for name in names {
+            let result = try await BuiltProgram.quickstart.runApart([name])
+            #expect(result.status == 0, "\(name): \(result.errors)")
+            #expect(result.output.split(separator: "\n").count >= 3, "\(name): \(result.output)")
+        }
+    }
+
+    @Test("An example that there is not is named, beside those that there are")
+    func unknown() throws {
+        let result = try BuiltProgram.quickstart.run("fast-start")
+        #expect(result.status == 64)
+        #expect(result.output.isEmpty)
+        #expect(result.errors.contains("“fast-start”") && result.errors.contains("remote-signer"))
+    }
 }

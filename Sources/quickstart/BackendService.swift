@@ -1,0 +1,100 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// A service that reads an API with client credentials: models, retries, a log, and what is measured.
+///
+/// To make it yours, take ``ReportsService`` and give it your URLs, identifier and key.
+struct BackendService: Example {
+    static let name = "backend-service"
+    static let summary = "client credentials with a key, models, retries and a log"
+
+    static func run() async throws {
+        let key = try SigningKey.generate(.es256)
+        let authorization = try MockAuthorizationServer.start(clients: [
+            .init(id: "reports-service", key: key.verificationKey, scopes: ["reports.read"])
+        ])
+        let api = try LoopbackServer.start { routes in
+            routes.on(
+                .get,
+                "/reports/42",
+                authorization.protecting(scope: "reports.read") { _ in
+                    .json(#"{"id":42,"title":"Tides"}"#)
+                }
+            )
+            routes.on(.get, "/reports/7", .status(503), .json(#"{"id":7,"title":"Winds"}"#))
+            routes.on(.get, "/reports/1", .json(#"{"title":"no such report"}"#, status: 404))
+        }
+
+        let service = try ReportsService(
+            api: api.baseURL,
+            server: authorization.metadata,
+            clientID: "reports-service",
+            key: key
+        )
+        guard let tides = try await service.report(42), let winds = try await service.report(7) else {
+            throw Surprise("there are no reports")
+        }
+        print("1. \(tides)")
+        print("2. \(winds), though the server was unavailable at first")
+        try Surprise.unless(try await service.report(1) == nil, "report 1 is there")
+        print("3. report 1 is missing, which is no error of the program")
+        let counters = service.authenticator.counters
+        try Surprise.unless(counters.tokenRequests == 1, "\(counters.tokenRequests) token requests")
+        print("4. \(api.requestCount) API requests, \(counters.tokenRequests) token request")
+
+        await api.stop()
+        await authorization.stop()
+    }
+}
+
+/// What stands between a program and the reports API.
+struct ReportsService: Sendable {
+    let authenticator: OAuth2Authenticator
+    private let client: NetworkClient
+    private let api: URL
+
+    init(api: URL, server: AuthorizationServer, clientID: String, key: SigningKey) throws {
+        self.api = api
+        authenticator = OAuth2Authenticator(
+            server: server,
+            clientAuthentication: .privateKeyJWT(
+                clientID: clientID,
+                signingService: try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
+            ),
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            resources: [api]
+        )
+        client = NetworkClient(interceptors: [
+            authenticator,
+            Retry.Policy.backoff(.exponential(.milliseconds(50), until: .maxRetries(3))),
+            LoggingInterceptor(),
+        ])
+    }
+
+    /// A report, or `nil` if there is none of that number.
+    func report(_ id: Int) async throws -> Report? {
+        do {
+            return try await client.request(ReportEndpoint(baseURL: api, id: id)) as Report
+        } catch let error as ServerError where error.errorCode == 404 {
+            return nil
+        }
+    }
+
+    struct Report: Decodable, CustomStringConvertible {
+        let id: Int
+        let title: String
+
+        var description: String { "report \(id): \(title)" }
+    }
+
+    private struct ReportEndpoint: HTTPEndpoint {
+        let baseURL: URL
+        let id: Int
+
+        var path: URLPath { "/reports/\(id)" }
+    }
+}

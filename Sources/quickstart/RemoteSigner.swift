@@ -1,0 +1,80 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// A service whose key is in a key management service: tokens and client assertions are signed there.
+///
+/// To make it yours, take ``ManagedKey`` and call your service in its `sign`.
+struct RemoteSigner: Example {
+    static let name = "remote-signer"
+    static let summary = "tokens and client assertions signed by a key management service"
+
+    static func run() async throws {
+        // The stand-in for a KMS: it has the key, and signs what it is sent.
+        let key = try SigningKey.generate(.es256)
+        let vault = try ES256SigningService(key: key)
+        let keyService = try LoopbackServer.start { routes in
+            routes.on(.post, "/keys/7/sign") { request in
+                let message = try JSONDecoder().decode(ManagedKey.Message.self, from: request.body)
+                return try .json(encoding: ManagedKey.Answer(signature: vault.sign(data: message.message)))
+            }
+        }
+        let managed = ManagedKey(
+            client: NetworkClient(),
+            url: keyService.url(for: "/keys/7/sign"),
+            keyID: key.verificationKey.thumbprint,
+            verificationKey: key.verificationKey
+        )
+
+        // A token of its own …
+        let claims = RegisteredClaims(issuer: "billing", audience: ["orders"], expiration: Date() + 300)
+        let token = try await JWTGenerator.makeToken(claims: claims, remoteSigningService: managed)
+        let policy = ValidationPolicy(issuer: "billing", audience: "orders")
+        let verified = try JWTVerifier(key: key.verificationKey, policy: policy).verify(token)
+        print("1. the key service signed a token: \(verified.claims)")
+
+        // … and the assertion by which the client gets an access token.
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "billing", key: key.verificationKey)])
+        let authenticator = OAuth2Authenticator(
+            server: authorization.metadata,
+            clientAuthentication: .privateKeyJWT(clientID: "billing", remoteSigningService: managed),
+            grant: ClientCredentialsGrant()
+        )
+        let accessToken = try await authenticator.accessToken()
+        try Surprise.unless(accessToken.value.expose(authorization.isActive), "the access token is not active")
+        print("2. and the client's assertion: an access token came, \(authorization.issuedTokenCount) in all")
+        try Surprise.unless(keyService.requestCount == 2, "\(keyService.requestCount) signatures")
+        print("3. the private key never left the key service, which signed \(keyService.requestCount) times")
+
+        await authorization.stop()
+        await keyService.stop()
+    }
+}
+
+/// A key that this process can use and not read.
+struct ManagedKey: RemoteSigningService {
+    let client: NetworkClient
+    let url: URL
+    let algorithm = JWSAlgorithm.es256
+    let keyID: String?
+    /// Each signature is verified before it goes out.
+    let verificationKey: VerificationKey?
+
+    struct Message: Codable { let message: Data }
+    struct Answer: Codable { let signature: Data }
+
+    func sign(_ message: Data) async throws -> RemoteSignature {
+        let answer: Answer = try await client.request(SignEndpoint(baseURL: url, message: message))
+        return .raw(answer.signature)
+    }
+
+    private struct SignEndpoint: HTTPEndpoint {
+        let baseURL: URL
+        let message: Data
+
+        var method: HTTPMethod { .post }
+        var body: EndpointBody { get throws { try .json(Message(message: message)) } }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+
+/// GOV.UK One Login's way: one token stands for the user, and each call exchanges it for one of narrower use (RFC 8693).
+struct TokenExchange: Example {
+    static let name = "token-exchange"
+    static let summary = "one token for the user, exchanged for one of narrower use per service"
+
+    static func run() async throws {
+        let authorization = try MockAuthorizationServer.start(clients: [.init(id: "wallet", secret: "s3cret")])
+        let api = try LoopbackServer.start { routes in
+            routes.on(
+                .get,
+                "/licence",
+                authorization.protecting(scope: "licence.read") { _ in .text("valid until 2031") }
+            )
+            routes.on(.get, "/address", authorization.protecting(scope: "address.read") { _ in .text("1 Quay Street") })
+        }
+        let client = NetworkClient(
+            authenticationProvider: UserSession(
+                tokens: CachedTokenSource(
+                    GrantTokenSource(
+                        server: authorization.metadata,
+                        clientAuthentication: .clientSecretBasic(clientID: "wallet", secret: Secret("s3cret")),
+                        grant: ClientCredentialsGrant()
+                    )
+                )
+            )
+        )
+        func call(_ path: String, scope: String) async throws -> String {
+            let answer = try await client.makeAuthorizedRequest(
+                exchangeRequest: URLRequest(url: authorization.metadata.tokenEndpoint),
+                scope: scope,
+                request: URLRequest(url: api.url(for: path))
+            )
+            return String(decoding: answer, as: UTF8.self)
+        }
+
+        print("1. licence: \(try await call("/licence", scope: "licence.read"))")
+        print("2. address: \(try await call("/address", scope: "address.read"))")
+        let requests = authorization.tokenRequestCount
+        try Surprise.unless(requests == 3, "\(requests) token requests")
+        print("3. \(requests) token requests: the user's token, and one exchange for each scope")
+        _ = try await call("/licence", scope: "licence.read")
+        try Surprise.unless(authorization.tokenRequestCount == requests, "a kept token was exchanged again")
+        print("4. the exchanged token is kept: the next call makes none")
+        do {
+            _ = try await call("/licence", scope: "address.read")
+            throw Surprise("a token of another scope is enough")
+        } catch let error as ServerError {
+            try Surprise.unless(error.errorCode == 403, "\(error.errorCode)")
+            print("5. a token for the address is no good for the licence: \(error.errorCode)")
+        }
+
+        await api.stop()
+        await authorization.stop()
+    }
+}
+
+/// Who is signed in, as the client sees it.
+struct UserSession: AuthenticationProvider {
+    let tokens: CachedTokenSource
+
+    var bearerToken: String {
+        get async throws { try await tokens.token(for: TokenNeed()).value.expose { $0 } }
+    }
+}
