@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import OAuth2
 import Testing
 
 /// The samples of the MockNetworking catalog, run.
@@ -43,6 +44,37 @@ struct MockNetworkingSnippets {
         let response = try await client.fetch(Resource(CreateUser(name: "Ada")))
         #expect(response.status == 201)
         #expect(transport.discrepancies() == [])
+    }
+
+    @Test("Bad days of a token endpoint")
+    func badDays() async throws {
+        var configuration = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(60))
+        configuration.refreshTokenGrace = .seconds(30)
+        let server = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [.init(id: "reports", secret: "s3cret")]
+        )
+        let granted = server.issueRefreshToken(clientID: "reports", subject: "ada", scope: "reports.read")
+        server.misbehave(.unavailable(retryAfter: "0"), .lostAnswer)
+
+        let authenticator = OAuth2Authenticator(
+            server: server.metadata,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            grant: RefreshTokenGrant(refreshToken: granted)
+        )
+        let token = try await authenticator.accessToken()
+        #expect(token.value.expose(server.isActive))
+        #expect(server.tokenRequestCount == 3)
+        await server.stop()
+    }
+
+    @Test("A store that proves itself")
+    func conformance() async throws {
+        try await TokenStoreConformance {
+            let store = InMemoryTokenStore()
+            return (store, store)
+        }
+        .check()
     }
 
     @Test("A server in TLS and a client that doesn't trust it")
