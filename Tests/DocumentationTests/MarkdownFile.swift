@@ -7,8 +7,12 @@ struct MarkdownFile: Sendable, CustomTestStringConvertible {
     let path: String
     /// The fenced code blocks, in order.
     let blocks: [CodeBlock]
-    /// The targets of links outside code, with their lines.
+    /// The links outside code, with their lines.
     let links: [Link]
+    /// The headings outside code, as the ends of links name them: `how-a-token-lives`.
+    let anchors: Set<String>
+    /// What stands between backticks outside of blocks, with its lines.
+    let codeSpans: [CodeSpan]
 
     /// A fenced code block.
     struct CodeBlock: Sendable {
@@ -22,9 +26,16 @@ struct MarkdownFile: Sendable, CustomTestStringConvertible {
         let isClosed: Bool
     }
 
-    /// The target of a link or an image.
+    /// A link or an image.
     struct Link: Sendable {
+        let text: String
         let target: String
+        let line: Int
+    }
+
+    /// Text between backticks.
+    struct CodeSpan: Sendable {
+        let text: String
         let line: Int
     }
 
@@ -34,6 +45,8 @@ struct MarkdownFile: Sendable, CustomTestStringConvertible {
         self.path = path
         var blocks: [CodeBlock] = []
         var links: [Link] = []
+        var headings: [String] = []
+        var codeSpans: [CodeSpan] = []
         var open: (info: String, line: Int, fence: String, content: [String])?
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let trimmed = line.trimmingCharacters(in: .whitespaces)
@@ -52,7 +65,11 @@ struct MarkdownFile: Sendable, CustomTestStringConvertible {
                 let info = trimmed.dropFirst(fence.count).trimmingCharacters(in: .whitespaces)
                 open = (info, index + 1, fence, [])
             } else {
-                links += Self.links(in: line).map { Link(target: $0, line: index + 1) }
+                links += line.matches(of: /\[([^\[\]]*)\]\(([^)\s]+)[^)]*\)/).map {
+                    Link(text: String($0.1), target: String($0.2), line: index + 1)
+                }
+                codeSpans += line.matches(of: /`([^`]+)`/).map { CodeSpan(text: String($0.1), line: index + 1) }
+                if let heading = line.prefixMatch(of: /#{1,6} +(.*)/) { headings.append(String(heading.1)) }
             }
         }
         if let block = open {
@@ -60,9 +77,25 @@ struct MarkdownFile: Sendable, CustomTestStringConvertible {
         }
         self.blocks = blocks
         self.links = links
+        self.codeSpans = codeSpans
+        anchors = Self.anchors(of: headings)
     }
 
-    private static func links(in line: Substring) -> [String] {
-        line.matches(of: /\]\(([^)\s]+)[^)]*\)/).map { String($0.1) }
+    /// What the hosting sites make of headings: small letters, hyphens for spaces, no other punctuation, and a number for
+    /// what comes again.
+    private static func anchors(of headings: [String]) -> Set<String> {
+        var counts: [String: Int] = [:]
+        return Set(
+            headings.map { heading in
+                let anchor = String(
+                    heading.lowercased().compactMap { character in
+                        if character == " " { return "-" }
+                        return character.isLetter || character.isNumber || "-_".contains(character) ? character : nil
+                    }
+                )
+                defer { counts[anchor, default: 0] += 1 }
+                return counts[anchor].map { "\(anchor)-\($0)" } ?? anchor
+            }
+        )
     }
 }

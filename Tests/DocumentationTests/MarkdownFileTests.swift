@@ -26,6 +26,31 @@ struct MarkdownFileTests {
         #expect(file.links.map(\.line) == [1, 1])
     }
 
+    @Test("Headings have the names that links give them, a repeated one with a number")
+    func anchors() {
+        let file = MarkdownFile(
+            path: "a.md",
+            text: """
+                # STRV's `RetryConfiguration`, in one line
+                ## Errors
+                ```text
+                # no heading
+                ```
+                ## Errors
+                #hashtag
+                """
+        )
+        #expect(file.anchors == ["strvs-retryconfiguration-in-one-line", "errors", "errors-1"])
+    }
+
+    @Test("Text between backticks is found outside of blocks")
+    func codeSpans() {
+        let file = MarkdownFile(path: "a.md", text: "a `b` and [`C.d`](e.swift)\n```sh\n`f`\n```\n`g`")
+        #expect(file.codeSpans.map(\.text) == ["b", "C.d", "g"])
+        #expect(file.codeSpans.map(\.line) == [1, 1, 5])
+        #expect(file.links.map(\.text) == ["`C.d`"])
+    }
+
     @Test("A block without an end is reported as open")
     func unclosed() {
         let file = MarkdownFile(path: "a.md", text: "```swift\nlet one = 1")

@@ -23,7 +23,7 @@ struct ReadmeCommandTests {
     func products(file: MarkdownFile) throws {
         let manifest = try #require(Repository.text("Package.swift"))
         for block in file.blocks where block.info == "sh" {
-            for match in block.content.joined(separator: "\n").matches(of: /swift run ([A-Za-z0-9_-]+)/) {
+            for match in block.content.joined(separator: "\n").matches(of: /swift run ([A-Za-z0-9][A-Za-z0-9_-]*)/) {
                 #expect(
                     manifest.contains(".executable(name: \"\(match.1)\""),
                     "\(file.path):\(block.line): there is no executable “\(match.1)”"

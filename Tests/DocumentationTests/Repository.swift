@@ -11,7 +11,7 @@ enum Repository {
     /// Every Markdown file for readers, whose links must lead somewhere.
     static let pages: [MarkdownFile] =
         documentation
-        + markdown(["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Vectors/README.md"])
+        + markdown(["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "Vectors/README.md", "Benchmarks/README.md"])
 
     /// The text of a file, or `nil` if there is none.
     static func text(_ path: String) -> String? {
@@ -20,6 +20,15 @@ enum Repository {
 
     static func exists(_ path: String) -> Bool {
         FileManager.default.fileExists(atPath: top.appending(path: path).path)
+    }
+
+    /// The path from the top of what a link in a file names.
+    static func path(_ target: String, from file: String) -> String {
+        var parts = file.split(separator: "/").dropLast().map(String.init)
+        for part in target.split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(String(part)) }
+        }
+        return parts.joined(separator: "/")
     }
 
     /// The paths of the files below a folder, in a stable order.

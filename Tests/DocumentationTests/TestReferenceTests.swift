@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+
+@Suite("Tests that documents name")
+struct TestReferenceTests {
+    @Test("Each test that a document links to is in the file that the link leads to", arguments: Repository.pages)
+    func exist(file: MarkdownFile) throws {
+        let references = Dictionary(grouping: TestReference.references(in: file), by: \.path)
+        for (path, references) in references {
+            let source = try #require(Repository.text(path), "\(file.path):\(references[0].line): there is no \(path)")
+            let tests = TestReference.tests(in: source)
+            for reference in references {
+                #expect(
+                    tests.contains(reference.name),
+                    "\(file.path):\(reference.line): \(path) has no test “\(reference.name)”"
+                )
+            }
+        }
+    }
+
+    @Test("Suites and their tests are found as they are written here")
+    func reading() {
+        let source = """
+            @Suite("One") struct OneTests {
+                @Test("a") func a() {}
+                @Test(
+                    "b",
+                    arguments: [1]
+                )
+                func b(value: Int) { func inner() {} }
+                func helper() {}
+                struct Nested {}
+            }
+            extension TwoTests {
+                @Test func c() async throws {}
+            }
+            """
+        #expect(TestReference.tests(in: source) == ["OneTests.a", "OneTests.b", "TwoTests.c"])
+    }
+
+    @Test("A link to a test names it, and other links are left alone")
+    func links() {
+        let file = MarkdownFile(
+            path: "Docs/A.md",
+            text:
+                "[`OneTests.a`](../Tests/X/OneTests.swift), [A](../Sources/A.swift), [x](https://a.example/Tests/b.swift)"
+        )
+        let references = TestReference.references(in: file)
+        #expect(references.map(\.name) == ["OneTests.a"])
+        #expect(references.map(\.path) == ["Tests/X/OneTests.swift"])
+    }
+}
