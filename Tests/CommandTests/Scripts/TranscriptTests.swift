@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@Suite("Transcript in README", .serialized)
+@Suite("Transcript in Docs/Command.md", .serialized)
 struct TranscriptTests {
     /// A command and what it prints.
     private struct Step: Equatable {
@@ -9,7 +9,7 @@ struct TranscriptTests {
         var output: String
     }
 
-    @Test("a newcomer sees what the README shows, but for the time of day")
+    @Test("a newcomer sees what the page shows, but for the time of day")
     func transcript() throws {
         let steps = try Self.steps()
         #expect(
@@ -26,10 +26,10 @@ struct TranscriptTests {
     }
 
     private static func steps() throws -> [Step] {
-        let readme = URL(filePath: #filePath)
+        let page = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "README.md")
-        let text = try String(contentsOf: readme, encoding: .utf8)
+            .deletingLastPathComponent().appending(path: "Docs/Command.md")
+        let text = try String(contentsOf: page, encoding: .utf8)
         let block = try #require(text.firstMatch(of: /```console\n((?s:.*?))```/)).1
         var steps: [Step] = []
         for line in block.split(separator: "\n") {
