@@ -89,6 +89,7 @@ extension Grant {
     /// None.
     ///
     /// - Returns: No fields.
+    /// - Throws: Nothing; a grant that has some may.
     public func refreshParameters() throws -> [(name: String, value: String)] { [] }
 
     /// No others.
