@@ -48,7 +48,17 @@ public final class LoopbackRedirectReceiver: Sendable {
     ///   - pages: What the browser shows in the end.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a path that is none, `receiverFailed` if the port is taken
     ///   or the system refuses.
-    public init(path: String = "/callback", port: UInt16 = 0, pages: Pages = Pages()) throws(OAuth2Error) {
+    public convenience init(path: String = "/callback", port: UInt16 = 0, pages: Pages = Pages()) throws(OAuth2Error) {
+        try self.init(path: path, port: port, pages: pages, patience: .seconds(10))
+    }
+
+    /// Starts to listen, and gives each connection so long to ask.
+    package init(
+        path: String = "/callback",
+        port: UInt16 = 0,
+        pages: Pages = Pages(),
+        patience: Duration
+    ) throws(OAuth2Error) {
         let isWellFormed = path.utf8.allSatisfy { byte in
             (0x21...0x7E).contains(byte) && ![UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\")].contains(byte)
         }
@@ -58,7 +68,7 @@ public final class LoopbackRedirectReceiver: Sendable {
                 "the path of a redirect URI begins with “/” and has neither spaces nor a query"
             )
         }
-        listener = try RedirectListener(path: path, port: port, pages: pages)
+        listener = try RedirectListener(path: path, port: port, pages: pages, patience: patience)
         redirectURI = "http://\(listener.host)\(path)"
     }
 

@@ -20,7 +20,12 @@ final class RedirectListener: Sendable {
     private let board: Board
     private let thread: EngineThread
 
-    init(path: String, port: UInt16, pages: LoopbackRedirectReceiver.Pages) throws(OAuth2Error) {
+    init(
+        path: String,
+        port: UInt16,
+        pages: LoopbackRedirectReceiver.Pages,
+        patience: Duration
+    ) throws(OAuth2Error) {
         var opened: RedirectSocket?
         do {
             let board = Board(poller: try EventPoller())
@@ -29,7 +34,7 @@ final class RedirectListener: Sendable {
             let host = "127.0.0.1:\(socket.port)"
             (self.host, self.board) = (host, board)
             thread = try EngineThread {
-                var desk = RedirectDesk(socket: socket, host: host, path: path, pages: pages)
+                var desk = RedirectDesk(socket: socket, host: host, path: path, pages: pages, patience: patience)
                 desk.run(board)
                 socket.close()
             }
@@ -141,22 +146,29 @@ private struct RedirectDesk {
     }
 
     private static let maximumVisitors = 16
-    /// How long somebody may take to ask, and to leave.
-    private static let patience = Duration.seconds(10)
 
     let socket: RedirectSocket
     let host: String
     let path: String
     let pages: LoopbackRedirectReceiver.Pages
+    /// How long somebody may take to ask.
+    let patience: Duration
     private var visitors: [Int32: Visitor] = [:]
     /// Whether the answer has come, and only goodbyes are left.
     private var isClosing = false
 
-    init(socket: RedirectSocket, host: String, path: String, pages: LoopbackRedirectReceiver.Pages) {
+    init(
+        socket: RedirectSocket,
+        host: String,
+        path: String,
+        pages: LoopbackRedirectReceiver.Pages,
+        patience: Duration
+    ) {
         self.socket = socket
         self.host = host
         self.path = path
         self.pages = pages
+        self.patience = patience
     }
 
     mutating func run(_ board: RedirectListener.Board) {
@@ -192,7 +204,7 @@ private struct RedirectDesk {
             {
                 dismiss(oldest.key, board)
             }
-            visitors[visitor.number] = Visitor(socket: visitor, deadline: .now + Self.patience)
+            visitors[visitor.number] = Visitor(socket: visitor, deadline: .now + patience)
             board.poller.watch(visitor.number, of: 0, readable: true, writable: false)
         }
     }

@@ -9,9 +9,12 @@ import Testing
 /// Answers that browsers, and others, bring to a real socket on 127.0.0.1.
 @Suite("Loopback redirect receiver", .timeLimit(.minutes(10)))
 struct LoopbackRedirectReceiverTests {
+    /// Longer than a test has to wait for its turn among the others.
+    private static let patience = Duration.seconds(300)
+
     @Test("A browser's answer is received, and the browser gets its one page")
     func answer() async throws {
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         #expect(receiver.redirectURI.wholeMatch(of: /http:\/\/127\.0\.0\.1:[1-9][0-9]+\/callback/) != nil)
         let request = try request(receiver)
         async let redirect = receiver.redirect(for: request)
@@ -32,7 +35,7 @@ struct LoopbackRedirectReceiverTests {
 
     @Test("An answer that comes before anybody waits is kept for whoever does")
     func early() async throws {
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
         async let page = visit(receiver, "?code=c&state=\(request.state)")
         try await Task.sleep(for: .milliseconds(50))
@@ -45,7 +48,7 @@ struct LoopbackRedirectReceiverTests {
     func pages() async throws {
         let pages = LoopbackRedirectReceiver.Pages(authorized: "<p>yes", refused: "<p>no")
         for (query, body) in [("code=c", "<p>yes"), ("error=access_denied", "<p>no")] {
-            let receiver = try LoopbackRedirectReceiver(path: "/", pages: pages)
+            let receiver = try LoopbackRedirectReceiver(path: "/", pages: pages, patience: Self.patience)
             let request = try request(receiver)
             async let redirect = receiver.redirect(for: request)
             #expect(try await visit(receiver, "?\(query)&state=\(request.state)").body == body)
@@ -55,7 +58,7 @@ struct LoopbackRedirectReceiverTests {
 
     @Test("Nothing but the answer ends the waiting: foreign states, paths, methods, hosts and nonsense are refused")
     func foreign() async throws {
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
         async let redirect = receiver.redirect(for: request)
         let state = request.state
@@ -99,7 +102,7 @@ struct LoopbackRedirectReceiverTests {
 
     @Test("A connection that says nothing, or little by little, holds nobody back; a crowd of them neither")
     func slow() async throws {
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
         async let redirect = receiver.redirect(for: request)
         let silent = try (1...40).map { _ in try RawVisitor(receiver) }
@@ -111,9 +114,18 @@ struct LoopbackRedirectReceiverTests {
         withExtendedLifetime(silent) {}
     }
 
+    @Test("A connection that takes too long is ended")
+    func endless() throws {
+        let receiver = try LoopbackRedirectReceiver(patience: .milliseconds(10))
+        let visitor = try RawVisitor(receiver)
+        visitor.send("GET /callback?code=c&st")
+        #expect(visitor.receive().isEmpty)
+        withExtendedLifetime(receiver) {}
+    }
+
     @Test("A request in pieces is one request")
     func pieces() async throws {
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
         async let redirect = receiver.redirect(for: request)
         let host = receiver.redirectURI.dropFirst(7).prefix { $0 != "/" }
@@ -130,7 +142,7 @@ struct LoopbackRedirectReceiverTests {
     @Test("When the user's time is up, the error says so, and whether others have come")
     func timeout() async throws {
         let time = ManualTime()
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
         let waiting = Task {
             try await receiver.redirect(for: request, within: .seconds(60), timeSource: time.timeSource)
@@ -146,13 +158,13 @@ struct LoopbackRedirectReceiverTests {
     @Test("Whoever is cancelled stops waiting, and a stopped receiver says so")
     func cancellation() async throws {
         let time = ManualTime()
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let request = try request(receiver)
         let waiting = Task { try await receiver.redirect(for: request, timeSource: time.timeSource) }
         try await time.waitForSleepers(count: 1)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
-        let stopped = try LoopbackRedirectReceiver()
+        let stopped = try LoopbackRedirectReceiver(patience: Self.patience)
         stopped.stop()
         await #expect(throws: OAuth2Error(.receiverFailed, "")) {
             try await stopped.redirect(for: self.request(stopped))
@@ -161,7 +173,7 @@ struct LoopbackRedirectReceiverTests {
 
     @Test("A port that is taken, a path that is none and another's request are typed errors")
     func misuse() async throws {
-        let receiver = try LoopbackRedirectReceiver()
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
         let port = try #require(
             receiver.redirectURI.split(separator: ":").last?.split(separator: "/").first.flatMap { UInt16($0) }
         )

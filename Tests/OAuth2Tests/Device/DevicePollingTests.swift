@@ -169,7 +169,11 @@ private struct DeviceDesk {
         let time = ManualTime(advancesWhenSleeping: !isStandingStill)
         // What bounds the requests themselves must not move the time.
         let still = ManualTime()
-        let transport = MockTransport(steps: steps + Array(repeating: otherwise, count: 20), handler: nil)
+        let transport = MockTransport(
+            steps: steps + Array(repeating: otherwise, count: 20),
+            time: still.timeSource,
+            handler: nil
+        )
         var server = Realm.server
         server.deviceAuthorizationEndpoint = URL(string: "https://as.example/device_authorization")
         self.time = time

@@ -19,7 +19,7 @@ struct DiscoveryCacheTests {
     func lifetime(cacheControl: String?, seconds: Int) async throws {
         var headers: HTTPHeaders = [:]
         headers["Cache-Control"] = cacheControl
-        let transport = MockTransport(steps: [answer("a", headers), answer("b")], handler: nil)
+        let transport = MockTransport(steps: [answer("a", headers), answer("b")], time: time.timeSource, handler: nil)
         let discovery = discovery(transport)
         #expect(try await discovery.server().tokenEndpoint.path == "/a")
         time.advance(by: .seconds(seconds) - .milliseconds(1))
@@ -32,7 +32,7 @@ struct DiscoveryCacheTests {
     @Test("What a cache on the way has kept is as old as it says")
     func age() async throws {
         let headers: HTTPHeaders = ["Cache-Control": "max-age=600", "Age": "500"]
-        let transport = MockTransport(steps: [answer("a", headers), answer("b")], handler: nil)
+        let transport = MockTransport(steps: [answer("a", headers), answer("b")], time: time.timeSource, handler: nil)
         let discovery = discovery(transport)
         _ = try await discovery.server()
         time.advance(by: .seconds(100))
@@ -100,7 +100,11 @@ struct DiscoveryCacheTests {
 
     @Test("After an outage the new metadata are used")
     func recovery() async throws {
-        let transport = MockTransport(steps: [answer("a"), .status(500), answer("b")], handler: nil)
+        let transport = MockTransport(
+            steps: [answer("a"), .status(500), answer("b")],
+            time: time.timeSource,
+            handler: nil
+        )
         let discovery = discovery(transport)
         _ = try await discovery.server()
         discovery.expire()
@@ -112,7 +116,7 @@ struct DiscoveryCacheTests {
     @Test("A server that has become another is no outage")
     func takeover() async throws {
         let other = #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/token"}"#
-        let transport = MockTransport(steps: [answer("a"), .json(other)], handler: nil)
+        let transport = MockTransport(steps: [answer("a"), .json(other)], time: time.timeSource, handler: nil)
         let discovery = discovery(transport)
         _ = try await discovery.server()
         discovery.expire()
@@ -121,7 +125,7 @@ struct DiscoveryCacheTests {
 
     @Test("Without old metadata a failure is told, and the next caller asks again")
     func firstFailure() async throws {
-        let transport = MockTransport(steps: [.status(503), answer("a")], handler: nil)
+        let transport = MockTransport(steps: [.status(503), answer("a")], time: time.timeSource, handler: nil)
         let discovery = discovery(transport)
         #expect(await failureCode { _ = try await discovery.server() } == .serverTransient)
         #expect(try await discovery.server().tokenEndpoint.path == "/a")

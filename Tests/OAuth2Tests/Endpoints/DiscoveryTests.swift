@@ -43,7 +43,7 @@ struct DiscoveryTests {
         ]
     )
     func badIssuers(issuer: String, code: OAuth2Error.Code) async {
-        let transport = MockTransport()
+        let transport = MockTransport(time: time.timeSource)
         let error = await failureCode { _ = try await discovery(transport, issuer: issuer).server() }
         #expect(error == code)
         #expect(transport.requests.isEmpty)
@@ -62,7 +62,7 @@ struct DiscoveryTests {
             "token_endpoint": "https://mtls.example/t", "other": "https://mtls.example/o",
         ]
         members["authorization_response_iss_parameter_supported"] = true
-        let server = try await discovery(MockTransport(.json(members.serialized()))).server()
+        let server = try await discovery(MockTransport(.json(members.serialized()), time: time.timeSource)).server()
         let found = [
             server.tokenEndpoint, server.authorizationEndpoint, server.pushedAuthorizationRequestEndpoint,
             server.deviceAuthorizationEndpoint, server.introspectionEndpoint, server.revocationEndpoint,
@@ -109,7 +109,7 @@ struct DiscoveryTests {
         ]
     )
     func issuerMismatch(named: String) async {
-        let transport = MockTransport(.json(document(["issuer": .string(named)]).serialized()))
+        let transport = MockTransport(.json(document(["issuer": .string(named)]).serialized()), time: time.timeSource)
         #expect(await failureCode { _ = try await discovery(transport).server() } == .issuerMismatch)
     }
 
@@ -144,7 +144,7 @@ struct DiscoveryTests {
     func badMembers(name: String, value: JSONValue?, code: OAuth2Error.Code) async throws {
         var members = document()
         members[name] = value
-        let transport = MockTransport(.json(members.serialized()))
+        let transport = MockTransport(.json(members.serialized()), time: time.timeSource)
         let error = try #require(
             await #expect(throws: OAuth2Error.self) { try await discovery(transport, attempts: 1).server() }
         )
@@ -176,7 +176,7 @@ struct DiscoveryTests {
 
     @Test("Where one document is missing, the other is looked up", arguments: [400, 403, 404, 405, 410])
     func otherDocument(status: Int) async throws {
-        let transport = MockTransport(.status(status), .json(document().serialized()))
+        let transport = MockTransport(.status(status), .json(document().serialized()), time: time.timeSource)
         _ = try await discovery(transport).server()
         #expect(
             transport.requests.map(\.url.path) == [
@@ -187,7 +187,7 @@ struct DiscoveryTests {
 
     @Test("A server without a document says so by the last status")
     func noDocument() async throws {
-        let transport = MockTransport(.status(404), .status(404))
+        let transport = MockTransport(.status(404), .status(404), time: time.timeSource)
         let error = await #expect(throws: OAuth2Error.self) { try await discovery(transport).server() }
         #expect(error?.code == .protocolViolation)
         #expect(error?.status == 404)
@@ -195,7 +195,7 @@ struct DiscoveryTests {
 
     @Test("A place of the server's own choice is looked up, and only that")
     func location() async throws {
-        let transport = MockTransport(.json(document().serialized()))
+        let transport = MockTransport(.json(document().serialized()), time: time.timeSource)
         let url = try #require(URL(string: "https://metadata.example/id.json"))
         var options = options()
         options.documents = [.location(url)]
