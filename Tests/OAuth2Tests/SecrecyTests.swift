@@ -125,6 +125,11 @@ struct SecrecyTests {
         let authorized = NetworkClient(transport: desk.transport)
         let userInfo = try await desk.oauth.userInfo(subject: "ada", authorized: authorized)
         let keys = RemoteKeySet(url: EndpointDesk.server.tokenEndpoint)
+        let signedRequest = try SignedAuthorizationRequest(
+            AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/callback", state: secret),
+            for: EndpointDesk.server,
+            signingService: ES256SigningService(key: key)
+        )
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
             Secret(secret), token, record, VersionedTokenRecord(record: record, version: 1), basic, assertion,
@@ -139,6 +144,7 @@ struct SecrecyTests {
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
+            PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
             ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
         ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())

@@ -59,6 +59,36 @@ struct OAuth2Snippets {
         }
     }
 
+    @Test("Authorization requests that nobody can change")
+    func pushing() async throws {
+        try await withServers { server, _ async throws in
+            let key = try SigningKey.generate(.es256)
+            server.register(.init(id: "reports", key: key.verificationKey))
+            let service = try ES256SigningService(key: key)
+            let oauth = OAuth2Client(
+                server: server.metadata,
+                clientAuthentication: .privateKeyJWT(clientID: "reports", signingService: service)
+            )
+            let request = try AuthorizationRequest(clientID: "reports", redirectURI: "https://reports.example/callback")
+            let (url, both) = try await push(oauth, request, server.metadata, service)
+            #expect(url.query?.contains("request_uri=urn") == true)
+            #expect(server.pushedAuthorizationRequest(both.requestURI)?["state"] == request.state)
+        }
+    }
+
+    private func push(
+        _ oauth: OAuth2Client,
+        _ request: AuthorizationRequest,
+        _ server: AuthorizationServer,
+        _ service: any SigningService
+    ) async throws -> (URL, PushedAuthorizationRequest) {
+        let pushed = try await oauth.push(request)
+        let url = try pushed.url(at: server)  // send the user there before pushed.expiry
+        let signed = try SignedAuthorizationRequest(request, for: server, signingService: service)
+        let both = try await oauth.push(parameters: signed.parameters)
+        return (url, both)
+    }
+
     private func register(
         _ server: AuthorizationServer,
         _ key: VerificationKey,

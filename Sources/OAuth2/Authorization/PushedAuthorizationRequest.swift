@@ -1,0 +1,90 @@
+public import Foundation
+import Networking
+import TokenGeneration
+
+extension OAuth2Client {
+    /// Leaves an authorization request at the server, where no user can read or change it
+    /// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)).
+    ///
+    /// ```swift
+    /// let request = try AuthorizationRequest(clientID: "reports", redirectURI: "https://reports.example/callback")
+    /// let url = try await oauth.push(request).url(at: server)  // send the user there
+    /// ```
+    ///
+    /// - Parameter request: The request.
+    /// - Returns: What stands for it.
+    /// - Throws: As ``push(parameters:)``.
+    public func push(_ request: AuthorizationRequest) async throws -> PushedAuthorizationRequest {
+        try await push(parameters: request.parameters)
+    }
+
+    /// Leaves the parameters of an authorization request at the server, such as those of a ``SignedAuthorizationRequest``.
+    ///
+    /// - Parameter parameters: The parameters; `client_id` is added if it is not there.
+    /// - Returns: What stands for them.
+    /// - Throws: ``OAuth2Error``: `malformedRequest` for parameters of another client, or with a `request_uri`
+    ///   ([§2.1](https://www.rfc-editor.org/rfc/rfc9126#section-2.1)); `endpointMissing`, `insecureTransport`, `invalidClient`,
+    ///   `requestRejected`, `serverTransient`, `serverUnreachable` or `protocolViolation`; `NetworkError` with the code `cancelled`, or
+    ///   `CancellationError`, if the caller is cancelled.
+    public func push(parameters: [(name: String, value: String)]) async throws -> PushedAuthorizationRequest {
+        let place = "the pushed authorization request endpoint"
+        let clientID = clientAuthentication.clientID
+        guard parameters.allSatisfy({ $0.name != "client_id" || $0.value == clientID }) else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "the authorization request is of another client than the one that sends it"
+            )
+        }
+        guard parameters.allSatisfy({ $0.name != "request_uri" }) else {
+            throw OAuth2Error(.malformedRequest, "a request that was pushed can't be pushed again (RFC 9126 §2.1)")
+        }
+        let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
+        let pushed = options.timeSource.now()
+        return try await post(form, to: server.pushedAuthorizationRequestEndpoint, place: place) { response in
+            let answer = AnswerMembers(members: try response.jsonObject(from: place), place: place)
+            let uri = try answer.required("request_uri")
+            guard uri.utf8.count <= 8_192, HTTPSyntax.isFieldValue(uri) else { throw answer.wrong("request_uri") }
+            guard let seconds = try answer.seconds("expires_in"), seconds > 0 else { throw answer.wrong("expires_in") }
+            return PushedAuthorizationRequest(
+                requestURI: uri,
+                clientID: clientID,
+                expiry: pushed + .seconds(min(seconds, Double(Int32.max)))
+            )
+        }
+    }
+}
+
+/// What stands for an authorization request that the server has; good for one use.
+public struct PushedAuthorizationRequest: Sendable, Hashable {
+    /// The server's name of the request: `request_uri`.
+    public let requestURI: String
+    /// The client's identifier.
+    public let clientID: String
+    /// When the server forgets the request: users who come later are turned away.
+    public let expiry: ContinuousClock.Instant
+
+    /// Makes one of what was kept of it.
+    ///
+    /// - Parameters:
+    ///   - requestURI: The server's name of the request.
+    ///   - clientID: The client's identifier.
+    ///   - expiry: When the server forgets the request.
+    public init(requestURI: String, clientID: String, expiry: ContinuousClock.Instant) {
+        self.requestURI = requestURI
+        self.clientID = clientID
+        self.expiry = expiry
+    }
+
+    /// Where to send the user ([RFC 9126 §4](https://www.rfc-editor.org/rfc/rfc9126#section-4)).
+    ///
+    /// - Parameter server: The server that has the request.
+    /// - Returns: The URL.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization endpoint, or `insecureTransport`
+    ///   if that is neither `https` nor on this machine.
+    public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
+        try AuthorizationRequest.url(
+            at: server,
+            parameters: [("client_id", clientID), ("request_uri", requestURI)]
+        )
+    }
+}
