@@ -22,7 +22,7 @@ from joserfc.jwk import ECKey
 port, folder, root = int(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 base = f"http://127.0.0.1:{port}"
 issuer = f"{base}/api/oidc"
-secret = "s3cret-of-a-client-0123456789"
+secret = "s3cret-of-a-client-0123456789-abcdef"
 client_key = ECKey.import_key((folder / "oauth-key.pem").read_text(), {"kid": "client-1", "use": "sig", "alg": "ES256"})
 
 

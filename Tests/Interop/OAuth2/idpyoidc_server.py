@@ -25,7 +25,7 @@ port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 issuer = f"http://127.0.0.1:{port}"
 os.chdir(folder)
 client_key = ECKey.import_key((folder / "oauth-key.pem").read_text(), {"kid": "client-1", "use": "sig", "alg": "ES256"})
-secret = "s3cret-of-a-client-0123456789"
+secret = "s3cret-of-a-client-0123456789-abcdef"
 methods = ["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"]
 exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 access_token_type = "urn:ietf:params:oauth:token-type:access_token"
@@ -104,6 +104,7 @@ configuration = {
     },
     "session_params": {"encrypter": {"kwargs": {"keys": {"key_defs": [
         {"type": "OCT", "use": ["enc"], "kid": "password"}, {"type": "OCT", "use": ["enc"], "kid": "salt"}]}, "iterations": 1}}},
+    "add_ons": {"pkce": {"function": "idpyoidc.server.oauth2.add_on.pkce.add_support", "kwargs": {"essential": False}}},
     "scopes_to_claims": {"openid": ["sub"], "profile": ["name"], "email": ["email"], "offline_access": [], "read": [], "write": []},
 }
 server = Server(OPConfiguration(conf=configuration, base_path=str(folder)), cwd=str(folder))

@@ -13,8 +13,10 @@ servers = {
     "idpyoidc": "idpyoidc",
 }
 order = [
-    "Discovery by OpenID Connect", "Discovery by RFC 8414", "`client_secret_basic`", "`private_key_jwt`", "Client credentials",
-    "Refresh with rotation", "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation", "401 and 403 of a resource",
+    "Discovery by OpenID Connect", "Discovery by RFC 8414", "`client_secret_basic`", "`client_secret_post`", "`client_secret_jwt`",
+    "`private_key_jwt`", "Client credentials", "Authorization code with PKCE", "Device authorization", "JWT bearer",
+    "Refresh with rotation", "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation",
+    "Pushed authorization requests", "Signed authorization requests", "401 and 403 of a resource",
     "UserInfo", "UserInfo, signed", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
 ]
 found, notes = {}, []

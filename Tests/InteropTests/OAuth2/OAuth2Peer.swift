@@ -22,7 +22,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     /// The clients' secret; as odd as the server can take.
     var secret: Secret {
         switch self {
-        case .glewlwyd, .idpyoidc: Secret("s3cret-of-a-client-0123456789")
+        case .glewlwyd, .idpyoidc: Secret("s3cret-of-a-client-0123456789-abcdef")
         case .django: Secret("s3cret:/+=& %7E of a client 0123456789")
         case .authlib: Secret("s3cret:/+=&%7E-of-a-client-0123456789")
         }

@@ -1,0 +1,86 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("OAuth 2 servers: requests", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+struct RequestServerTests {
+    @Test(
+        "A request is left at the server, whose name of it is good at the authorization endpoint",
+        arguments: OAuth2Peer.allCases
+    )
+    func pushedRequests(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Pushed authorization requests", peer) {
+            let server = try await peer.server()
+            guard server.pushedAuthorizationRequestEndpoint != nil else { return .lacks }
+            let oauth = try await peer.oauth()
+            let request = try AuthorizationRequest(
+                clientID: peer.web,
+                redirectURI: "https://client.example/callback",
+                scope: "openid"
+            )
+            let pushed = try await oauth.push(request)
+            #expect(pushed.expiry > .now)
+            let url = try pushed.url(at: server)
+            guard peer == .idpyoidc else {
+                try await checkRedirect(of: url, peer)
+                return .passed
+            }
+            let more = "&response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fclient.example%2Fcallback"
+            try await checkRedirect(of: try #require(URL(string: url.absoluteString + more)), peer)
+            return .differs("wants `response_type` and `redirect_uri` at the authorization endpoint, too; answers 200")
+        }
+    }
+
+    @Test("A signed request is taken, and one that was changed is not", arguments: OAuth2Peer.allCases)
+    func signedRequests(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Signed authorization requests", peer) {
+            if peer == .django { return .lacks }
+            let server = try await peer.server()
+            let client = peer == .authlib ? "signed_requests" : peer.web
+            let request = try AuthorizationRequest(
+                clientID: client,
+                redirectURI: "https://client.example/callback",
+                scope: "openid"
+            )
+            let service = try ES256SigningService(key: OAuth2Peer.clientKey(), keyID: "client-1")
+            let signed = try SignedAuthorizationRequest(request, for: server, signingService: service)
+            let more = peer == .idpyoidc ? "&redirect_uri=https%3A%2F%2Fclient.example%2Fcallback" : ""
+            let url = try #require(URL(string: try signed.url(at: server).absoluteString + more))
+            try await checkRedirect(of: url, peer)
+            let forged = try SignedAuthorizationRequest(
+                request,
+                for: server,
+                signingService: try ES256SigningService(key: .generate(.es256), keyID: "client-1")
+            )
+            let forgedURL = try #require(URL(string: try forged.url(at: server).absoluteString + more))
+            #expect(try await redirect(of: forgedURL).contains("error"))
+            return peer == .idpyoidc ? .differs("wants `redirect_uri` beside the signed request, too") : .passed
+        }
+    }
+
+    /// The user is sent to log in, or back with a code where everybody is logged in.
+    private func checkRedirect(of url: URL, _ peer: OAuth2Peer) async throws {
+        let location = try await redirect(of: url)
+        if peer == .glewlwyd {
+            #expect(location.contains("/login.html?"))
+        } else {
+            #expect(location.hasPrefix("https://client.example/callback?") && location.contains("code="))
+        }
+        #expect(!location.contains("error="))
+    }
+
+    /// Where the authorization endpoint sends the user.
+    private func redirect(of url: URL) async throws -> String {
+        do {
+            _ = try await NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
+                .makeRequest(URLRequest(url: url))
+            Issue.record("the authorization endpoint did not redirect")
+            return ""
+        } catch let error as ServerError {
+            return error.headers["Location"] ?? "error=\(error.errorCode)"
+        }
+    }
+}
