@@ -12,6 +12,9 @@ struct CommandDefinition: Sendable {
     struct ExitStatus: Sendable {
         var code: Int32
         var meaning: String
+
+        /// What every command can end with.
+        static let usage = Self(code: Program.usageStatus, meaning: "The command line is wrong")
     }
 
     /// What the command does when it is run.

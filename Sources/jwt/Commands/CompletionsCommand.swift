@@ -27,7 +27,7 @@ struct CompletionsCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The script is printed"),
             .init(code: 2, meaning: "Standard output is closed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try run($0, $1) }
     )

@@ -43,7 +43,7 @@ struct DPoPCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The proof is printed"),
             .init(code: 2, meaning: "The key or the token cannot be used, or a file failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try DPoPCommand($0).run(on: $1) }
     )

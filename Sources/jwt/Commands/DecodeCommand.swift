@@ -37,7 +37,7 @@ struct DecodeCommand {
             .init(code: 0, meaning: "The contents are printed; that says nothing about the token being good"),
             .init(code: 1, meaning: "It is not a token; with --batch: at least one line is not"),
             .init(code: 2, meaning: "A file or pipe failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try DecodeCommand($0).run(on: $1) }
     )

@@ -87,7 +87,7 @@ struct KeygenCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The key is made"),
             .init(code: 2, meaning: "A file exists or cannot be written, or standard output is closed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try KeygenCommand($0).run(on: $1) }
     )

@@ -34,7 +34,7 @@ struct PinCommand {
             .init(code: 0, meaning: "The pins are printed"),
             .init(code: 1, meaning: "The server is not trusted, or the file holds no certificates"),
             .init(code: 2, meaning: "A file or the connection failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try PinCommand($0).run(on: $1) }
     )

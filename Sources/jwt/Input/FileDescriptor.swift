@@ -37,6 +37,18 @@ struct FileDescriptor: ~Copyable {
         try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
     }
 
+    /// Opens the folder of a file, and waits until nobody else has it locked.
+    ///
+    /// The lock is the system's (`flock`): it goes with the value, or with the process, and leaves no file behind.
+    static func lockedFolder(of path: String) throws(Failure) -> FileDescriptor {
+        let path = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let folder = try FileDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, mode: 0)
+        while flock(folder.number, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw .current }
+        }
+        return folder
+    }
+
     private init(_ path: String, _ flags: Int32, mode: mode_t) throws(Failure) {
         // A path with a NUL would name another file than the one the user sees.
         guard !path.utf8.contains(0) else { throw Failure(number: EINVAL) }
@@ -126,6 +138,11 @@ struct FileDescriptor: ~Copyable {
             }
             rest = rest.dropFirst(count)
         }
+    }
+
+    /// Does something while the file is open for sure, such as one that is locked.
+    func whileOpen<Result>(_ body: () throws -> Result) rethrows -> Result {
+        try body()
     }
 
     /// Waits until the content is on the disk.

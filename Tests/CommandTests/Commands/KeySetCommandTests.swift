@@ -72,6 +72,28 @@ struct KeySetCommandTests {
         )
     }
 
+    @Test("keys that are added and removed at the same time lose none")
+    func together() throws {
+        let result = try shell(
+            """
+            for kid in 1 2 3 4 5 6; do jwt key jwks add keys.jwks key.pem --kid $kid > /dev/null; done
+            for kid in 1 2 3 4 5 6; do
+                jwt key jwks remove keys.jwks $kid &
+                jwt key jwks add keys.jwks key.pem --kid new$kid > /dev/null &
+                jwt key jwks add ./keys.jwks rsa.pem --alg RS256 --kid other$kid > /dev/null &
+            done
+            wait
+            jwt key jwks list keys.jwks | cut -f1 | sort | tr '\\n' ' '
+            """
+        )
+        let names = ["new", "other"].flatMap { name in (1...6).map { "\(name)\($0)" } }
+        #expect(result == ProcessResult(status: 0, output: names.joined(separator: " ") + " ", errors: ""))
+        #expect(try folder.names() == ["key.pem", "keys.jwks", "rsa.pem"])
+        let nowhere = try shell("jwt key jwks add missing/keys.jwks key.pem")
+        let reason = "jwt key jwks add: missing/keys.jwks: its folder cannot be locked: No such file or directory\n"
+        #expect(nowhere == ProcessResult(status: 2, output: "", errors: reason))
+    }
+
     @Test("secrets and private keys go in only if that is said, and then nobody else reads the file")
     func privateKeys() throws {
         let refused = try shell("jwt keygen --alg HS256 | jwt key jwks add s.jwks -")

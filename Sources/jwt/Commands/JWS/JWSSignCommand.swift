@@ -32,7 +32,7 @@ struct JWSSignCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The JWS is printed"),
             .init(code: 2, meaning: "The key or the payload cannot be used, or a file failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try JWSSignCommand($0).run(on: $1) }
     )

@@ -63,9 +63,7 @@ struct JWSVerifyCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The signature is good"),
             .init(code: 1, meaning: "It was rejected"),
-            .init(code: 2, meaning: "The key cannot be used, or a file, a pipe or the network failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
-        ],
+        ] + VerificationKeys.exitStatuses,
         action: { try JWSVerifyCommand($0).run(on: $1) }
     )
 

@@ -43,7 +43,7 @@ struct KeyConvertCommand {
     private static let exitStatuses: [CommandDefinition.ExitStatus] = [
         .init(code: 0, meaning: "The key is written"),
         .init(code: 2, meaning: "The key cannot be used or has no such form, or a file failed"),
-        .init(code: 64, meaning: "The command line is wrong"),
+        .usage,
     ]
 
     static let definition = CommandDefinition(

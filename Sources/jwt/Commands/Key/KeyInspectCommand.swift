@@ -15,7 +15,7 @@ struct KeyInspectCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The key is good and described"),
             .init(code: 2, meaning: "The key is bad, or a file failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try KeyInspectCommand($0).run(on: $1) }
     )

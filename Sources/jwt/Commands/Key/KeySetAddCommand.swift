@@ -65,20 +65,20 @@ struct KeySetAddCommand {
         if let warning = keyFile.permissionWarning, keyFile.isPrivate { console.warn(warning) }
         let jwk = try entry(keyFile)
         let name = jwk.keyID ?? ""
-        var set = try KeySetFile(file, mayBeMissing: true)
-        let others = set.indices(of: name)
-        if !others.isEmpty {
-            guard force else {
-                throw CommandFailure(
-                    .rejected,
-                    "\(file.name): has a key of this kid already; --force replaces it, --kid gives it another",
-                    cause: TokenError(.ambiguousKey, "")
-                )
+        try KeySetFile.change(file, mayBeMissing: true, isSecret: isPrivate) { set in
+            let others = set.indices(of: name)
+            if !others.isEmpty {
+                guard force else {
+                    throw CommandFailure(
+                        .rejected,
+                        "\(file.name): has a key of this kid already; --force replaces it, --kid gives it another",
+                        cause: TokenError(.ambiguousKey, "")
+                    )
+                }
+                set.entries = set.entries.enumerated().filter { !others.contains($0.offset) }.map(\.element)
             }
-            set.entries = set.entries.enumerated().filter { !others.contains($0.offset) }.map(\.element)
+            set.entries.append(.object(jwk.members))
         }
-        set.entries.append(.object(jwk.members))
-        try set.write(isSecret: isPrivate)
         try console.writesJSON ? console.print(["kid": .string(name)]) : console.print(VisibleText.line(name))
     }
 

@@ -9,7 +9,12 @@ enum KeySetGroup {
     static let definition = CommandDefinition(
         name: "jwks",
         summary: "Change and list a JWK Set",
-        discussion: ["A set is replaced as a whole: whoever reads it meanwhile sees the old one or the new one."],
+        discussion: [
+            """
+            A set is replaced as a whole: whoever reads it meanwhile sees the old one or the new one. Those who change it at \
+            the same time wait for each other.
+            """
+        ],
         examples: [
             .init(purpose: "Publish a key", line: "jwt key jwks add keys.jwks key.pem"),
             .init(purpose: "Which keys are in it?", line: "jwt key jwks list keys.jwks"),
@@ -24,7 +29,7 @@ enum KeySetGroup {
         .init(code: 0, meaning: "Done"),
         .init(code: 1, meaning: "The set has such a key already, or has it not"),
         .init(code: 2, meaning: "A key or the set cannot be used, or a file failed"),
-        .init(code: 64, meaning: "The command line is wrong"),
+        .usage,
     ]
 
     /// The file of a set.
@@ -46,13 +51,36 @@ struct KeySetFile {
     private var document: JSONObject
     private let mode: mode_t
 
-    /// Reads the file.
+    /// Reads the file, changes the set and puts it in the place of the old one, while no other process does the same.
     ///
     /// - Parameters:
     ///   - file: The file.
     ///   - mayBeMissing: Whether a file that is not there is an empty set.
-    /// - Throws: ``CommandFailure`` that names the file.
-    init(_ file: InputFile, mayBeMissing: Bool = false) throws(CommandFailure) {
+    ///   - isSecret: Whether others must not read what is written.
+    ///   - change: Changes the set.
+    /// - Returns: What the closure returns.
+    /// - Throws: ``CommandFailure`` that names the file, and what the closure throws; nothing is written then.
+    static func change<Result>(
+        _ file: InputFile,
+        mayBeMissing: Bool = false,
+        isSecret: Bool = false,
+        _ change: (inout KeySetFile) throws -> Result
+    ) throws -> Result {
+        let lock: FileDescriptor
+        do throws(FileDescriptor.Failure) {
+            lock = try FileDescriptor.lockedFolder(of: file.path)
+        } catch {
+            throw CommandFailure(.failed, "\(file.name): its folder cannot be locked: \(error.reason)", cause: error)
+        }
+        return try lock.whileOpen {
+            var set = try KeySetFile(file, mayBeMissing: mayBeMissing)
+            let result = try change(&set)
+            try set.write(isSecret: isSecret)
+            return result
+        }
+    }
+
+    private init(_ file: InputFile, mayBeMissing: Bool) throws(CommandFailure) {
         self.file = file
         let content: InputFile.Content
         do throws(CommandFailure) {
@@ -83,11 +111,7 @@ struct KeySetFile {
         entries.indices.filter { entries[$0].object?["kid"] == .string(keyID) }
     }
 
-    /// Puts the set in the place of the old one.
-    ///
-    /// - Parameter isSecret: Whether others must not read it.
-    /// - Throws: ``CommandFailure``.
-    func write(isSecret: Bool = false) throws(CommandFailure) {
+    private func write(isSecret: Bool) throws(CommandFailure) {
         let text = document.prettyPrinted() + "\n"
         let mode = isSecret ? 0o600 : mode
         try StagedFile(path: file.path, mode: mode, octets: Array(text.utf8), replaces: true).commit()

@@ -20,7 +20,7 @@ struct KeySetListCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The keys are listed"),
             .init(code: 2, meaning: "The set cannot be used, or a file failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try KeySetListCommand($0).run(on: $1) }
     )

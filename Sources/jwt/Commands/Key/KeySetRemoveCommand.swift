@@ -24,17 +24,18 @@ struct KeySetRemoveCommand {
     }
 
     private func run(on console: Console) throws {
-        var set = try KeySetFile(file)
-        let doomed = set.indices(of: keyID)
-        guard !doomed.isEmpty else {
-            throw CommandFailure(
-                .rejected,
-                "\(file.name): has no key of this kid; jwt key jwks list shows those it has",
-                cause: TokenError(.unknownKey, "")
-            )
+        let count = try KeySetFile.change(file) { set in
+            let doomed = set.indices(of: keyID)
+            guard !doomed.isEmpty else {
+                throw CommandFailure(
+                    .rejected,
+                    "\(file.name): has no key of this kid; jwt key jwks list shows those it has",
+                    cause: TokenError(.unknownKey, "")
+                )
+            }
+            set.entries = set.entries.enumerated().filter { !doomed.contains($0.offset) }.map(\.element)
+            return doomed.count
         }
-        set.entries = set.entries.enumerated().filter { !doomed.contains($0.offset) }.map(\.element)
-        try set.write()
-        if console.writesJSON { try console.print(["removed": .number(JSONNumber(doomed.count))]) }
+        if console.writesJSON { try console.print(["removed": .number(JSONNumber(count))]) }
     }
 }

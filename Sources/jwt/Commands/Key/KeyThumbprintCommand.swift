@@ -36,7 +36,7 @@ struct KeyThumbprintCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The thumbprint is printed"),
             .init(code: 2, meaning: "The key cannot be used, or a file failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try KeyThumbprintCommand($0).run(on: $1) }
     )

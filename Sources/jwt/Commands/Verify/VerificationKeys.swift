@@ -44,6 +44,11 @@ struct VerificationKeys {
             timeout.definition,
         ]
 
+    /// What a command can end with before it has come to the token.
+    static let exitStatuses: [CommandDefinition.ExitStatus] = [
+        .init(code: 2, meaning: "The key cannot be used, or a file, a pipe or the network failed"), .usage,
+    ]
+
     private enum Place {
         case key(KeySource)
         case setFile(InputFile)

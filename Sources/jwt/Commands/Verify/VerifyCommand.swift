@@ -39,9 +39,7 @@ struct VerifyCommand {
         exitStatuses: [
             .init(code: 0, meaning: "The token is good"),
             .init(code: 1, meaning: "The token was rejected; with --batch: at least one was"),
-            .init(code: 2, meaning: "The key cannot be used, or a file, a pipe or the network failed"),
-            .init(code: 64, meaning: "The command line is wrong"),
-        ],
+        ] + VerificationKeys.exitStatuses,
         action: { try VerifyCommand($0).run(on: $1) }
     )
 
