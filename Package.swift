@@ -112,7 +112,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "jwt", "quickstart", "MockNetworking", "Networking", "TokenGeneration", "TestVectors", "CSpawn",
+                "jwt", "quickstart", "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "TestVectors",
+                "CSpawn",
             ],
             swiftSettings: settings
         ),

@@ -1,4 +1,5 @@
 import Networking
+import OAuth2
 import TokenGeneration
 
 /// Why a command could not do what it was asked, other than a wrong command line.
@@ -34,6 +35,7 @@ struct CommandFailure: Error {
     var reason: String {
         switch cause {
         case let error as TokenError: error.code.description
+        case let error as OAuth2Error: error.code.description
         case let error as NetworkError: error.code.description
         case is ServerError: "serverError"
         case is FileDescriptor.Failure: "system"
@@ -43,6 +45,12 @@ struct CommandFailure: Error {
 
     /// The failure as a program reads it.
     var report: JSONObject {
-        ["code": .string(reason), "message": .string(message)]
+        var report: JSONObject = ["code": .string(reason), "message": .string(message)]
+        if let error = cause as? ServerError { report["status"] = .number(JSONNumber(error.errorCode)) }
+        guard let error = cause as? OAuth2Error else { return report }
+        report["serverCode"] = error.serverCode.map(JSONValue.string)
+        report["status"] = error.status.map { .number(JSONNumber($0)) }
+        report["retryAfter"] = error.retryAfter.map { .number(JSONNumber(Int($0.components.seconds))) }
+        return report
     }
 }

@@ -32,11 +32,12 @@ enum Program {
             .init(code: 0, meaning: "Success"),
             .init(code: 1, meaning: "A token, a signature or a server was rejected; --json says why, in error.code"),
             .init(code: 2, meaning: "Something else failed: a file, a key, a closed pipe"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         subcommands: [
             KeygenCommand.definition, SignCommand.definition, VerifyCommand.definition, DecodeCommand.definition,
-            KeyGroup.definition, DPoPCommand.definition, JWSGroup.definition, PinCommand.definition,
+            KeyGroup.definition, TokenCommand.definition, RequestCommand.definition, DPoPCommand.definition,
+            JWSGroup.definition, PinCommand.definition,
             CompletionsCommand.definition, ManualCommand.definition,
         ]
     )

@@ -58,7 +58,7 @@ public struct Secret: Sendable, Hashable {
     }
 
     /// The first 16 octets of the SHA-256 digest: enough to recognize a secret by, and nothing to recover it from.
-    var fingerprint: [UInt8] {
+    package var fingerprint: [UInt8] {
         bytes.withBytes { bytes in
             guard let digest = try? HashFunction.sha256.hash(bytes) else { return [] }
             return Array(digest.prefix(16))

@@ -46,7 +46,11 @@ struct ParsedArguments: Sendable {
     }
 
     func contains(_ option: OptionDefinition) -> Bool {
-        texts[option.longName] != nil
+        contains(optionNamed: option.longName)
+    }
+
+    func contains(optionNamed name: String) -> Bool {
+        texts[name] != nil
     }
 
     mutating func add(_ text: String, to option: OptionDefinition) {

@@ -1,4 +1,7 @@
-/// Where a password is: in a file or a variable, never on the command line.
+import Glibc
+import OAuth2
+
+/// Where a password or another secret is: in a file or a variable, never on the command line.
 struct PasswordSource: Equatable {
     private enum Place: Equatable {
         case file(InputFile)
@@ -6,16 +9,23 @@ struct PasswordSource: Equatable {
     }
 
     private let place: Place
+    private let noun: String
 
-    /// Finds the password's place.
+    /// Finds the password's place, or is `nil` if neither option is given.
     ///
-    /// - Returns: `nil` if neither option is given.
+    /// - Parameters:
+    ///   - arguments: The command line.
+    ///   - file: The option that names a file.
+    ///   - environment: The option that names a variable.
+    ///   - noun: How messages call what is there.
     /// - Throws: ``UsageError`` if both are.
     init?(
         _ arguments: ParsedArguments,
         file: Option<InputFile>,
-        environment: Option<EnvironmentVariable>
+        environment: Option<EnvironmentVariable>,
+        noun: String = "password"
     ) throws(UsageError) {
+        self.noun = noun
         let option = environment.definition.spelling
         switch (try arguments.value(of: file), try arguments.value(of: environment)) {
         case (let file?, nil): place = .file(file)
@@ -31,14 +41,35 @@ struct PasswordSource: Equatable {
     ///
     /// - Throws: ``CommandFailure`` if there is none.
     func read() throws(CommandFailure) -> String {
+        try content().text
+    }
+
+    /// Reads a secret, with a warning if others may read it, too.
+    ///
+    /// - Parameter console: Where the warning goes.
+    /// - Returns: The secret.
+    /// - Throws: ``CommandFailure`` if there is none.
+    func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
+        let content = try content()
+        if case .file(let file) = place, let mode = content.mode, mode & S_IFMT == S_IFREG, mode & 0o077 != 0 {
+            let permissions = String(mode & 0o777, radix: 8)
+            console.warn(
+                "\(file.name): other users may use this \(noun) (mode \(permissions)); to stop it: chmod 600 FILE"
+            )
+        }
+        return Secret(content.text)
+    }
+
+    private func content() throws(CommandFailure) -> (text: String, mode: mode_t?) {
         switch place {
-        case .environment(let variable, let option): return try variable.value(for: option)
+        case .environment(let variable, let option): return (try variable.value(for: option), nil)
         case .file(let file):
-            let line = SecretEncoding.withoutLineBreak(try file.read().bytes)
-            guard let password = String(validating: line, as: UTF8.self), !password.isEmpty else {
-                throw CommandFailure(.failed, "\(file.name): no password in it")
+            let content = try file.read()
+            let line = SecretEncoding.withoutLineBreak(content.bytes)
+            guard let text = String(validating: line, as: UTF8.self), !text.isEmpty else {
+                throw CommandFailure(.failed, "\(file.name): no \(noun) in it")
             }
-            return password
+            return (text, content.mode)
         }
     }
 }

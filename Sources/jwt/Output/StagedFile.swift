@@ -6,18 +6,19 @@ import Glibc
 /// happens, nothing stays.
 struct StagedFile: ~Copyable {
     let path: String
+    private let file: FileDescriptor
     private let temporaryPath: String
     private let replaces: Bool
 
-    /// Writes the content to the disk.
+    /// Writes the content, or its beginning, to the disk.
     ///
     /// - Parameters:
     ///   - path: Where the file shall appear.
     ///   - mode: Its permissions.
-    ///   - octets: Its contents.
+    ///   - octets: Its contents, as far as they are there; ``append(_:)`` adds others.
     ///   - replaces: Whether a file that is there already is replaced. Only ordinary files are: a device or a link never is.
     /// - Throws: ``CommandFailure`` if the file exists and is not to be replaced, or cannot be written.
-    init(path: String, mode: mode_t, octets: [UInt8], replaces: Bool) throws(CommandFailure) {
+    init(path: String, mode: mode_t, octets: [UInt8] = [], replaces: Bool) throws(CommandFailure) {
         if let type = Self.type(of: path) {
             guard replaces else { throw Self.exists(path) }
             guard type == S_IFREG else {
@@ -35,12 +36,24 @@ struct StagedFile: ~Copyable {
                 Self.remove(temporaryPath)
                 throw error
             }
+            self.file = file
         } catch {
-            throw CommandFailure(.failed, "\(path): cannot be written: \(error.reason)", cause: error)
+            throw Self.unwritable(path, error)
         }
         self.path = path
         self.temporaryPath = temporaryPath
         self.replaces = replaces
+    }
+
+    /// Writes more of the content.
+    ///
+    /// - Throws: ``CommandFailure``.
+    func append(_ octets: [UInt8]) throws(CommandFailure) {
+        do throws(FileDescriptor.Failure) {
+            try file.writeAll(octets)
+        } catch {
+            throw Self.unwritable(path, error)
+        }
     }
 
     deinit {
@@ -52,11 +65,15 @@ struct StagedFile: ~Copyable {
     ///
     /// - Throws: ``CommandFailure`` if a file of that name has appeared meanwhile and is not to be replaced, or the system refuses.
     func commit() throws(CommandFailure) {
+        do throws(FileDescriptor.Failure) {
+            try file.synchronize()
+        } catch {
+            throw Self.unwritable(path, error)
+        }
         let number = replaces ? replace() : create()
         guard number != 0 else { return }
         if number == EEXIST { throw Self.exists(path) }
-        let failure = FileDescriptor.Failure(number: number)
-        throw CommandFailure(.failed, "\(path): cannot be written: \(failure.reason)", cause: failure)
+        throw Self.unwritable(path, FileDescriptor.Failure(number: number))
     }
 
     /// Takes a committed file away again.
@@ -83,6 +100,10 @@ struct StagedFile: ~Copyable {
         let number = replace()
         if number != 0 { Self.remove(path) }
         return number
+    }
+
+    private static func unwritable(_ path: String, _ failure: FileDescriptor.Failure) -> CommandFailure {
+        CommandFailure(.failed, "\(path): cannot be written: \(failure.reason)", cause: failure)
     }
 
     private static func exists(_ path: String) -> CommandFailure {

@@ -20,6 +20,8 @@ struct ProgramTests {
           verify                Check a token and print its claims
           decode                Show what is in a token, UNVERIFIED
           key                   Convert, inspect and publish keys
+          token                 Get an access token from an authorization server
+          request               Send an HTTP request with an access token
           dpop                  Make a DPoP proof for one request
           jws                   Sign and verify payloads that are no claims
           pin                   Print the pins of a server or a certificate
@@ -128,7 +130,7 @@ struct ProgramTests {
         #expect(result.status == 64)
         #expect(
             result.errors
-                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, key, dpop, jws, pin, completions, manual (see jwt --help)\n"
+                == "jwt: the first argument is not a command; commands: keygen, sign, verify, decode, key, token, request, dpop, jws, pin, completions, manual (see jwt --help)\n"
         )
     }
 

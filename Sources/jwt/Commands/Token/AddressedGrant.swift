@@ -1,0 +1,31 @@
+import OAuth2
+
+/// A grant that also says which service its token is for.
+///
+/// `resource` is [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)'s; `audience` is what several servers want instead.
+struct AddressedGrant: Grant {
+    private let grant: any Grant
+    private let fields: [(name: String, value: String)]
+
+    /// - Parameters:
+    ///   - grant: The grant.
+    ///   - fields: What is added to its form.
+    init(_ grant: any Grant, fields: [(name: String, value: String)]) {
+        self.grant = grant
+        self.fields = fields
+    }
+
+    var identifier: String {
+        ([grant.identifier] + fields.map { "\($0.name)=\($0.value)" }).joined(separator: "\n")
+    }
+
+    var isRepeatable: Bool { grant.isRepeatable }
+
+    func parameters() async throws -> [(name: String, value: String)]? {
+        try await grant.parameters().map { $0 + fields }
+    }
+
+    func answering(_ demand: ResourceDemand) -> (any Grant)? {
+        grant.answering(demand).map { AddressedGrant($0, fields: fields) }
+    }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// A user with a home folder, an authorization server that knows a client of theirs, and an API.
+final class TokenScene: Sendable {
+    let home: TemporaryFolder
+    let authorization: MockAuthorizationServer
+    let api: LoopbackServer
+
+    static let clientID = "reports"
+    static let secret = "s3cret"
+
+    private init(_ configuration: MockAuthorizationServer.Configuration) throws {
+        home = try TemporaryFolder()
+        authorization = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [.init(id: Self.clientID, secret: Self.secret)]
+        )
+        api = try LoopbackServer.start()
+        try home.write(Self.secret + "\n", to: "secret")
+    }
+
+    /// Sets the scene, plays the test and clears away.
+    static func play(
+        _ configuration: MockAuthorizationServer.Configuration = .init(),
+        _ test: (TokenScene) async throws -> Void
+    ) async throws {
+        let scene = try TokenScene(configuration)
+        do {
+            try await test(scene)
+        } catch {
+            await scene.end()
+            throw error
+        }
+        await scene.end()
+    }
+
+    private func end() async {
+        await authorization.stop()
+        await api.stop()
+    }
+
+    /// The token endpoint's URL.
+    var endpoint: String { authorization.metadata.tokenEndpoint.absoluteString }
+    /// The API's origin.
+    var origin: String { "http://127.0.0.1:\(api.port)" }
+
+    /// The options of a client with a secret.
+    var flags: [String] {
+        ["--token-endpoint", endpoint, "--client-id", Self.clientID, "--client-secret-file", home.file("secret")]
+    }
+
+    /// The members of a profile of the same client.
+    var members: JSONObject {
+        [
+            "token-endpoint": .string(endpoint), "client-id": .string(Self.clientID),
+            "client-secret-file": .string(home.file("secret")),
+        ]
+    }
+
+    /// Writes the configuration file.
+    func write(profiles: JSONObject, mode: Int = 0o600) throws {
+        let folder = home.file(".config/jwt")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let document: JSONObject = ["profiles": .object(profiles)]
+        try home.write(document.serialized(), to: ".config/jwt/config.json", mode: mode)
+    }
+
+    /// Runs the command as this user.
+    func jwt(_ arguments: [String], environment: [String: String] = [:]) async throws -> ProcessResult {
+        try await BuiltProgram.jwt.runApart(arguments, environment: variables.merging(environment) { $1 })
+    }
+
+    /// Runs a shell script as this user.
+    func shell(_ script: String) async throws -> ProcessResult {
+        try await BuiltProgram.sh.runApart(["-c", script], environment: variables)
+    }
+
+    private var variables: [String: String] {
+        ["HOME": home.path, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "ORIGIN": origin]
+    }
+
+    /// The token in what a command has printed.
+    static func token(_ result: ProcessResult) -> String {
+        String(result.output.dropLast())
+    }
+}
+
+extension JSONObject {
+    /// The object with other members besides.
+    func with(_ members: JSONObject) -> JSONObject {
+        var result = self
+        for member in members { result[member.name] = member.value }
+        return result
+    }
+
+    /// The object without a member.
+    func without(_ name: String) -> JSONObject {
+        var result = self
+        result[name] = nil
+        return result
+    }
+}
