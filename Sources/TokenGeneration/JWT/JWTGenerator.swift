@@ -54,8 +54,13 @@ public struct JWTGenerator: Sendable {
     ///   - claimsJSON: The claims in UTF-8, a JSON object.
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], claimsJSON: Data, signingService: any SigningService) {
+        self.init(header: header, claimsOctets: Array(claimsJSON), signingService: signingService)
+    }
+
+    /// The same for octets that are in an array.
+    package init(header: JSONObject, claimsOctets: [UInt8], signingService: any SigningService) {
         content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try ClaimsText(checking: claimsJSON))
+            Content(header: Self.typed(header), payload: try ClaimsText(checking: claimsOctets))
         }
         self.signingService = signingService
     }

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// A claims set as the JSON that will be signed.
 struct ClaimsText: Sendable {
     let bytes: [UInt8]
@@ -12,10 +10,12 @@ struct ClaimsText: Sendable {
     /// Takes JSON as it is, if it is an object of strict JSON.
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
-    init(checking json: Data) throws(TokenError) {
-        bytes = Array(json)
+    init(checking json: [UInt8]) throws(TokenError) {
+        bytes = json
+        let limits = JSONLimits.document
+        if json.count <= limits.size, PlainJSON.isObject(json) { return }
         do throws(TokenError) {
-            _ = try JSONObject(parsing: bytes, limits: .document)
+            _ = try JSONObject(parsing: json, limits: limits)
         } catch {
             throw TokenError(.unencodableContent, "the claims are no claims set: \(error.message)", cause: error)
         }

@@ -71,7 +71,7 @@ struct SignCommand {
             .init(code: 0, meaning: "The token is printed"),
             .init(code: 1, meaning: "With --batch: at least one line could not be signed"),
             .init(code: 2, meaning: "The key or the claims cannot be used, or standard output is closed"),
-            .init(code: 64, meaning: "The command line is wrong"),
+            .usage,
         ],
         action: { try SignCommand($0).run(on: $1) }
     )
@@ -184,7 +184,7 @@ struct SignCommand {
         let parameters = header.parameters
         try BatchRun(input: claimsFile ?? .standardInput).run(on: console) { line in
             if isVerbatim {
-                let generator = JWTGenerator(header: parameters, claimsJSON: Data(line), signingService: service)
+                let generator = JWTGenerator(header: parameters, claimsOctets: line, signingService: service)
                 do {
                     return .token(try generator.token)
                 } catch let error as TokenError where error.code == .unencodableContent {
