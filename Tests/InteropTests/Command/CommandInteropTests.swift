@@ -6,9 +6,9 @@ import TokenGeneration
 struct CommandInteropTests {
     @Test("Keys of the command sign there, tokens of the command are verified there", arguments: Peer.allCases)
     func keygenAndSign(peer: Peer) async throws {
-        let privateKey = try await jwt(["keygen", "--alg", "ES256"])
+        let privateKey = try await CommandRun.output(["keygen", "--alg", "ES256"])
         let spki = try #require(try await peer.describe(.pem(privateKey))["spki"]?.string)
-        let token = try await jwt(
+        let token = try await CommandRun.output(
             ["sign", "--key", "-", "--kid", "key-1", "--sub", "alice", "--aud", "api", "--claim", "roles=[1,\"ü\"]"]
                 + ["--expires-in", "5m"],
             input: privateKey
@@ -27,9 +27,9 @@ struct CommandInteropTests {
         )
         let key = try temporaryFile(spki)
         defer { try? FileManager.default.removeItem(atPath: key) }
-        let claims = try await jwt(["verify", "--key", key, "--aud", "api"], input: theirs)
+        let claims = try await CommandRun.output(["verify", "--key", key, "--aud", "api"], input: theirs)
         #expect(try JSONObject(parsing: claims) == ["sub": "bob", "aud": ["api", "other"], "exp": 4_102_444_800])
-        let view = try await jwt(["decode"], input: theirs)
+        let view = try await CommandRun.output(["decode"], input: theirs)
         #expect(view.contains("bob"))
     }
 
@@ -37,27 +37,27 @@ struct CommandInteropTests {
     func theirJWK(peer: Peer) async throws {
         let made = try await peer.generate()
         let jwk = try #require(made["privateJWK"]?.object)
-        let token = try await jwt(["sign", "--key", "-", "--expires-in", "1h"], input: jwk.serialized())
+        let token = try await CommandRun.output(["sign", "--key", "-", "--expires-in", "1h"], input: jwk.serialized())
         let verdict = try await peer.check(Self.trimmed(token), key: ["jwk": try #require(made["publicJWK"])])
         #expect(verdict.isAccepted, "\(verdict.reason)")
     }
 
     @Test("A private JWK of the command signs there, and the command verifies the token", arguments: Peer.libraries)
     func ourJWK(peer: Peer) async throws {
-        let jwk = try await jwt(["keygen", "--alg", "ES256", "--format", "jwk"])
+        let jwk = try await CommandRun.output(["keygen", "--alg", "ES256", "--format", "jwk"])
         let token = try await peer.make(
             key: ["jwk": .object(try JSONObject(parsing: Self.trimmed(jwk)))],
             header: [:],
             claims: ["sub": "bob", "exp": 4_102_444_800]
         )
-        let claims = try await jwt(["verify", "--key", "-", token], input: jwk)
+        let claims = try await CommandRun.output(["verify", "--key", "-", token], input: jwk)
         #expect(try JSONObject(parsing: claims)["sub"] == "bob")
     }
 
     @Test("A token signed there by another key is rejected with status 1 and nothing on standard output")
     func rejected() async throws {
-        let key = try await jwt(["keygen", "--alg", "ES256"])
-        let other = try await jwt(["keygen", "--alg", "ES256"])
+        let key = try await CommandRun.output(["keygen", "--alg", "ES256"])
+        let other = try await CommandRun.output(["keygen", "--alg", "ES256"])
         let token = try await Peer.pyJWT.make(key: .pem(other), header: [:], claims: ["exp": 4_102_444_800])
         let run = try await ChildProcess.run(
             Interop.required("INTEROP_JWT"),
@@ -67,13 +67,6 @@ struct CommandInteropTests {
         #expect(run.status == 1)
         #expect(run.output.isEmpty)
         #expect(run.errors.split(separator: "\n").count == 1)
-    }
-
-    /// What the command prints on standard output when it succeeds.
-    private func jwt(_ arguments: [String], input: String = "") async throws -> String {
-        let run = try await ChildProcess.run(Interop.required("INTEROP_JWT"), arguments, input: input)
-        try #require(run.status == 0, "jwt \(arguments.first ?? ""): \(run.errors)")
-        return run.output
     }
 
     private func temporaryFile(_ text: String) throws -> String {

@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+/// The `jwt` command as the script has built it.
+enum CommandRun {
+    /// What the command prints on standard output when it succeeds.
+    static func output(_ arguments: [String], input: String = "") async throws -> String {
+        let run = try await ChildProcess.run(Interop.required("INTEROP_JWT"), arguments, input: input)
+        try #require(run.status == 0, "jwt \(arguments.prefix(2).joined(separator: " ")): \(run.errors)")
+        return run.output
+    }
+
+    /// The same without white space around it.
+    static func text(_ arguments: [String], input: String = "") async throws -> String {
+        try await output(arguments, input: input).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+/// A folder for the files of one test, which its owner alone can read.
+final class PrivateFolder {
+    private let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: "interop-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(at: url)
+    }
+
+    func path(_ name: String) -> String { url.appending(path: name).path }
+
+    @discardableResult
+    func write(_ data: Data, to name: String) throws -> String {
+        try data.write(to: URL(filePath: path(name)))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))
+        return path(name)
+    }
+}
