@@ -34,7 +34,7 @@ print("""# Interoperation with authorization servers
 
 `bash Tests/Interop/run` starts authorization servers that this package did not write, runs `InteropTests` against them over
 loopback connections, and makes this page. A cell says “passed” if the tests of the feature pass, “lacks it” if the server does not
-have the feature, which the tests check too, and “differs” with a number where the server does it another way than the standards
+have the feature, which the tests check for most of them, and “differs” with a number where the server does it another way than the standards
 say, which is then what the tests expect. What was not tried has a dash.
 """)
 print(f"""| server | version | written in |

@@ -165,7 +165,7 @@ struct DiscoveryTests {
         ]
     )
     func violations(step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let transport = MockTransport(step)
+        let transport = MockTransport(step, time: time.timeSource)
         let error = try #require(
             await #expect(throws: OAuth2Error.self) { try await discovery(transport, attempts: 1).server() }
         )
