@@ -12,7 +12,9 @@ struct BadDayTests {
     @Test("A clock five minutes early or late costs one more request with a signed assertion", arguments: [-300, 300])
     func skewedClock(seconds: Int) async throws {
         let key = try SigningKey.generate(.es256)
+        let time = ManualTime()
         var configuration = MockAuthorizationServer.Configuration()
+        configuration.time = time.timeSource
         configuration.clockOffset = .seconds(seconds)
         try await withServer(configuration, [.init(id: "reports", key: key.verificationKey)]) { server in
             let authenticator = OAuth2Authenticator(
@@ -21,7 +23,8 @@ struct BadDayTests {
                     clientID: "reports",
                     signingService: try ES256SigningService(key: key)
                 ),
-                grant: ClientCredentialsGrant()
+                grant: ClientCredentialsGrant(),
+                options: .init(timeSource: time.timeSource)
             )
             let events = authenticator.events
             let text = try await authenticator.text()
@@ -29,7 +32,7 @@ struct BadDayTests {
             #expect(server.tokenRequestCount == 2)
             for await event in events {
                 guard case .skewChanged(_, let skew) = event else { continue }
-                #expect(abs(skew / .seconds(1) - Double(seconds)) < 5)
+                #expect(abs(skew / .seconds(1) - Double(seconds)) < 1)
                 break
             }
         }
@@ -59,21 +62,22 @@ struct BadDayTests {
         }
     }
 
-    @Test(
-        "A resource and a token endpoint of another time accept proofs by their own clocks",
-        arguments: [-3600, 3600]
-    )
+    @Test("A resource and a token endpoint of another time accept proofs by their own clocks", arguments: [-300, 300])
     func skewedProofs(seconds: Int) async throws {
+        // The clocks stand still: what waits for its turn must not look like a server that is slow.
+        let time = ManualTime()
         var configuration = MockAuthorizationServer.Configuration()
         configuration.dpop = .required
+        configuration.time = time.timeSource
         configuration.clockOffset = .seconds(seconds)
         try await withServer(configuration) { server in
             var apiConfiguration = LoopbackServer.Configuration()
-            apiConfiguration.time.date = { Date().addingTimeInterval(Double(seconds)) }
+            apiConfiguration.time.date = { time.date.addingTimeInterval(Double(seconds)) }
             let api = try LoopbackServer.start(configuration: apiConfiguration) { routes in
                 routes.on(.get, "/reports", server.protecting { _ in .text("ok") })
             }
-            let client = NetworkClient(interceptors: [authenticator(server, dpop: .generated())])
+            let authenticator = authenticator(server, dpop: .generated(), timeSource: time.timeSource)
+            let client = NetworkClient(interceptors: [authenticator])
             #expect(try await client.makeRequest(URLRequest(url: api.url(for: "/reports"))) == Data("ok".utf8))
             #expect(server.tokenRequestCount == 2)
             #expect(api.requestCount == 2)
@@ -185,14 +189,15 @@ struct BadDayTests {
     private func authenticator(
         _ server: MockAuthorizationServer,
         grant: any Grant = ClientCredentialsGrant(),
-        dpop: DPoPKey? = nil
+        dpop: DPoPKey? = nil,
+        timeSource: TimeSource = .system
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
             server: server.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: grant,
             dpop: dpop,
-            options: .init(random: { 0 })
+            options: .init(timeSource: timeSource, random: { 0 })
         )
     }
 
