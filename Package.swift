@@ -64,6 +64,8 @@ let package = Package(
             path: "Tests/TestPrograms",
             swiftSettings: settings
         ),
+        // `TestTurns` keeps thousands of tests from starving each other.
+        .target(name: "TestTurns", path: "Tests/TestTurns", swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for the traps: what OpenSSL does by itself.
@@ -85,7 +87,9 @@ let package = Package(
         ),
         .testTarget(
             name: "NetworkingTests",
-            dependencies: ["Networking", "MockNetworking", "TestPrograms", "TestVectors", "transfer-peer"],
+            dependencies: [
+                "Networking", "MockNetworking", "TestPrograms", "TestVectors", "transfer-peer", "TestTurns",
+            ],
             swiftSettings: settings
         ),
         // One of several processes that share a token store, for the tests to start and to kill.
@@ -99,28 +103,30 @@ let package = Package(
             name: "OAuth2Tests",
             dependencies: [
                 "token-rotator", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestPrograms",
-                "TestVectors",
+                "TestVectors", "TestTurns",
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "MockNetworkingTests",
             // COpenSSL for a TLS client that is not ours.
-            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "COpenSSL"],
+            dependencies: [
+                "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "COpenSSL", "TestTurns",
+            ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "CommandTests",
             dependencies: [
                 "jwt", "quickstart", "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "TestVectors",
-                "CSpawn",
+                "CSpawn", "TestTurns",
             ],
             swiftSettings: settings
         ),
         // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.
         .testTarget(
             name: "DocumentationTests",
-            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration", "TestTurns"],
             packageAccess: false,
             swiftSettings: settings
         ),

@@ -1,6 +1,7 @@
+import TestTurns
 import Testing
 
-@Suite("quickstart")
+@Suite("quickstart", .turns)
 struct QuickstartTests {
     @Test("runs through all its steps, needs one refresh for 50 calls, and succeeds")
     func steps() throws {

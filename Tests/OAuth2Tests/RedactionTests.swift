@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// No secret in any description, dump or mirror of a public type, nor in an error's texts.
-@Suite("Redaction", .timeLimit(.minutes(10)))
+@Suite("Redaction", .timeLimit(.minutes(10)), .turns)
 struct RedactionTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 

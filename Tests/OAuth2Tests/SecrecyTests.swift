@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// One look at every public type for secrets, and at all that is written down on the way.
-@Suite("Secrecy", .timeLimit(.minutes(10)))
+@Suite("Secrecy", .timeLimit(.minutes(10)), .turns)
 struct SecrecyTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 

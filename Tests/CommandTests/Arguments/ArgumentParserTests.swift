@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("ArgumentParser")
+@Suite("ArgumentParser", .turns)
 struct ArgumentParserTests {
     private static let name = Option<NonEmptyText>("name", short: "n", value: "TEXT", "A name")
     private static let file = Option<InputFile>("file", value: "FILE", isRepeatable: true, "A file")

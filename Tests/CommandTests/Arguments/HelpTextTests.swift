@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("HelpText")
+@Suite("HelpText", .turns)
 struct HelpTextTests {
     private static let definition = CommandDefinition(
         name: "try",

@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("Invocation")
+@Suite("Invocation", .turns)
 struct InvocationTests {
     private static let leaf = CommandDefinition(
         name: "leaf",

@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("Suggestion")
+@Suite("Suggestion", .turns)
 struct SuggestionTests {
     @Test(
         "the nearest name is found",

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("The algorithms of the jwt command", .serialized)
+@Suite("The algorithms of the jwt command", .serialized, .turns)
 struct AlgorithmCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,7 +1,8 @@
 import Foundation
+import TestTurns
 import Testing
 
-@Suite("Progress of batches", .serialized)
+@Suite("Progress of batches", .serialized, .turns)
 struct BatchProgressTests {
     private let folder: TemporaryFolder
 

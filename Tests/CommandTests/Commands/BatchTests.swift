@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Batches", .serialized)
+@Suite("Batches", .serialized, .turns)
 struct BatchTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("jwt dpop", .serialized)
+@Suite("jwt dpop", .serialized, .turns)
 struct DPoPCommandTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -1,7 +1,8 @@
 import Foundation
+import TestTurns
 import Testing
 
-@Suite("jwt decode", .serialized)
+@Suite("jwt decode", .serialized, .turns)
 struct DecodeCommandTests {
     private static let warning = "UNVERIFIED: the signature was not checked; anyone can have written this\n"
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("jwt jws", .serialized)
+@Suite("jwt jws", .serialized, .turns)
 struct JWSCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("jwt key", .serialized)
+@Suite("jwt key", .serialized, .turns)
 struct KeyCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Key files of jwt sign and jwt verify", .serialized)
+@Suite("Key files of jwt sign and jwt verify", .serialized, .turns)
 struct KeyFileTests {
     private let folder: TemporaryFolder
 

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("jwt key jwks", .serialized)
+@Suite("jwt key jwks", .serialized, .turns)
 struct KeySetCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,8 +1,9 @@
 import Foundation
 import MockNetworking
+import TestTurns
 import Testing
 
-@Suite("jwt pin", .serialized)
+@Suite("jwt pin", .serialized, .turns)
 struct PinCommandTests {
     private let root: MockCertificateAuthority
     private let intermediate: MockCertificateAuthority

@@ -1,7 +1,8 @@
 import Foundation
+import TestTurns
 import Testing
 
-@Suite("jwt in pipes", .serialized)
+@Suite("jwt in pipes", .serialized, .turns)
 struct PipeTests {
     private let folder: TemporaryFolder
 

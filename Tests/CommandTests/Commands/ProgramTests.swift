@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("jwt", .serialized)
+@Suite("jwt", .serialized, .turns)
 struct ProgramTests {
     private static let help = """
         Usage: jwt COMMAND [OPTIONS]

@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("jwt sign", .serialized)
+@Suite("jwt sign", .serialized, .turns)
 struct SignCommandTests {
     private let folder: TemporaryFolder
     private let key: String

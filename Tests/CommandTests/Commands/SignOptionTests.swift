@@ -1,8 +1,9 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Options of jwt sign", .serialized)
+@Suite("Options of jwt sign", .serialized, .turns)
 struct SignOptionTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Keys of jwt verify", .serialized)
+@Suite("Keys of jwt verify", .serialized, .turns)
 struct VerificationKeysTests {
     private let root: MockCertificateAuthority
     private let certificate: MockCertificate

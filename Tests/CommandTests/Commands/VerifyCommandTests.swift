@@ -1,7 +1,8 @@
 import Foundation
+import TestTurns
 import Testing
 
-@Suite("jwt verify", .serialized)
+@Suite("jwt verify", .serialized, .turns)
 struct VerifyCommandTests {
     private static let claims = """
         {

@@ -1,9 +1,10 @@
 import Foundation
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("jwt completions and jwt manual", .serialized)
+@Suite("jwt completions and jwt manual", .serialized, .turns)
 struct CompletionTests {
     private let folder: TemporaryFolder
 

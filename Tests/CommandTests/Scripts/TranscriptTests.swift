@@ -1,7 +1,8 @@
 import Foundation
+import TestTurns
 import Testing
 
-@Suite("Transcript in Docs/Command.md", .serialized)
+@Suite("Transcript in Docs/Command.md", .serialized, .turns)
 struct TranscriptTests {
     /// A command and what it prints.
     private struct Step: Equatable {

@@ -1,9 +1,10 @@
+import TestTurns
 import Testing
 import TokenGeneration
 
 @testable import jwt
 
-@Suite("Assignment")
+@Suite("Assignment", .turns)
 struct AssignmentTests {
     @Test(
         "a value is JSON where it can be read as JSON",

@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("Moment")
+@Suite("Moment", .turns)
 struct MomentTests {
     @Test(
         "a moment is now, a time from now, or a fixed one",
@@ -23,7 +24,7 @@ struct MomentTests {
     }
 }
 
-@Suite("RelativeTime")
+@Suite("RelativeTime", .turns)
 struct RelativeTimeTests {
     @Test(
         "one unit, rounded down",
@@ -39,7 +40,7 @@ struct RelativeTimeTests {
     }
 }
 
-@Suite("SecretEncoding")
+@Suite("SecretEncoding", .turns)
 struct SecretEncodingTests {
     @Test(
         "a secret is what its encoding says, without the editor's line break",

@@ -1,8 +1,9 @@
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("TimeSpan")
+@Suite("TimeSpan", .turns)
 struct TimeSpanTests {
     @Test(
         "durations are read",

@@ -1,9 +1,10 @@
 import Foundation
+import TestTurns
 import Testing
 
 @testable import jwt
 
-@Suite("Timestamp")
+@Suite("Timestamp", .turns)
 struct TimestampTests {
     @Test(
         "times are read",

@@ -4,11 +4,12 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The samples of the OAuth2 catalog that need users, run on the mocks.
-@Suite("OAuth2 samples with users", .timeLimit(.minutes(10)))
+@Suite("OAuth2 samples with users", .timeLimit(.minutes(10)), .turns)
 struct AuthorizationSnippets {
     @Test("A service on the web")
     func web() async throws {

@@ -4,11 +4,12 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The samples of “Protecting your own API”, run against the mock authorization server and real requests.
-@Suite("Resource server samples", .timeLimit(.minutes(10)))
+@Suite("Resource server samples", .timeLimit(.minutes(10)), .turns)
 struct ResourceServerSnippets {
     struct Guard: Sendable {
         let verifier: AccessTokenVerifier

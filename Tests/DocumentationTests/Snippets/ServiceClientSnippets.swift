@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
@@ -91,7 +92,7 @@ extension ReportsClient {
 }
 
 /// The tests that the tutorial writes.
-@Suite("Tutorial: a service client", .timeLimit(.minutes(10)))
+@Suite("Tutorial: a service client", .timeLimit(.minutes(10)), .turns)
 struct ServiceClientSnippets {
     @Test("A report is read with a token, and a revoked token is replaced")
     func report() async throws {

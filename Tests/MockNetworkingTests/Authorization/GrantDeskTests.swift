@@ -2,11 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// What the server refuses that asks users and devices, request by request.
-@Suite("MockAuthorizationServer: users and devices", .timeLimit(.minutes(10)))
+@Suite("MockAuthorizationServer: users and devices", .timeLimit(.minutes(10)), .turns)
 struct GrantDeskTests {
     private static let place = "https://app.example/callback?tenant=1"
     private static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"

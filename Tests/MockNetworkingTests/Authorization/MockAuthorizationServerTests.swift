@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(10)))
+@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(10)), .turns)
 struct MockAuthorizationServerTests {
     // MARK: Requests
 

@@ -1,10 +1,11 @@
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)))
+@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)), .turns)
 struct RefreshTokenRotationTests {
     @Test("Each use of a refresh token replaces it, and the scope stays")
     func rotation() async throws {

@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
 /// Which answers expectations give, and what is found to be otherwise at the end.
-@Suite("MockTransport expectations", .timeLimit(.minutes(10)))
+@Suite("MockTransport expectations", .timeLimit(.minutes(10)), .turns)
 struct DiscrepancyTests {
     private func get(_ path: String) throws -> HTTPTransportRequest {
         HTTPTransportRequest(url: try #require(URL(string: "https://api.example\(path)")))

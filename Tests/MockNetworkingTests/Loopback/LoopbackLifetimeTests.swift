@@ -3,10 +3,11 @@ import Glibc
 import MockNetworking
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
 /// Starting, stopping, many connections at once, and nothing left behind.
-@Suite(.timeLimit(.minutes(10))) struct LoopbackLifetimeTests {
+@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackLifetimeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test("a client that sends slowly, or not at all, holds nobody back")

@@ -2,10 +2,11 @@ import COpenSSL
 import Foundation
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
 /// The responses that a well-behaved server never gives, in TLS.
-@Suite(.timeLimit(.minutes(10))) struct LoopbackTLSTroubleTests {
+@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackTLSTroubleTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority
     private let configuration: LoopbackServer.Configuration

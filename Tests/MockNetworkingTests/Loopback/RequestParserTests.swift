@@ -1,10 +1,11 @@
 import Foundation
 import Networking
+import TestTurns
 import Testing
 
 @testable import MockNetworking
 
-@Suite(.timeLimit(.minutes(10))) struct RequestParserTests {
+@Suite(.timeLimit(.minutes(10)), .turns) struct RequestParserTests {
     struct Good: Sendable, CustomTestStringConvertible {
         let name: String
         let text: String

@@ -1,9 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
-@Suite(.timeLimit(.minutes(10))) struct ManualTimeTests {
+@Suite(.timeLimit(.minutes(10)), .turns) struct ManualTimeTests {
     @Test("time stands still until it is moved, both clocks together")
     func standsStill() {
         let time = ManualTime(date: Date(timeIntervalSince1970: 100))

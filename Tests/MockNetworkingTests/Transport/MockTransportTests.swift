@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
-@Suite(.timeLimit(.minutes(10))) struct MockTransportTests {
+@Suite(.timeLimit(.minutes(10)), .turns) struct MockTransportTests {
     private let request = HTTPTransportRequest(
         method: .post,
         url: URL(string: "https://api.example/users/1?secret=x")!,

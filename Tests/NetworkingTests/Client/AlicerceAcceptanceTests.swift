@@ -3,12 +3,13 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
 /// What Alicerce's own tests ask of its stack, where no other suite here does under the same number.
 ///
 /// Where the outcome is another one on purpose, Docs/Migrating.md says why.
-@Suite("Acceptance: Alicerce", .timeLimit(.minutes(10)))
+@Suite("Acceptance: Alicerce", .timeLimit(.minutes(10)), .turns)
 struct AlicerceAcceptanceTests {
     private struct Odd: Error, Equatable {}
 

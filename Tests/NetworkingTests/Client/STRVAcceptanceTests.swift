@@ -2,11 +2,12 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
 /// What STRV's own tests ask of its managers, and the scripts that go with all three systems, where no other suite here does under the
 /// same number.
-@Suite("Acceptance: STRV and scripts", .timeLimit(.minutes(10)))
+@Suite("Acceptance: STRV and scripts", .timeLimit(.minutes(10)), .turns)
 struct STRVAcceptanceTests {
     private struct APIError: Error, Decodable, Equatable { let code: Int }
 

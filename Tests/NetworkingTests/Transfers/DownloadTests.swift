@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
-@Suite("Download", .timeLimit(.minutes(10)))
+@Suite("Download", .timeLimit(.minutes(10)), .turns)
 struct DownloadTests {
     private func mode(_ url: URL) throws -> Int {
         try #require(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)

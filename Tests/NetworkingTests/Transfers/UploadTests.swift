@@ -3,9 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
-@Suite("Upload", .timeLimit(.minutes(10)))
+@Suite("Upload", .timeLimit(.minutes(10)), .turns)
 struct UploadTests {
     private static let octets = RangedResource.octets(500_000, seed: 9)
 

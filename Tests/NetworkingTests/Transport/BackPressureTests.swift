@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
 /// Readers that are slower than their servers, and those that stop reading.
-@Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(10)))
+@Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(10)), .turns)
 struct BackPressureTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let size = 64 << 20

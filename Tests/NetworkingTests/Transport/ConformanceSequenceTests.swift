@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
 /// What one exchange must not do to the next one on the same transport.
-@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(10)))
+@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(10)), .turns)
 struct ConformanceSequenceTests {
     typealias Way = ConformanceTests.Way
 

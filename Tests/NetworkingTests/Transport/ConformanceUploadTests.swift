@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
 /// Requests with large bodies, whose server does what it likes.
-@Suite("Transport conformance: uploads", .timeLimit(.minutes(10)))
+@Suite("Transport conformance: uploads", .timeLimit(.minutes(10)), .turns)
 struct ConformanceUploadTests {
     typealias Way = ConformanceTests.Way
 

@@ -1,8 +1,9 @@
 import Foundation
 import Networking
+import TestTurns
 import Testing
 
-@Suite("CurlTransport.Configuration", .timeLimit(.minutes(10)))
+@Suite("CurlTransport.Configuration", .timeLimit(.minutes(10)), .turns)
 struct CurlConfigurationTests {
     private typealias Configuration = CurlTransport.Configuration
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
 /// Deadlines, cancellation and closing: whatever happens, each exchange ends once, soon, and alone.
-@Suite("How exchanges end", .timeLimit(.minutes(10)))
+@Suite("How exchanges end", .timeLimit(.minutes(10)), .turns)
 struct EndingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let silence: @Sendable (TCPPeer.Connection) throws -> Void = { try $0.waitForClose() }

@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
 import Synchronization
+import TestTurns
 import Testing
 
 @testable import Networking
 
 /// What only shows in a process of its own: leaks and memory; and what another process is told.
-@Suite("CurlTransport and its process", .timeLimit(.minutes(20)))
+@Suite("CurlTransport and its process", .timeLimit(.minutes(20)), .turns)
 struct ProcessTests {
     @Test("Transports leave neither threads nor descriptors, however they end")
     func leaks() async {

@@ -1,8 +1,9 @@
 import Foundation
 import Networking
+import TestTurns
 import Testing
 
-@Suite("Proxies", .timeLimit(.minutes(10)))
+@Suite("Proxies", .timeLimit(.minutes(10)), .turns)
 struct ProxyTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private typealias Credentials = CurlTransport.ProxyCredentials

@@ -10,7 +10,8 @@ final class TCPPeer: Sendable {
     struct Gone: Error {}
 
     private struct State {
-        var sockets: [Int32] = []
+        /// By the connections' numbers: the kernel gives a descriptor that is closed to the next connection.
+        var sockets: [Int: Int32] = [:]
         var requests: [String] = []
         var acceptedCount = 0
         var hasStopped = false
@@ -75,7 +76,7 @@ final class TCPPeer: Sendable {
     func stop() {
         state.withLock { state in
             state.hasStopped = true
-            for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) }
+            for socket in state.sockets.values { shutdown(socket, Int32(SHUT_RDWR)) }
         }
         shutdown(listener, Int32(SHUT_RDWR))
     }
@@ -88,7 +89,7 @@ final class TCPPeer: Sendable {
             _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
             let number: Int? = state.withLock { state in
                 guard !state.hasStopped else { return nil }
-                state.sockets.append(socket)
+                state.sockets[state.acceptedCount] = socket
                 state.acceptedCount += 1
                 return state.acceptedCount - 1
             }
@@ -99,7 +100,7 @@ final class TCPPeer: Sendable {
             let connection = Connection(socket: socket, number: number, peer: self)
             Thread.detachNewThread { [self] in
                 try? script(connection)
-                forget(socket)
+                forget(number)
             }
         }
         Glibc.close(listener)
@@ -109,11 +110,10 @@ final class TCPPeer: Sendable {
         state.withLock { $0.requests.append(request) }
     }
 
-    /// Closes a connection, once; only a socket that is still listed is ours.
-    fileprivate func forget(_ socket: Int32) {
+    /// Closes a connection, once.
+    fileprivate func forget(_ number: Int) {
         state.withLock { state in
-            guard let index = state.sockets.firstIndex(of: socket) else { return }
-            state.sockets.remove(at: index)
+            guard let socket = state.sockets.removeValue(forKey: number) else { return }
             Glibc.close(socket)
         }
     }
@@ -181,14 +181,14 @@ extension TCPPeer {
         }
 
         func close() {
-            peer.forget(socket)
+            peer.forget(number)
         }
 
         /// Ends the connection with a reset instead of an orderly close.
         func reset() {
             var option = linger(l_onoff: 1, l_linger: 0)
             _ = unsafe setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-            peer.forget(socket)
+            peer.forget(number)
         }
     }
 }

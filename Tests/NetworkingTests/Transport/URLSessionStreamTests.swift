@@ -1,10 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
 /// Responses that are read while URLSession receives them.
-@Suite("URLSessionTransport streams", .timeLimit(.minutes(10)))
+@Suite("URLSessionTransport streams", .timeLimit(.minutes(10)), .turns)
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
 

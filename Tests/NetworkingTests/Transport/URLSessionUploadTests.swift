@@ -1,9 +1,10 @@
 import Foundation
 import Networking
+import TestTurns
 import Testing
 
 /// Bodies that are brought into memory before URLSession gets them.
-@Suite("URLSessionTransport uploads", .timeLimit(.minutes(10)))
+@Suite("URLSessionTransport uploads", .timeLimit(.minutes(10)), .turns)
 struct URLSessionUploadTests {
     private struct Broken: Error {}
 

@@ -4,13 +4,14 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestTurns
 import Testing
 
 /// Random lives of a whole authenticator, with its flights, its store and a server that rotates refresh tokens.
 ///
 /// What the tasks do in between is the scheduler's choice, so a seed is no recording; what is promised holds in any order.
 /// `AUTHENTICATOR_LIVES=1000` makes it more than the hundred that are enough for every day.
-@Suite("OAuth2Authenticator: simulation", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator: simulation", .timeLimit(.minutes(10)), .turns)
 struct AuthenticatorSimulationTests {
     @Test("Random lives keep what is promised", arguments: 0..<2)
     func lives(part: Int) async throws {

@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// Over real sockets, on days when servers and clocks go wrong.
-@Suite("OAuth2Authenticator on bad days", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator on bad days", .timeLimit(.minutes(10)), .turns)
 struct BadDayTests {
     @Test("A clock five minutes early or late costs one more request with a signed assertion", arguments: [-300, 300])
     func skewedClock(seconds: Int) async throws {

@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// One request for a token, whoever and however many need it.
-@Suite("OAuth2Authenticator: one flight", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator: one flight", .timeLimit(.minutes(10)), .turns)
 struct FlightTests {
     @Test("A thousand callers without a token make one token request")
     func thousandCallers() async throws {

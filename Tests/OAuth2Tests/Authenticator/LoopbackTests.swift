@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The same promises over real sockets, counted on the servers' side.
-@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(10)), .turns)
 struct LoopbackTests {
     @Test("Five hundred calls that are refused at the same moment make one token request, and all succeed")
     func fiveHundredRefusals() async throws {

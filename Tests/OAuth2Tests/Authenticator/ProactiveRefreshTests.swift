@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// Tokens are replaced before they expire, beside the requests that use them.
-@Suite("OAuth2Authenticator: refresh ahead of expiry", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator: refresh ahead of expiry", .timeLimit(.minutes(10)), .turns)
 struct ProactiveRefreshTests {
     @Test("While one request brings a new token, callers go on with the old one")
     func staleWhileRefreshing() async throws {

@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// What happens to a request that a resource refuses.
-@Suite("OAuth2Authenticator: refused requests", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator: refused requests", .timeLimit(.minutes(10)), .turns)
 struct RefusalTests {
     private let request = URLRequest(url: Realm.api)
 

@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// Which requests get the token, and which must not.
-@Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(10)), .turns)
 struct ResourceTests {
     @Test("An Authorization that the caller set is left as it is, also when it is refused")
     func callersAuthorization() async throws {

@@ -3,9 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("OAuth2Authenticator: sign-out", .timeLimit(.minutes(10)))
+@Suite("OAuth2Authenticator: sign-out", .timeLimit(.minutes(10)), .turns)
 struct SignOutTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 

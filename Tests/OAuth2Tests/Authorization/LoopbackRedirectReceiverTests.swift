@@ -4,10 +4,11 @@ import Glibc
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// Answers that browsers, and others, bring to a real socket on 127.0.0.1.
-@Suite("Loopback redirect receiver", .timeLimit(.minutes(10)))
+@Suite("Loopback redirect receiver", .timeLimit(.minutes(10)), .turns)
 struct LoopbackRedirectReceiverTests {
     /// Longer than a test has to wait for its turn among the others.
     private static let patience = Duration.seconds(300)

@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules that are about codes and tokens, named as they are there.
-@Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)))
+@Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)), .turns)
 struct CodeFlowModuleTests {
     @Test("happy-path: code, PKCE, tokens, ID token, refresh")
     func happyPath() async throws {

@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// Every grant against a server that is as strict as a good one.
-@Suite("Grants against a server", .timeLimit(.minutes(10)))
+@Suite("Grants against a server", .timeLimit(.minutes(10)), .turns)
 struct GrantModuleTests {
     // MARK: Codes
 

@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Mutual TLS against a server", .timeLimit(.minutes(10)))
+@Suite("Mutual TLS against a server", .timeLimit(.minutes(10)), .turns)
 struct MutualTLSModuleTests {
     @Test("tls_client_auth and self_signed_tls_client_auth at the server's alias; tokens are bound to the certificate")
     func certificates() async throws {

@@ -2,14 +2,17 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// Row T14: what a device's questions are answered, and how long it waits before the next.
-@Suite("Device authorization", .timeLimit(.minutes(10)))
+@Suite("Device authorization", .timeLimit(.minutes(10)), .turns)
 struct DevicePollingTests {
-    private static let start = MockTransport.Step.json(
-        #"{"device_code":"d","user_code":"WDJB-MJHT","verification_uri":"https://as.example/device","expires_in":1800,"interval":5}"#
-    )
+    private static var start: MockTransport.Step {
+        .json(
+            #"{"device_code":"d","user_code":"WDJB-MJHT","verification_uri":"https://as.example/device","expires_in":1800,"interval":5}"#
+        )
+    }
 
     @Test("T14: pending goes on at the interval, slow_down adds five seconds for good, no answer doubles")
     func pauses() async throws {

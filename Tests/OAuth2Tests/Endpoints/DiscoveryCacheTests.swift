@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("Discovery: what is kept", .timeLimit(.minutes(10)))
+@Suite("Discovery: what is kept", .timeLimit(.minutes(10)), .turns)
 struct DiscoveryCacheTests {
     private let time = ManualTime()
 

@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Discovery", .timeLimit(.minutes(10)))
+@Suite("Discovery", .timeLimit(.minutes(10)), .turns)
 struct DiscoveryTests {
     private let issuer = "https://id.example"
     private let time = ManualTime()

@@ -55,7 +55,7 @@ struct EndpointDesk {
 }
 
 /// What any endpoint may answer instead of what it was asked for, and the code of the error.
-let badAnswers: [(name: String, step: MockTransport.Step, code: OAuth2Error.Code)] = {
+var badAnswers: [(name: String, step: MockTransport.Step, code: OAuth2Error.Code)] {
     let echo = "\(EndpointDesk.token) \(EndpointDesk.secret)"
     return [
         ("html", .text("<html>\(echo)"), .protocolViolation),
@@ -76,4 +76,4 @@ let badAnswers: [(name: String, step: MockTransport.Step, code: OAuth2Error.Code
         ("no connection", .failure(NetworkError(.cannotConnect, "no luck")), .serverUnreachable),
         ("a lost answer", .failure(NetworkError(.connectionLost, "no luck")), .serverUnreachable),
     ]
-}()
+}

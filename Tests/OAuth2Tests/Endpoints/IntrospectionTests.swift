@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Introspection", .timeLimit(.minutes(10)))
+@Suite("Introspection", .timeLimit(.minutes(10)), .turns)
 struct IntrospectionTests {
     private let token = Secret(EndpointDesk.token)
 

@@ -2,11 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The endpoints of the mock server, on real sockets.
-@Suite("Endpoints on loopback", .timeLimit(.minutes(10)))
+@Suite("Endpoints on loopback", .timeLimit(.minutes(10)), .turns)
 struct LoopbackEndpointTests {
     @Test("A server is found by both documents, and is who it says it is")
     func discovery() async throws {

@@ -2,11 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// Registration, pushed and signed requests and UserInfo of the mock server, on real sockets.
-@Suite("Clients and users on loopback", .timeLimit(.minutes(10)))
+@Suite("Clients and users on loopback", .timeLimit(.minutes(10)), .turns)
 struct LoopbackRegistrationTests {
     @Test("A client registers itself, gets tokens, changes and goes")
     func registration() async throws {

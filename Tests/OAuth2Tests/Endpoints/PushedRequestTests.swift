@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("Pushed authorization requests", .timeLimit(.minutes(10)))
+@Suite("Pushed authorization requests", .timeLimit(.minutes(10)), .turns)
 struct PushedRequestTests {
     private static let uri = "urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c"
     private static let answer = #"{"request_uri":"\#(uri)","expires_in":60}"#

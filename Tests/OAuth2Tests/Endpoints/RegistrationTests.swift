@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Client registration", .timeLimit(.minutes(10)))
+@Suite("Client registration", .timeLimit(.minutes(10)), .turns)
 struct RegistrationTests {
     private static let secret = "S3cret-of-a-registration"
     private static let answer = """

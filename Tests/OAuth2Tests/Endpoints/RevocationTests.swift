@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("Revocation", .timeLimit(.minutes(10)))
+@Suite("Revocation", .timeLimit(.minutes(10)), .turns)
 struct RevocationTests {
     private let token = Secret(EndpointDesk.token)
 

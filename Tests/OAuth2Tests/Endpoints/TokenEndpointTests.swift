@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("Token endpoint", .timeLimit(.minutes(10)))
+@Suite("Token endpoint", .timeLimit(.minutes(10)), .turns)
 struct TokenEndpointTests {
     @Test(
         "Every error of RFC 6749 §5.2 has its code",

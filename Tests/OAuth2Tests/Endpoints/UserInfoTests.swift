@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("UserInfo", .timeLimit(.minutes(10)))
+@Suite("UserInfo", .timeLimit(.minutes(10)), .turns)
 struct UserInfoTests {
     private let key: SigningKey
     private let keys: JWKSet

@@ -3,9 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("Refresh tokens", .timeLimit(.minutes(10)))
+@Suite("Refresh tokens", .timeLimit(.minutes(10)), .turns)
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 

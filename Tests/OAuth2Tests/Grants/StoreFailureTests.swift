@@ -3,9 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("Stores that fail", .timeLimit(.minutes(10)))
+@Suite("Stores that fail", .timeLimit(.minutes(10)), .turns)
 struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()

@@ -1,4 +1,5 @@
 import Foundation
+import TestTurns
 import Testing
 import TokenGeneration
 
@@ -7,7 +8,7 @@ import TokenGeneration
 /// Random callers, answers, failures and time, against what a key set promises.
 ///
 /// `LIVES=100000` makes it more than the two thousand that are enough for every day.
-@Suite("KeySetLifecycle: simulation", .timeLimit(.minutes(10)))
+@Suite("KeySetLifecycle: simulation", .timeLimit(.minutes(10)), .turns)
 struct KeySetLifecycleSimulationTests {
     @Test("Random lives keep what is promised", arguments: 0..<2)
     func lives(part: Int) throws {

@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet when the issuer fails", .timeLimit(.minutes(10)))
+@Suite("RemoteKeySet when the issuer fails", .timeLimit(.minutes(10)), .turns)
 struct RemoteKeySetFailureTests {
     private let key: IssuerKey
 

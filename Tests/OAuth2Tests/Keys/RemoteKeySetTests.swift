@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet", .timeLimit(.minutes(10)))
+@Suite("RemoteKeySet", .timeLimit(.minutes(10)), .turns)
 struct RemoteKeySetTests {
     private let first: IssuerKey
     private let second: IssuerKey

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TestTurns
 import Testing
 
 @testable import OAuth2
@@ -7,7 +8,7 @@ import Testing
 /// Random interleavings of callers, refusals, failures, sign-outs and time, against a server that rotates refresh tokens.
 ///
 /// `LIVES=10000` makes it more than the twelve hundred that are enough for every day.
-@Suite("TokenLifecycle: simulation", .timeLimit(.minutes(10)))
+@Suite("TokenLifecycle: simulation", .timeLimit(.minutes(10)), .turns)
 struct TokenLifecycleSimulationTests {
     @Test("Random lives keep what is promised", arguments: 0..<3)
     func lives(part: Int) throws {

@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier", .timeLimit(.minutes(10)))
+@Suite("AccessTokenVerifier", .timeLimit(.minutes(10)), .turns)
 struct AccessTokenVerifierTests {
     private var api: GuardedAPI
 

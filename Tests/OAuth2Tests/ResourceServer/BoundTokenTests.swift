@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("Access tokens that are bound to a key", .timeLimit(.minutes(10)))
+@Suite("Access tokens that are bound to a key", .timeLimit(.minutes(10)), .turns)
 struct BoundTokenTests {
     private var api: GuardedAPI
     private let prover: DPoPProofGenerator

@@ -3,10 +3,11 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier by introspection", .timeLimit(.minutes(10)))
+@Suite("AccessTokenVerifier by introspection", .timeLimit(.minutes(10)), .turns)
 struct IntrospectedTokenTests {
     private static let url = URL(string: "https://as.example/introspect")!
 

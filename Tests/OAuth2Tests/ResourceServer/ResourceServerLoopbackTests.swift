@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// Verifiers and the mock authorization server, over real sockets.
-@Suite("Resource server on loopback", .timeLimit(.minutes(10)))
+@Suite("Resource server on loopback", .timeLimit(.minutes(10)), .turns)
 struct ResourceServerLoopbackTests {
     private static let audience = "https://api.example"
 

@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The decision table for resources, rows 6 and 7: proofs of possession.
-@Suite("Resource table: proofs", .timeLimit(.minutes(10)))
+@Suite("Resource table: proofs", .timeLimit(.minutes(10)), .turns)
 struct ProofRowTests {
     /// SHA-256 of `bound-1`, computed by Python's hashlib.
     private static let hashOfBound1 = "EpOx4yzc41i0tCmTizlMU9v-YNcwJcJ0Vf91WdP_B_M"

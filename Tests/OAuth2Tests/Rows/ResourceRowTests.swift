@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// The decision table for resources, rows 1 to 5 and 8 to 12: what is not about the token, or not mended by another.
-@Suite("Resource table", .timeLimit(.minutes(10)))
+@Suite("Resource table", .timeLimit(.minutes(10)), .turns)
 struct ResourceRowTests {
     @Test("Row 1: a cancelled request is nobody's refusal")
     func row1() async throws {

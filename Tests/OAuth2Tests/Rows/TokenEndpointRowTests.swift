@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
 /// The table of the token endpoint's outcomes, row by row.
-@Suite("Token endpoint table", .timeLimit(.minutes(10)))
+@Suite("Token endpoint table", .timeLimit(.minutes(10)), .turns)
 struct TokenEndpointRowTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 

@@ -3,10 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
 /// The decision table for resources, rows 13 and 14: tokens that are refused.
-@Suite("Resource table: refused tokens", .timeLimit(.minutes(10)))
+@Suite("Resource table: refused tokens", .timeLimit(.minutes(10)), .turns)
 struct TokenRowTests {
     private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)
 

@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 
-@Suite("FileTokenStore", .timeLimit(.minutes(10)))
+@Suite("FileTokenStore", .timeLimit(.minutes(10)), .turns)
 struct FileTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))

@@ -1,10 +1,11 @@
 import MockNetworking
 import Networking
+import TestTurns
 import Testing
 
 @testable import OAuth2
 
-@Suite("InMemoryTokenStore", .timeLimit(.minutes(10)))
+@Suite("InMemoryTokenStore", .timeLimit(.minutes(10)), .turns)
 struct InMemoryTokenStoreTests {
     private let time = ManualTime()
     private let store: InMemoryTokenStore

@@ -2,9 +2,10 @@ import Foundation
 import MockNetworking
 import OAuth2
 import Synchronization
+import TestTurns
 import Testing
 
-@Suite("TokenStoreConformance", .timeLimit(.minutes(10)))
+@Suite("TokenStoreConformance", .timeLimit(.minutes(10)), .turns)
 struct TokenStoreConformanceTests {
     @Test("The store in memory keeps to it")
     func memory() async throws {

@@ -3,9 +3,10 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
+import TestTurns
 import Testing
 
-@Suite("Token sources", .timeLimit(.minutes(10)))
+@Suite("Token sources", .timeLimit(.minutes(10)), .turns)
 struct TokenSourceTests {
     private let time = ManualTime()
 

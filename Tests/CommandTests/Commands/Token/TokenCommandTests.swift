@@ -2,10 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import TestTurns
 import Testing
 import TokenGeneration
 
-@Suite("jwt token", .serialized)
+@Suite("jwt token", .serialized, .turns)
 struct TokenCommandTests {
     @Test("a token is printed alone, kept for its owner, and printed again without asking")
     func keeps() async throws {

@@ -1,0 +1,73 @@
+import Synchronization
+public import Testing
+
+/// Lets only so many tests run at a time.
+///
+/// Swift Testing starts all tests at once, thousands of them on a few cores. Whoever suspends then waits until all others have had their
+/// turn, half a minute and more: long enough for servers to hang up and for clocks to look wrong.
+public struct TurnTrait: SuiteTrait, TestTrait, TestScoping {
+    /// Few enough for each to come soon, many enough for those that wait for real time to wait side by side.
+    private static let turns = Turns(count: 32)
+
+    /// Whether the task has its turn already, for suites within suites.
+    @TaskLocal private static var isTaken = false
+
+    /// Every test of a suite has a turn of its own.
+    public var isRecursive: Bool { true }
+
+    public func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
+
+    @concurrent
+    public func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable @concurrent () async throws -> Void
+    ) async throws {
+        guard !Self.isTaken else { return try await function() }
+        await Self.turns.take()
+        defer { Self.turns.giveBack() }
+        try await Self.$isTaken.withValue(true) { try await function() }
+    }
+}
+
+extension Trait where Self == TurnTrait {
+    /// Only so many of these tests run at a time.
+    public static var turns: Self { Self() }
+}
+
+/// Counts turns; whoever comes first gets the next.
+private final class Turns: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(count: Int) { state = Mutex(State(free: count)) }
+
+    func take() async {
+        await withCheckedContinuation { continuation in
+            let hasTurn = state.withLock { state in
+                guard state.free > 0 else {
+                    state.waiting.append(continuation)
+                    return false
+                }
+                state.free -= 1
+                return true
+            }
+            if hasTurn { continuation.resume() }
+        }
+    }
+
+    func giveBack() {
+        let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard !state.waiting.isEmpty else {
+                state.free += 1
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
+    }
+}
