@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import Synchronization
 
 /// The files of one record: its text, and two locks that are never removed.
 ///
@@ -134,9 +135,21 @@ struct TokenFile: Sendable {
     static func offLoading<Value: Sendable>(
         _ work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try work() }) }
+        // The result goes through a lock: a continuation that is resumed before anybody awaits it orders nothing that
+        // ThreadSanitizer sees.
+        let outcome = Outcome<Value>()
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                let result = Result { try work() }
+                outcome.result.withLock { $0 = result }
+                continuation.resume()
+            }
         }
+        return try outcome.result.withLock { $0 }.get()
+    }
+
+    private final class Outcome<Value: Sendable>: Sendable {
+        let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
     }
 }
 
