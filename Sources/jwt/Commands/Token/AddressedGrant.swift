@@ -1,6 +1,6 @@
 import OAuth2
 
-/// A grant that also says which service its token is for.
+/// A client-credentials grant that also says which service its token is for.
 ///
 /// `resource` is [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)'s; `audience` is what several servers want instead.
 struct AddressedGrant: Grant {
