@@ -133,7 +133,7 @@ let package = Package(
         // Against other implementations; skipped unless Tests/Interop/run started them.
         .testTarget(
             name: "InteropTests",
-            dependencies: ["jwt", "OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["jwt", "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestTurns"],
             packageAccess: false,
             swiftSettings: settings
         ),

@@ -36,7 +36,7 @@ extension Trait where Self == TurnTrait {
 }
 
 /// Counts turns; whoever comes first gets the next.
-private final class Turns: Sendable {
+public final class Turns: Sendable {
     private struct State {
         var free: Int
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -44,9 +44,11 @@ private final class Turns: Sendable {
 
     private let state: Mutex<State>
 
-    init(count: Int) { state = Mutex(State(free: count)) }
+    /// - Parameter count: How many have a turn at a time.
+    public init(count: Int) { state = Mutex(State(free: count)) }
 
-    func take() async {
+    /// Waits for a turn.
+    public func take() async {
         await withCheckedContinuation { continuation in
             let hasTurn = state.withLock { state in
                 guard state.free > 0 else {
@@ -60,7 +62,8 @@ private final class Turns: Sendable {
         }
     }
 
-    func giveBack() {
+    /// Ends a turn, so that the next can begin.
+    public func giveBack() {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard !state.waiting.isEmpty else {
                 state.free += 1

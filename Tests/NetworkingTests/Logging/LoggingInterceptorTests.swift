@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
+import TestPrograms
 import Testing
 
 @Suite("LoggingInterceptor")
@@ -167,17 +168,8 @@ struct LoggingInterceptorTests {
 struct CurlCommandTests {
     /// What a POSIX shell takes the words for.
     private func words(_ command: String) throws -> [String] {
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = [
-            "-c", "curl() { for word in \"$@\"; do printf '%s\\036' \"$word\"; done; cat; }\n\(command)",
-        ]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try ChildServer.starting.withLock { _ in try process.run() }
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
+        let script = "curl() { for word in \"$@\"; do printf '%s\\036' \"$word\"; done; cat; }\n\(command)"
+        let data = try ProgramResult.blocking("/bin/sh", ["-c", script]).output
         return String(decoding: data, as: UTF8.self).split(separator: "\u{1E}", omittingEmptySubsequences: false).map(
             String.init
         )

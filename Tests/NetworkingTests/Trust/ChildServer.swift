@@ -1,24 +1,15 @@
 import Foundation
 import MockNetworking
 import Synchronization
+import TestPrograms
 
 /// A program that serves with a certificate on a port of its own, sends what is typed and shows what happens.
 final class ChildServer: Sendable {
     struct Silent: Error { let output: String }
 
     private let listening = Atomic(0)
-    private let input: FileHandle
-    private let shown = Mutex("")
-    private let processIdentifier: Int32
-
-    /// Foundation's own preparations to start a program are not safe against each other: one thread at a time makes them.
-    static let starting = Mutex(())
-
-    /// Where a program is, looked for as a shell does; `nil` if it is nowhere.
-    static func path(of program: String) -> String? {
-        let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin").split(separator: ":")
-        return folders.map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    }
+    private let program: ChildProgram
+    private let folder: URL
 
     /// Starts a program; it ends with ``stop()``.
     ///
@@ -43,42 +34,32 @@ final class ChildServer: Sendable {
     }
 
     private init(_ program: String, _ arguments: [String], _ fixture: TLSFixture) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "child-\(UUID())")
+        folder = FileManager.default.temporaryDirectory.appending(path: "child-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         let files = ["chain.pem": fixture.certificate.chainPEM, "key.pem": fixture.certificate.privateKeyPEM]
         for (name, text) in files {
             try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
         }
-        let process = Process()
-        process.executableURL = URL(filePath: Self.path(of: program) ?? "/nowhere")
-        process.arguments = arguments.map { files[$0] == nil ? $0 : folder.appending(path: $0).path }
-        let (typed, output) = (Pipe(), Pipe())
-        process.standardInput = typed
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        input = typed.fileHandleForWriting
-        try ChildServer.starting.withLock { _ in try process.run() }
-        processIdentifier = process.processIdentifier
-        let reading = output.fileHandleForReading
-        Thread.detachNewThread { [self] in
-            while true {
-                let part = reading.availableData
-                guard !part.isEmpty else { break }
-                shown.withLock { $0 += String(decoding: part, as: UTF8.self) }
-            }
-            process.waitUntilExit()
-            try? FileManager.default.removeItem(at: folder)
-        }
+        let place = folder
+        self.program = try ChildProgram(
+            path: ChildProgram.path(of: program) ?? "/nowhere",
+            arguments.map { files[$0] == nil ? $0 : place.appending(path: $0).path },
+            input: .typed,
+            output: .file(place.appending(path: "shown").path)
+        )
     }
 
     /// The port, which the program shows when it listens.
     var port: Int { listening.load(ordering: .relaxed) }
 
     /// What it has shown so far.
-    var output: String { shown.withLock { $0 } }
+    var output: String {
+        let shown = try? Data(contentsOf: folder.appending(path: "shown"))
+        return String(decoding: shown ?? Data(), as: UTF8.self)
+    }
 
     func type(_ text: String) {
-        try? input.write(contentsOf: Data(text.utf8))
+        program.type(text)
     }
 
     /// Waits until it has shown a text.
@@ -95,8 +76,7 @@ final class ChildServer: Sendable {
     }
 
     func stop() {
-        // Threads of Swift's tasks block most signals, and what they start inherits that: it would never hear of SIGTERM.
-        kill(processIdentifier, SIGKILL)
-        try? input.close()
+        program.kill()
+        try? FileManager.default.removeItem(at: folder)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import MockNetworking
 import Networking
+import TestPrograms
 import Testing
 
 @Suite("TLS to proxies")
@@ -83,7 +84,7 @@ struct ProxyTLSTests {
 /// A tunnel through a proxy that is spoken to over TLS: a handshake inside of a handshake.
 @Suite(
     "Tunnels through TLS to proxies",
-    .enabled(if: ChildServer.path(of: "python3") != nil, "there is no python3"),
+    .enabled(if: ChildProgram.path(of: "python3") != nil, "there is no python3"),
     .timeLimit(.minutes(5))
 )
 struct ProxyTunnelTLSTests {

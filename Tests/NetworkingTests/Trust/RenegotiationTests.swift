@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestPrograms
 import Testing
 
 /// A server that begins another handshake in the middle of a connection, which TLS 1.2 still has
@@ -10,7 +11,7 @@ import Testing
 /// Apache and IIS do so to ask for a client certificate, so that it is not refused; but the new handshake is held to the same policy.
 @Suite(
     "Renegotiation",
-    .enabled(if: ChildServer.path(of: "openssl") != nil, "there is no openssl"),
+    .enabled(if: ChildProgram.path(of: "openssl") != nil, "there is no openssl"),
     .timeLimit(.minutes(5))
 )
 struct RenegotiationTests {

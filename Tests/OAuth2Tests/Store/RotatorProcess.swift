@@ -14,7 +14,7 @@ final class RotatorProcess: Sendable {
     ///   - output: Where its last words go.
     init(_ arguments: [String], firstToken: URL, output: URL) throws {
         self.output = output
-        program = try ChildProgram("token-rotator", arguments, input: firstToken.path, output: output.path)
+        program = try ChildProgram("token-rotator", arguments, input: .file(firstToken.path), output: output.path)
     }
 
     /// Whether it has ended.
