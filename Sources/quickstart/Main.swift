@@ -28,7 +28,7 @@ struct Main {
 
     private static let examples = [
         Entry(Quickstart.self), Entry(BackendService.self), Entry(ResourceServer.self), Entry(RemoteSigner.self),
-        Entry(TokenExchange.self), Entry(MutualTLS.self),
+        Entry(TokenExchange.self), Entry(MutualTLS.self), Entry(DeviceLogin.self),
     ]
 
     static func main() async {

@@ -38,6 +38,7 @@ struct QuickstartTests {
         }
         let expected = [
             "quickstart", "backend-service", "resource-server", "remote-signer", "token-exchange", "mutual-tls",
+            "device-login",
         ]
         #expect(names == expected)
         for name in names {
@@ -45,6 +46,24 @@ struct QuickstartTests {
             #expect(result.status == 0, "\(name): \(result.errors)")
             #expect(result.output.split(separator: "\n").count >= 3, "\(name): \(result.output)")
         }
+    }
+
+    @Test("A device login shows the address and the code, keeps the server's pace, and goes on with refreshed tokens")
+    func deviceLogin() throws {
+        let result = try BuiltProgram.quickstart.run("device-login")
+        #expect(result.status == 0, "\(result.errors)")
+        let expected = [
+            /1\. open http:\/\/127\.0\.0\.1:\d+\/device and enter [A-Z]{4}-[A-Z]{4}/,
+            /[ ]{3}begun: asking again in 5\.0 seconds; 600\.0 seconds left/,
+            /[ ]{3}slowedDown: asking again in 10\.0 seconds; 595\.0 seconds left/,
+            /[ ]{3}pending: asking again in 10\.0 seconds; 585\.0 seconds left/,
+            /2\. granted, after 3 questions/,
+            /3\. called the API: Ada's reports/,
+            /4\. called it again with a refreshed token, for the first was revoked: Ada's reports/,
+        ]
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == expected.count)
+        for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
     }
 
     @Test("An example that there is not is named, beside those that there are")
