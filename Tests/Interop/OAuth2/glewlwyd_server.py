@@ -1,11 +1,15 @@
 """Starts Glewlwyd, an authorization server in C, and configures it by its API, for OAuth2 interop tests.
 
-glewlwyd_server.py PORT FOLDER ROOT: Glewlwyd is unpacked in ROOT (or installed, with ROOT = /), listens on 127.0.0.1:PORT, and keeps
-its database in FOLDER, which has oauth-key.pem. When this process ends, so does Glewlwyd. FOLDER/glewlwyd-ready tells that it
-can be asked.
+glewlwyd_server.py PORT FOLDER ROOT [certificates]: Glewlwyd is unpacked in ROOT (or installed, with ROOT = /), listens on
+127.0.0.1:PORT, and keeps its database in FOLDER, which has oauth-key.pem. When this process ends, so does Glewlwyd.
+FOLDER/glewlwyd-PORT-ready tells that it can be asked.
+
+With `certificates` it speaks TLS itself, with server.pem of FOLDER, and its clients are known by theirs: those under clients.pem,
+and self-signed.pem.
 """
 
 import atexit
+import base64
 import gzip
 import http.client
 import json
@@ -13,6 +17,7 @@ import os
 import pathlib
 import signal
 import sqlite3
+import ssl
 import subprocess
 import sys
 import time
@@ -20,7 +25,8 @@ import time
 from joserfc.jwk import ECKey
 
 port, folder, root = int(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-base = f"http://127.0.0.1:{port}"
+is_secure = sys.argv[4:] == ["certificates"]
+base = f"https://localhost:{port}" if is_secure else f"http://127.0.0.1:{port}"
 issuer = f"{base}/api/oidc"
 secret = "s3cret-of-a-client-0123456789-abcdef"
 client_key = ECKey.import_key((folder / "oauth-key.pem").read_text(), {"kid": "client-1", "use": "sig", "alg": "ES256"})
@@ -38,7 +44,13 @@ connection.executescript(documentation("init.sqlite3.sql"))
 connection.close()
 
 modules = root / "usr/lib/glewlwyd"
-config = folder / "glewlwyd.conf"
+config = folder / f"glewlwyd-{port}.conf"
+security = f"""
+use_secure_connection=true
+secure_connection_key_file="{folder}/server-key.pem"
+secure_connection_pem_file="{folder}/server.pem"
+secure_connection_ca_file="{folder}/client-roots.pem"
+"""
 config.write_text(f"""
 port={port}
 bind_address="127.0.0.1"
@@ -49,7 +61,7 @@ static_files_path="{root}/usr/share/glewlwyd/webapp/"
 allow_origin="*"
 log_mode="file"
 log_level="WARNING"
-log_file="{folder}/glewlwyd.log"
+log_file="{folder}/glewlwyd-{port}.log"
 cookie_domain="127.0.0.1"
 cookie_secure=0
 session_expiration=86400
@@ -63,6 +75,7 @@ user_auth_scheme_module_path="{modules}/scheme"
 plugin_module_path="{modules}/plugin"
 hash_algorithm="SHA512"
 database = {{ type = "sqlite3"; path = "{database}"; }};
+{security if is_secure else ""}
 """)
 libraries = f"{root}/usr/lib/x86_64-linux-gnu:{root}/usr/lib/aarch64-linux-gnu"
 environment = dict(os.environ, LD_LIBRARY_PATH=libraries) if str(root) != "/" else None
@@ -86,7 +99,11 @@ cookie = None
 def call(method, path, body=None):
     """Calls the API as the administrator."""
     global cookie
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    if is_secure:
+        trust = ssl.create_default_context(cafile=folder / "authority.pem")
+        connection = http.client.HTTPSConnection("localhost", port, timeout=60, context=trust)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Content-Type": "application/json"} | ({"Cookie": cookie} if cookie else {})
     connection.request(method, f"/api{path}", None if body is None else json.dumps(body), headers)
     response = connection.getresponse()
@@ -118,6 +135,9 @@ key = subprocess.run(
     ["openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"], check=True, capture_output=True, text=True,
 ).stdout
 public = subprocess.run(["openssl", "pkey", "-pubout"], input=key, check=True, capture_output=True, text=True).stdout
+by_certificate = {
+    "client-cert-source": "TLS", "client-cert-use-endpoint-aliases": True, "client-cert-self-signed-allowed": True,
+}
 call("POST", "/mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": "OpenID Connect", "enabled": True, "parameters": {
     "iss": issuer,
     "jwt-type": "ecdsa", "jwt-key-size": "256", "key": key, "cert": public,
@@ -143,9 +163,15 @@ call("POST", "/mod/plugin/", {"module": "oidc", "name": "oidc", "display_name": 
     "oauth-dpop-nonce-mandatory": True, "oauth-dpop-nonce-counter": 10,
     "oauth-as-iss-id": True,
     "resource-allowed": False, "oauth-rar-allowed": False,
-}})
-methods = ["client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"]
-for method in methods:
+} | (by_certificate if is_secure else {})})
+
+
+def certificate(name):
+    """A certificate as a JWK has it."""
+    return base64.b64encode(ssl.PEM_cert_to_DER_cert((folder / name).read_text())).decode()
+
+
+def add_client(method, **more):
     call("POST", "/client/", {
         "client_id": method, "name": method, "confidential": True, "enabled": True,
         "password": secret, "client_secret": secret,
@@ -155,7 +181,15 @@ for method in methods:
         "token_endpoint_signing_alg": "HS256" if method == "client_secret_jwt" else "ES256",
         "scope": ["read", "write"],
         "jwks": {"keys": [client_key.as_dict(private=False)]},
-    })
-(folder / "glewlwyd-ready").touch()
+    } | more)
+
+
+for method in ("client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"):
+    add_client(method)
+if is_secure:
+    add_client("tls_client_auth", tls_client_auth_san_dns="client.example")
+    key = ECKey.import_key((folder / "self-signed.pem").read_text()).as_dict(private=False)
+    add_client("self_signed_tls_client_auth", jwks={"keys": [key | {"kid": "1", "x5c": [certificate("self-signed.pem")]}]})
+(folder / f"glewlwyd-{port}-ready").touch()
 while process.poll() is None:
     time.sleep(0.2)

@@ -14,10 +14,12 @@ servers = {
 }
 order = [
     "Discovery by OpenID Connect", "Discovery by RFC 8414", "`client_secret_basic`", "`client_secret_post`", "`client_secret_jwt`",
-    "`private_key_jwt`", "Client credentials", "Authorization code with PKCE", "Device authorization", "JWT bearer",
+    "`private_key_jwt`", "`tls_client_auth`", "`self_signed_tls_client_auth`", "Endpoints for clients with certificates",
+    "Client credentials", "Authorization code with PKCE", "Device authorization", "JWT bearer",
     "Refresh with rotation", "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation",
     "Pushed authorization requests", "Signed authorization requests", "401 and 403 of a resource",
     "UserInfo", "UserInfo, signed", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
+    "Tokens that are bound to certificates",
 ]
 found, notes = {}, []
 with open(sys.argv[1], encoding="utf-8") as file:
