@@ -17,7 +17,7 @@ order = [
     "`private_key_jwt`", "`tls_client_auth`", "`self_signed_tls_client_auth`", "Endpoints for clients with certificates",
     "Client credentials", "Authorization code with PKCE", "Device authorization", "JWT bearer",
     "Refresh with rotation", "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation",
-    "Pushed authorization requests", "Signed authorization requests", "401 and 403 of a resource",
+    "Pushed authorization requests", "Signed authorization requests", "401 and 403 of a resource", "Metadata of a resource (RFC 9728)",
     "UserInfo", "UserInfo, signed", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
     "Tokens that are bound to certificates",
 ]
