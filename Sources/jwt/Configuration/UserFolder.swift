@@ -3,11 +3,13 @@
 enum UserFolder {
     case configuration
     case state
+    case cache
 
     private var variable: String {
         switch self {
         case .configuration: "XDG_CONFIG_HOME"
         case .state: "XDG_STATE_HOME"
+        case .cache: "XDG_CACHE_HOME"
         }
     }
 
@@ -15,6 +17,7 @@ enum UserFolder {
         switch self {
         case .configuration: ".config"
         case .state: ".local/state"
+        case .cache: ".cache"
         }
     }
 

@@ -84,6 +84,13 @@ struct FileDescriptor: ~Copyable {
         return unsafe fstat(number, &status) == 0 ? status.st_mode : nil
     }
 
+    /// Whether it is a file of this user's that nobody else can write to.
+    var isOwn: Bool {
+        var status = stat()
+        guard unsafe fstat(number, &status) == 0 else { return false }
+        return status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_mode & 0o022 == 0
+    }
+
     var isTerminal: Bool { isatty(number) == 1 }
 
     /// How many octets of a regular file are still to be read; `nil` of what has no end that is known, such as a pipe.

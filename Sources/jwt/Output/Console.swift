@@ -52,6 +52,13 @@ struct Console: Sendable {
         explain((writesJSON ? Self.line("note", .string(line)) : VisibleText.line(line)) + "\n")
     }
 
+    /// Tells somebody how to sign in; a program gets the parts of it, by the names that OAuth 2.0 has for them.
+    func tellSignIn(_ line: String, _ parts: [(name: String, value: JSONValue?)]) {
+        guard writesJSON else { return note(line) }
+        let parts = parts.compactMap { part in part.value.map { (part.name, $0) } }
+        explain(Self.line("signIn", .object(JSONObject(parts))) + "\n")
+    }
+
     /// Prints a warning on standard error.
     func warn(_ message: String) {
         explain(

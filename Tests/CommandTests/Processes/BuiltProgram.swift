@@ -65,13 +65,22 @@ struct BuiltProgram {
     }
 
     /// Runs the program without holding up other tests, one of which may be the server it talks to.
-    func runApart(_ arguments: [String], environment: [String: String] = [:]) async throws -> ProcessResult {
+    func runApart(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        errorsAreTerminal: Bool = false
+    ) async throws -> ProcessResult {
         try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
                         // The server's answers come when two busy processors come to them.
-                        try run(arguments, environment: environment, secondsToLive: 600)
+                        try run(
+                            arguments,
+                            environment: environment,
+                            errorsAreTerminal: errorsAreTerminal,
+                            secondsToLive: 600
+                        )
                     }
                 )
             }

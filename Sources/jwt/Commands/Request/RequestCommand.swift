@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Glibc
 import Networking
 import OAuth2
 
@@ -80,7 +81,10 @@ struct RequestCommand: Sendable {
         let access = try token.access(console)
         let fields = try request.fields()
         let body = try request.body()
-        let transport = try token.server.transport()
+        if token.isInteractive {
+            _ = try access.token(isForced: false, asksUser: FileDescriptor.standard(STDERR_FILENO).isTerminal)
+        }
+        let transport = access.transport
         do {
             try AsynchronousWork.result { [self] in
                 let client = client(transport, access)

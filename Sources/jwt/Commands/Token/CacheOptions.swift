@@ -46,7 +46,8 @@ struct CacheOptions: Sendable {
     let leastLifetime: Duration
     private let folder: FolderPath?
     private let key: PasswordSource?
-    private let isOff: Bool
+    /// Whether nothing is kept.
+    let isOff: Bool
 
     init(_ arguments: ParsedArguments, needsStore: Bool) throws(UsageError) {
         folder = try arguments.value(of: Self.folder)

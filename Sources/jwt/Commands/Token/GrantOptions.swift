@@ -7,15 +7,20 @@ struct GrantOptions: Sendable {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
         case tokenExchange = "token_exchange"
+        case deviceCode = "device_code"
+        case authorizationCode = "authorization_code"
+
+        /// Whether somebody has to sign in.
+        var isInteractive: Bool { self == .deviceCode || self == .authorizationCode }
     }
 
     /// A type of tokens ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)): the end of its URN, or another URN.
-    struct TokenType: ArgumentValue {
+    struct SubjectTokenType: ArgumentValue {
         private static let prefix = "urn:ietf:params:oauth:token-type:"
         private static let names = ["access_token", "refresh_token", "id_token", "jwt", "saml1", "saml2"]
         static let valueKind = OptionDefinition.ValueKind.choice(names)
 
-        static let accessToken = TokenType(identifier: prefix + "access_token")
+        static let accessToken = SubjectTokenType(identifier: prefix + "access_token")
 
         let identifier: String
 
@@ -42,7 +47,7 @@ struct GrantOptions: Sendable {
         section: section,
         """
         What entitles the client: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: what the options \
-        below are for, or else client_credentials)
+        below are for, or else client_credentials); with the last two somebody signs in
         """
     )
     private static let scope = Option<NonEmptyText>(
@@ -94,18 +99,19 @@ struct GrantOptions: Sendable {
         section: section,
         "The profile whose token is exchanged; it is fetched and kept as well"
     )
-    private static let subjectTokenType = Option<TokenType>(
+    private static let subjectTokenType = Option<SubjectTokenType>(
         "subject-token-type",
         value: "TYPE",
         section: section,
         "What the token to exchange is: access_token (default), refresh_token, id_token, jwt, saml1, saml2 or a URI"
     )
 
-    static let members = [
-        ProfileMember(kind), ProfileMember(scope), ProfileMember(audience), ProfileMember(resource),
-        ProfileMember(refreshTokenFile), ProfileMember(refreshTokenEnvironment), ProfileMember(subjectTokenFile),
-        ProfileMember(subjectTokenEnvironment), ProfileMember(subjectProfile), ProfileMember(subjectTokenType),
-    ]
+    static let members =
+        [
+            ProfileMember(kind), ProfileMember(scope), ProfileMember(audience), ProfileMember(resource),
+            ProfileMember(refreshTokenFile), ProfileMember(refreshTokenEnvironment), ProfileMember(subjectTokenFile),
+            ProfileMember(subjectTokenEnvironment), ProfileMember(subjectProfile), ProfileMember(subjectTokenType),
+        ] + SignInOptions.members
 
     /// Options of which one stands for the other.
     static let alternatives = [
@@ -127,7 +133,8 @@ struct GrantOptions: Sendable {
     private let resource: String?
     private let refreshToken: PasswordSource?
     private let subject: Subject?
-    private let subjectTokenType: TokenType
+    private let subjectTokenType: SubjectTokenType
+    private let signInOptions: SignInOptions
 
     /// - Parameters:
     ///   - arguments: The command line and the profile.
@@ -149,6 +156,7 @@ struct GrantOptions: Sendable {
         let implied: Kind =
             refreshToken != nil ? .refreshToken : subject != nil ? .tokenExchange : .clientCredentials
         kind = try arguments.value(of: Self.kind) ?? implied
+        signInOptions = try SignInOptions(arguments, for: kind)
         try check(arguments)
     }
 
@@ -174,9 +182,12 @@ struct GrantOptions: Sendable {
             throw arguments.usageError("a refresh token and a token to exchange are two grants; leave one of them out")
         }
         switch kind {
-        case .clientCredentials:
+        case .clientCredentials, .deviceCode, .authorizationCode:
             guard refreshToken == nil, subject == nil else {
-                throw arguments.usageError("--grant client_credentials needs no token; leave it out")
+                throw arguments.usageError("--grant \(kind.rawValue) needs no token; leave it out")
+            }
+            if kind.isInteractive, audience != nil {
+                throw arguments.usageError("--grant \(kind.rawValue) has no --audience; --resource names a service")
             }
         case .refreshToken:
             guard refreshToken != nil else {
@@ -217,6 +228,27 @@ struct GrantOptions: Sendable {
     /// Whether a token that follows the first one has to be kept somewhere.
     var needsStore: Bool { kind == .refreshToken }
 
+    /// How somebody signs in, if the grant is for that.
+    var signIn: SignIn? {
+        let place: SignIn.Place
+        switch kind {
+        case .deviceCode: place = .device
+        case .authorizationCode:
+            place = .browser(
+                path: signInOptions.redirectPath,
+                port: signInOptions.redirectPort,
+                opens: signInOptions.opensBrowser
+            )
+        default: return nil
+        }
+        return SignIn(
+            place: place,
+            scope: scope,
+            resources: [resource].compactMap(\.self),
+            timeout: signInOptions.timeout
+        )
+    }
+
     /// Reads the tokens that the grant begins with.
     ///
     /// - Parameter console: Where a warning goes.
@@ -242,6 +274,9 @@ struct GrantOptions: Sendable {
             return fields.isEmpty
                 ? ClientCredentialsGrant(scope: scope)
                 : AddressedGrant(ClientCredentialsGrant(scope: scope), fields: fields)
+        case (.deviceCode, _), (.authorizationCode, _):
+            let parts = [kind.rawValue, scope ?? ""] + [resource].compactMap(\.self)
+            return SignInGrant(identifier: parts.joined(separator: "\n"))
         case (.tokenExchange, nil): break
         }
         throw CommandFailure(.failed, "there is nothing to ask for a token with")

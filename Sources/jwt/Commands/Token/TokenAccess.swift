@@ -5,38 +5,57 @@ import OAuth2
 struct TokenAccess: Sendable {
     /// Who the token's subject is, without secrets.
     let identifier: String
-    private let server: ServerOptions
+    /// How somebody signs in, if that is what it takes.
+    let signIn: SignIn?
+    /// What asks the authorization server, and may ask the API; both are shown the client's certificate, if it has one.
+    let transport: CurlTransport
+    private let name: String
     private let makeAuthenticator: @Sendable () -> OAuth2Authenticator
     private let grantSource: GrantTokenSource
+    private let asking: OAuth2Client
+    private let store: any TokenStore
     private let leastLifetime: Duration
     private let console: Console
 
     init(
-        server: ServerOptions,
+        _ options: ServerOptions,
+        server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
         grant: any Grant,
+        signIn: SignIn?,
         store: any TokenStore,
         dpop: DPoPKey?,
+        transport: CurlTransport,
         client: NetworkClient,
         leastLifetime: Duration,
         console: Console
     ) {
-        self.server = server
+        name = options.name
+        self.signIn = signIn
+        self.transport = transport
+        self.store = store
         self.leastLifetime = leastLifetime
         self.console = console
-        identifier = [server.server.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " ")
+        identifier = [server.issuer, clientAuthentication.clientID, grant.identifier].joined(separator: " ")
         grantSource = GrantTokenSource(
-            server: server.server,
+            server: server,
             clientAuthentication: clientAuthentication,
             grant: grant,
             store: store,
             dpop: dpop,
             client: client,
-            options: GrantTokenSource.Options(timeout: server.timeout)
+            options: GrantTokenSource.Options(timeout: options.timeout)
+        )
+        asking = OAuth2Client(
+            server: server,
+            clientAuthentication: clientAuthentication,
+            dpop: dpop,
+            client: client,
+            options: OAuth2Client.Options(timeout: options.timeout)
         )
         makeAuthenticator = {
             OAuth2Authenticator(
-                server: server.server,
+                server: server,
                 clientAuthentication: clientAuthentication,
                 grant: grant,
                 store: store,
@@ -48,24 +67,73 @@ struct TokenAccess: Sendable {
 
     /// A source that uses what is kept while it lasts long enough.
     var source: LastingTokenSource {
-        LastingTokenSource(grantSource, leastLifetime: leastLifetime) { [console, server] in
+        LastingTokenSource(grantSource, leastLifetime: leastLifetime) { [console, name] in
             console.warn(
-                "\(server.name): no new token, so the kept one is used, which is about to expire: \($0.message)"
+                "\(name): no new token, so the kept one is used, which is about to expire: \($0.message)"
             )
         }
     }
 
     /// Gets a token.
     ///
-    /// - Parameter isForced: Whether a kept one won't do.
+    /// - Parameters:
+    ///   - isForced: Whether a kept one won't do.
+    ///   - asksUser: Whether somebody is there who can sign in.
     /// - Returns: The token.
     /// - Throws: ``CommandFailure``.
-    func token(isForced: Bool) throws(CommandFailure) -> AccessToken {
-        try failing { [source] in
-            let token = try await source.token()
-            guard isForced, token.isFound else { return token }
-            return try await source.token(for: .replacing(token))
+    func token(isForced: Bool, asksUser: Bool) throws(CommandFailure) -> AccessToken {
+        try failing { [self] in
+            var need = TokenNeed()
+            do {
+                let token = try await source.token()
+                guard isForced, token.isFound else { return token }
+                need = .replacing(token)
+                return try await source.token(for: need)
+            } catch let error as OAuth2Error where error.code == .reauthenticationRequired {
+                guard let signIn else { throw error }
+                guard asksUser else { throw Self.nobody(error) }
+                return try await token(signIn, unlessKeptFor: need)
+            }
         }
+    }
+
+    /// Has somebody sign in.
+    ///
+    /// - Returns: Their token.
+    /// - Throws: ``CommandFailure``.
+    func signedIn() throws(CommandFailure) -> AccessToken {
+        try failing { [self] in
+            guard let signIn else { throw CommandFailure(.failed, "nobody has to sign in for this grant") }
+            return try await token(signIn, unlessKeptFor: nil)
+        }
+    }
+
+    /// Somebody signs in once, however many processes wait for that.
+    ///
+    /// - Parameters:
+    ///   - signIn: How they do.
+    ///   - need: What a token has to be like that another process has got meanwhile; `nil` if none will do.
+    /// - Returns: Their token.
+    /// - Throws: `OAuth2Error`.
+    private func token(_ signIn: SignIn, unlessKeptFor need: TokenNeed?) async throws -> AccessToken {
+        try await store.withExclusiveAccess(to: "sign-in " + identifier, timeout: SignIn.queueTimeout) {
+            if let need {
+                do {
+                    return try await source.token(for: need)
+                } catch let error as OAuth2Error where error.code == .reauthenticationRequired {}
+            }
+            let tokens = try await signIn.tokens(asking, console)
+            try await makeAuthenticator().signIn(with: tokens)
+            return tokens.accessToken
+        }
+    }
+
+    private static func nobody(_ error: OAuth2Error) -> CommandFailure {
+        CommandFailure(
+            .rejected,
+            "nobody is signed in, and nobody is at a terminal to do it; jwt token --sign-in, with the same options, does",
+            cause: error
+        )
     }
 
     /// Drops the tokens that are kept.
@@ -83,9 +151,9 @@ struct TokenAccess: Sendable {
         } catch let failure as CommandFailure {
             throw failure
         } catch let error as OAuth2Error {
-            throw CommandFailure(error, at: server.name)
+            throw CommandFailure(error, at: name)
         } catch {
-            throw CommandFailure(.failed, "\(server.name): \(error)", cause: error)
+            throw CommandFailure(.failed, "\(name): \(error)", cause: error)
         }
     }
 }
@@ -99,12 +167,17 @@ extension CommandFailure {
     init(_ error: OAuth2Error, at name: String) {
         let refusals: Set<OAuth2Error.Code> = [
             .requestRejected, .invalidClient, .reauthenticationRequired, .proofRejected, .missingNonce, .repeatedNonce,
-            .tooManyNonces, .freshTokenRejected, .insufficientScope, .stepUpRequired,
+            .tooManyNonces, .freshTokenRejected, .insufficientScope, .stepUpRequired, .authorizationDenied,
+            .authorizationExpired, .stateMismatch, .issuerMismatch,
         ]
         var message = error.message
         var advice = ""
         let code = error.serverCode.map { " [\($0)]" } ?? ""
         switch error.code {
+        case .reauthenticationRequired where error.serverCode == nil && error.status == nil:
+            // Whose own token is asked for has been told otherwise.
+            message = "nobody has signed in for the token to exchange"
+            advice = "; jwt token --sign-in --profile NAME, with the name of --subject-profile, does"
         case .reauthenticationRequired:
             message = "the refresh token is not accepted (any more)"
             if error.isPossiblyLostRotation { message += "; an earlier answer, which was lost, may have replaced it" }
@@ -116,6 +189,9 @@ extension CommandFailure {
             if (error.cause as? NetworkError)?.tlsFailure == .untrustedChain {
                 advice = "; to name its root: --roots FILE"
             }
+        case .endpointMissing:
+            message = String(error.message.prefix { $0 != ";" })
+            advice = "; --issuer ISSUER looks it up, --device-endpoint URL or --authorization-endpoint URL names it"
         case .unsupportedTokenType: advice = "; --dpop has tokens bound to a key"
         default: break
         }

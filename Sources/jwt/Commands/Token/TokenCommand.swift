@@ -1,3 +1,4 @@
+import Glibc
 import OAuth2
 import TokenGeneration
 
@@ -12,6 +13,11 @@ struct TokenCommand {
         "sign-out",
         section: CacheOptions.section,
         "Drop the kept tokens, refresh token included, and print none; the server does not hear of it"
+    )
+    private static let isSignIn = Flag(
+        "sign-in",
+        section: SignInOptions.section,
+        "Have somebody sign in even if there is a token, or no terminal; with device_code and authorization_code"
     )
 
     static let definition = CommandDefinition(
@@ -30,11 +36,16 @@ struct TokenCommand {
             folder.
             """,
             """
+            With device_code and authorization_code somebody signs in once, and the refresh token does for the time after. \
+            Standard error says where; if nobody is at a terminal there, the command ends with exit code 1 and says so, \
+            unless --sign-in makes it ask all the same.
+            """,
+            """
             With --json: {"access_token": "…", "token_type": "Bearer", "expires_in": 299, "scope": "…", "cached": true}, on \
             one line, with the members of the server's answer.
             """,
         ],
-        options: TokenOptions.options + [isForced.definition, isSignOut.definition],
+        options: TokenOptions.options + [isForced.definition, isSignIn.definition, isSignOut.definition],
         examples: [
             .init(
                 purpose: "Call an API",
@@ -50,12 +61,20 @@ struct TokenCommand {
                 purpose: "With a signed assertion in place of a secret (private_key_jwt)",
                 line: "jwt token --token-endpoint https://id.example/token --client-id reports --key key.pem"
             ),
+            .init(
+                purpose: "As somebody who signs in in a browser",
+                line: "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid"
+            ),
+            .init(
+                purpose: "As somebody who signs in on another device, such as a telephone",
+                line: "jwt token --issuer https://id.example --client-id cli --grant device_code"
+            ),
             .init(purpose: "One that is good for ten minutes", line: "jwt token --profile prod --min-valid 10m"),
             .init(purpose: "After somebody has been given more rights", line: "jwt token --profile prod --refresh"),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "The token is printed"),
-            .init(code: 1, meaning: "The authorization server refuses the client or the grant"),
+            .init(code: 1, meaning: "The authorization server or the user refuses, or nobody signs in"),
             .init(code: 2, meaning: "The server can't be asked, or a file, a key or the configuration can't be used"),
             .usage,
         ],
@@ -64,23 +83,33 @@ struct TokenCommand {
 
     private let options: TokenOptions
     private let isForced: Bool
+    private let isSignIn: Bool
     private let isSignOut: Bool
 
     private init(_ arguments: ParsedArguments) throws {
         isForced = arguments.contains(Self.isForced)
         isSignOut = arguments.contains(Self.isSignOut)
+        isSignIn = arguments.contains(Self.isSignIn)
+        if isSignIn, isForced || isSignOut {
+            throw arguments.usageError("--sign-in excludes --refresh and --sign-out")
+        }
         if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out exclude each other") }
         options = try TokenOptions(arguments, others: RequestOptions.members)
+        if isSignIn, !options.isInteractive {
+            throw arguments.usageError("--sign-in is for --grant device_code and authorization_code")
+        }
     }
 
     private func run(on console: Console) throws {
-        let access = try options.access(console)
+        let access = try options.access(console, isForced: isForced)
         if isSignOut {
             try access.signOut()
             if console.writesJSON { try console.print(["signedOut": true]) }
             return
         }
-        let token = try access.token(isForced: isForced)
+        let isAtTerminal = FileDescriptor.standard(STDERR_FILENO).isTerminal
+        let token =
+            isSignIn ? try access.signedIn() : try access.token(isForced: isForced, asksUser: isAtTerminal)
         if options.binding.isKeyKept {
             console.warn(
                 "the token is bound to a key that is kept with it: use it with jwt request, or bind it by --dpop-key"

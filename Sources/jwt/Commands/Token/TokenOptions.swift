@@ -72,8 +72,8 @@ struct TokenOptions: Sendable {
         self.arguments = arguments
         self.warnings = warnings
         server = try ServerOptions(arguments)
-        client = try ClientOptions(arguments)
         grant = try GrantOptions(arguments, in: profiles)
+        client = try ClientOptions(arguments, isPublicByDefault: grant.kind.isInteractive)
         binding = try BindingOptions(arguments)
         cache = try CacheOptions(arguments, needsStore: grant.needsStore)
         if standardInputReaders > 1 {
@@ -81,29 +81,42 @@ struct TokenOptions: Sendable {
         }
     }
 
+    /// Whether somebody has to sign in.
+    var isInteractive: Bool { grant.kind.isInteractive }
+
     /// How many of the options read standard input.
     var standardInputReaders: Int {
         (server.takesStandardInput ? 1 : 0) + client.standardInputReaders + grant.standardInputReaders
             + binding.standardInputReaders + cache.standardInputReaders
     }
 
-    /// Reads keys and secrets and opens the store.
+    /// Reads keys and secrets, opens the store and finds the server.
     ///
-    /// - Parameter console: Where warnings go.
+    /// - Parameters:
+    ///   - console: Where warnings go.
+    ///   - isForced: Whether the server is asked about itself even if it has said it before.
     /// - Returns: The way to a token.
     /// - Throws: ``CommandFailure`` if something can't be used.
-    func access(_ console: Console) throws -> TokenAccess {
+    func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
+        let clientAuthentication = try client.authentication(for: server, console)
+        let grant = try self.grant.grant(console)
+        let store = try cache.store(console)
+        let transport = try server.transport(client.identity(console))
+        let asking = NetworkClient(
+            transport: transport,
+            options: NetworkClient.Options(timeout: server.timeout, maximumBodySize: 1 << 20, userAgent: .command)
+        )
         return TokenAccess(
-            server: server,
-            clientAuthentication: try client.authentication(for: server, console),
-            grant: try grant.grant(console),
-            store: try cache.store(console),
+            server,
+            server: try server.server(asking, cache.isOff ? .none : isForced ? .renewed : .kept),
+            clientAuthentication: clientAuthentication,
+            grant: grant,
+            signIn: self.grant.signIn,
+            store: store,
             dpop: try binding.key(console),
-            client: NetworkClient(
-                transport: try server.transport(),
-                options: NetworkClient.Options(timeout: server.timeout, maximumBodySize: 1 << 20, userAgent: .command)
-            ),
+            transport: transport,
+            client: asking,
             leastLifetime: cache.leastLifetime,
             console: console
         )

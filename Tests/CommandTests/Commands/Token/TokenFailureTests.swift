@@ -137,7 +137,7 @@ struct TokenFailureTests {
     private static let base = ["--token-endpoint", "https://x/t", "--client-id", "c"]
 
     private static let mistakes: [([String], String)] = [
-        ([], "where are tokens asked for? --token-endpoint URL or --profile NAME says it"),
+        ([], "where are tokens asked for? --token-endpoint URL, --issuer ISSUER or --profile NAME says it"),
         (["--token-endpoint", "https://x/t"], "who asks? --client-id ID or --profile NAME says it"),
         (
             ["--token-endpoint", "http://x/t"],
@@ -146,7 +146,10 @@ struct TokenFailureTests {
         (["--token-endpoint", "x"], "--token-endpoint must be an https URL without a password and a fragment"),
         (
             base,
-            "how does the client prove who it is? With --client-secret-file FILE, --client-secret-env NAME or --key FILE"
+            """
+            how does the client prove who it is? With --client-secret-file FILE, --client-secret-env NAME, --key FILE \
+            or --cert FILE
+            """
         ),
         (
             base + ["--client-secret-file", "a", "--key", "b"],

@@ -53,6 +53,15 @@ final class TokenScene: Sendable {
         ["--token-endpoint", endpoint, "--client-id", Self.clientID, "--client-secret-file", home.file("secret")]
     }
 
+    /// The server's issuer identifier.
+    var issuer: String { authorization.metadata.issuer }
+
+    /// Has the server know a program for people, and gives the options of it that say no more than who it is and where the server is.
+    func programFlags(_ grant: String) -> [String] {
+        authorization.register(.init(id: "cli", authentication: .none, redirectURIs: ["http://127.0.0.1/callback"]))
+        return ["--issuer", issuer, "--client-id", "cli", "--grant", grant]
+    }
+
     /// The members of a profile of the same client.
     var members: JSONObject {
         [
@@ -70,8 +79,16 @@ final class TokenScene: Sendable {
     }
 
     /// Runs the command as this user.
-    func jwt(_ arguments: [String], environment: [String: String] = [:]) async throws -> ProcessResult {
-        try await BuiltProgram.jwt.runApart(arguments, environment: variables.merging(environment) { $1 })
+    func jwt(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        errorsAreTerminal: Bool = false
+    ) async throws -> ProcessResult {
+        try await BuiltProgram.jwt.runApart(
+            arguments,
+            environment: variables.merging(environment) { $1 },
+            errorsAreTerminal: errorsAreTerminal
+        )
     }
 
     /// Runs a shell script as this user.
@@ -80,7 +97,11 @@ final class TokenScene: Sendable {
     }
 
     private var variables: [String: String] {
-        ["HOME": home.path, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "ORIGIN": origin]
+        [
+            "HOME": home.path, "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": "", "XDG_CACHE_HOME": "", "BROWSER": "",
+            "DISPLAY": "",
+            "WAYLAND_DISPLAY": "", "ORIGIN": origin,
+        ]
     }
 
     /// The token in what a command has printed.

@@ -1,0 +1,102 @@
+import Foundation
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// How somebody signs in, so that the command gets tokens for them.
+struct SignIn: Sendable {
+    /// Where somebody signs in.
+    enum Place: Sendable {
+        /// On another device ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+        case device
+        /// In a browser on this machine ([RFC 8252](https://www.rfc-editor.org/rfc/rfc8252)).
+        case browser(path: String, port: UInt16, opens: Bool)
+    }
+
+    /// How long somebody may take whom nobody sets a limit.
+    private static let patience = Duration.seconds(300)
+    /// How long others wait while somebody signs in.
+    static let queueTimeout = Duration.seconds(1_800)
+
+    let place: Place
+    let scope: String?
+    let resources: [String]
+    /// How long somebody may take; `nil` for as long as is usual.
+    let timeout: Duration?
+
+    /// Tells somebody what to do, and waits until they have done it.
+    ///
+    /// - Parameters:
+    ///   - client: Who asks for the tokens.
+    ///   - console: Where that is said; standard output is for the token.
+    /// - Returns: The tokens.
+    /// - Throws: `OAuth2Error`.
+    func tokens(_ client: OAuth2Client, _ console: Console) async throws -> IssuedTokens {
+        switch place {
+        case .device: try await deviceTokens(client, console)
+        case .browser(let path, let port, let opens):
+            try await browserTokens(client, console, LoopbackRedirectReceiver(path: path, port: port), opens: opens)
+        }
+    }
+
+    private func deviceTokens(_ client: OAuth2Client, _ console: Console) async throws -> IssuedTokens {
+        let device = try await client.authorizeDevice(scope: scope, resources: resources)
+        let address = device.verificationURI.absoluteString
+        let link = device.verificationURIComplete?.absoluteString
+        console.tellSignIn(
+            "to sign in, open \(address) and enter \(device.userCode)" + (link.map { ", or open \($0)" } ?? ""),
+            [
+                ("verification_uri", .string(address)), ("user_code", .string(device.userCode)),
+                ("verification_uri_complete", link.map(JSONValue.string)),
+            ]
+        )
+        return try await client.tokens(for: device.expiring(within: timeout))
+    }
+
+    private func browserTokens(
+        _ client: OAuth2Client,
+        _ console: Console,
+        _ receiver: LoopbackRedirectReceiver,
+        opens: Bool
+    ) async throws -> IssuedTokens {
+        defer { receiver.stop() }
+        let request = try client.authorizationRequest(
+            redirectURI: receiver.redirectURI,
+            scope: scope,
+            resources: resources
+        )
+        let url =
+            client.server.requiresPushedAuthorizationRequests
+            ? try await client.push(request).url(at: client.server) : try request.url(at: client.server)
+        let address = url.absoluteString
+        console.tellSignIn("to sign in, open \(address)", [("authorization_uri", .string(address))])
+        if opens { Browser.open(url) }
+        let redirect = try await receiver.redirect(for: request, within: timeout ?? Self.patience)
+        return try await client.tokens(for: request.grant(from: redirect, of: client.server))
+    }
+}
+
+/// What somebody has granted by signing in: the tokens come into the store with the sign-in, and are refreshed there.
+struct SignInGrant: Grant {
+    let identifier: String
+
+    /// Never: without a refresh token somebody has to sign in again.
+    var isRepeatable: Bool { false }
+
+    func parameters() -> [(name: String, value: String)]? { nil }
+}
+
+extension DeviceAuthorization {
+    /// The same for a user who may take no longer than this.
+    fileprivate func expiring(within timeout: Duration?) -> Self {
+        guard let timeout else { return self }
+        return Self(
+            deviceCode: deviceCode,
+            userCode: userCode,
+            verificationURI: verificationURI,
+            verificationURIComplete: verificationURIComplete,
+            expiry: min(expiry, .now + timeout),
+            interval: interval
+        )
+    }
+}

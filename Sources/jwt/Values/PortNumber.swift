@@ -1,0 +1,11 @@
+/// The number of a TCP port.
+struct PortNumber: ArgumentValue, Equatable {
+    let number: UInt16
+
+    init(argument: String) throws(ValueError) {
+        guard let number = UInt16(argument), number > 0, argument.utf8.first != UInt8(ascii: "+") else {
+            throw ValueError(message: "must be a port, 1 to 65535")
+        }
+        self.number = number
+    }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestTurns
+import Testing
+import TokenGeneration
+
+@Suite("How jwt token proves the client", .serialized, .turns)
+struct ClientAuthenticationTests {
+    private typealias Client = MockAuthorizationServer.Client
+
+    private static let secret = "a secret of at least forty-eight octets, and some more of them"
+
+    @Test(
+        "with a secret, in the way that is named and in no other",
+        arguments: [
+            ("client_secret_basic", []), ("client_secret_post", []), ("client_secret_jwt", []),
+            ("client_secret_jwt", ["--alg", "HS384"]),
+        ]
+    )
+    func secrets(method: String, options: [String]) async throws {
+        try await TokenScene.play { scene in
+            let authentication: Client.Authentication =
+                switch method {
+                case "client_secret_post": .clientSecretPost(Self.secret)
+                case "client_secret_jwt":
+                    try .clientSecretJWT(Self.secret, algorithm: options.isEmpty ? .hs256 : .hs384)
+                default: .clientSecretBasic(Self.secret)
+                }
+            scene.authorization.register(.init(id: "other", authentication: authentication))
+            let flags = ["token", "--issuer", scene.issuer, "--client-id", "other", "--client-secret-env", "S"]
+            let good = try await scene.jwt(
+                flags + ["--auth-method", method] + options,
+                environment: ["S": Self.secret]
+            )
+            #expect(good.status == 0 && good.errors == "", "\(good)")
+            let other = method == "client_secret_post" ? "client_secret_basic" : "client_secret_post"
+            let bad = try await scene.jwt(
+                flags + ["--refresh", "--auth-method", other],
+                environment: ["S": Self.secret]
+            )
+            #expect(bad.status == 1 && bad.errors.hasSuffix("[invalid_client]\n"), "\(bad)")
+        }
+    }
+
+    @Test("a secret that is too short for an assertion is not used, and not shown")
+    func shortSecret() async throws {
+        try await TokenScene.play { scene in
+            let result = try await scene.jwt(["token", "--auth-method", "client_secret_jwt"] + scene.flags)
+            let message = "the secret has 6 octets, HS256 needs 32 at least (RFC 7518 §3.2)"
+            #expect(result == ProcessResult(status: 2, output: "", errors: "jwt token: \(message)\n"))
+            #expect(scene.authorization.tokenRequestCount == 0)
+        }
+    }
+
+    @Test("a secret comes from standard input, too, and a client without any says so")
+    func standardInput() async throws {
+        try await TokenScene.play { scene in
+            let line = "jwt token --issuer \(scene.issuer) --client-id \(TokenScene.clientID) --client-secret-file -"
+            let result = try await scene.shell("printf '%s\\n' '\(TokenScene.secret)' | \(line)")
+            #expect(result.status == 0 && result.errors == "", "\(result)")
+            scene.authorization.register(.init(id: "open", authentication: .none))
+            let refresh = scene.authorization.issueRefreshToken(clientID: "open", subject: "ada")
+            let open = try await scene.jwt(
+                [
+                    "token", "--issuer", scene.issuer, "--client-id", "open", "--auth-method", "none",
+                    "--refresh-token-env", "R",
+                ],
+                environment: ["R": refresh.expose { $0 }]
+            )
+            #expect(open.status == 0 && open.errors == "", "\(open)")
+        }
+    }
+
+    @Test("with a certificate, at the place that the server has for that; tokens are bound to it")
+    func certificates() async throws {
+        let authority = try MockCertificateAuthority()
+        let known = try authority.issueClientCertificate(name: "reports")
+        let stranger = try authority.issueClientCertificate(name: "another")
+        var tls = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        tls.clientAuthentication = .requested(issuedBy: authority)
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.mutualTLS = tls
+        try await TokenScene.play(configuration) { scene in
+            let key = try SigningKey.generate(.es256)
+            for client in [
+                Client(id: "subject", authentication: .tlsClientAuth(subject: known.subject)),
+                Client(id: "pinned", authentication: .selfSignedTLSClientAuth(certificateDER: known.certificateDER)),
+                Client(id: "keyed", key: key.verificationKey),
+                Client(id: "named", secret: TokenScene.secret),
+            ] { scene.authorization.register(client) }
+            let roots = try scene.home.write(authority.certificatePEM, to: "roots.pem")
+            let chain = try scene.home.write(known.chainPEM, to: "chain.pem")
+            let chainKey = try scene.home.write(known.privateKeyPEM, to: "chain.key")
+            let both = try scene.home.write(known.chainPEM + known.privateKeyPEM, to: "both.pem", mode: 0o644)
+            let signer = try scene.home.write(key.pem(), to: "signer.pem")
+            let command = ["token", "--issuer", scene.issuer, "--roots", roots]
+            let twoFiles = ["--cert", chain, "--cert-key", chainKey]
+            var thumbprints: Set<String> = []
+            for options in [
+                ["--client-id", "subject"] + twoFiles,
+                ["--client-id", "pinned", "--auth-method", "self_signed_tls_client_auth", "--cert", both],
+                ["--client-id", "keyed", "--key", signer] + twoFiles,
+                ["--client-id", "named", "--client-secret-file", scene.home.file("secret")] + twoFiles,
+            ] {
+                let result = try await scene.jwt(command + options)
+                #expect(result.status == 0, "\(result)")
+                #expect(
+                    result.errors
+                        == (options.contains(both)
+                            ? """
+                            jwt token: warning: \(both): other users may use this private key (mode 644); to stop it: chmod 600 \
+                            FILE
+
+                            """ : "")
+                )
+                let claims = try UnverifiedToken(TokenScene.token(result)).unverifiedClaims
+                thumbprints.insert(claims["cnf"]?.object?["x5t#S256"]?.string ?? "")
+            }
+            #expect(thumbprints.map(\.count) == [43])
+            // Nobody came to the port that asks for no certificate.
+            #expect(scene.authorization.server.requests(for: "/token").isEmpty)
+            let strangers = try scene.home.write(stranger.chainPEM + stranger.privateKeyPEM, to: "stranger.pem")
+            let refused = try await scene.jwt(command + ["--client-id", "subject", "--refresh", "--cert", strangers])
+            #expect(refused.status == 1 && refused.output == "")
+            #expect(
+                refused.errors == """
+                    jwt token: \(scene.issuer): the token endpoint does not accept the client's authentication; check id and \
+                    key: the client does not authenticate in the way that is registered here [invalid_client]
+
+                    """
+            )
+            let mixed = try await scene.jwt(
+                command + ["--client-id", "subject", "--cert", chain, "--cert-key", strangers]
+            )
+            let words = "The private key is not the key of the first certificate “CN=reports”"
+            #expect(mixed == ProcessResult(status: 2, output: "", errors: "jwt token: \(chain): \(words)\n"))
+            let keyless = try await scene.jwt(command + ["--client-id", "subject", "--cert", chain])
+            #expect(
+                keyless
+                    == ProcessResult(
+                        status: 2,
+                        output: "",
+                        errors: "jwt token: \(chain): no private key in it; --cert-key FILE names its file\n"
+                    )
+            )
+        }
+    }
+
+    private static let base = ["--issuer", "https://x", "--client-id", "c"]
+
+    @Test(
+        "usage errors",
+        arguments: [
+            (
+                base + ["--sign-in", "--client-secret-env", "S"],
+                "--sign-in is for --grant device_code and authorization_code"
+            ),
+            (["--sign-in", "--refresh"], "--sign-in excludes --refresh and --sign-out"),
+            (
+                base + ["--grant", "device_code", "--redirect-port", "1"],
+                "--redirect-port is for --grant authorization_code"
+            ),
+            (base + ["--grant", "device_code", "--no-browser"], "--no-browser is for --grant authorization_code"),
+            (
+                base + ["--client-secret-env", "S", "--sign-in-timeout", "1m"],
+                "--sign-in-timeout is for --grant device_code and authorization_code"
+            ),
+            (
+                base + ["--grant", "authorization_code", "--redirect-port", "0"],
+                "--redirect-port must be a port, 1 to 65535"
+            ),
+            (
+                base + ["--grant", "device_code", "--audience", "a"],
+                "--grant device_code has no --audience; --resource names a service"
+            ),
+            (base + ["--auth-method", "tls_client_auth"], "tls_client_auth needs a certificate: --cert FILE"),
+            (
+                base + ["--auth-method", "private_key_jwt", "--client-secret-env", "S"],
+                "private_key_jwt needs a key: --key FILE or --key-env NAME"
+            ),
+            (base + ["--cert-key", "k"], "--cert-key is the key of a certificate, and there is none: --cert FILE"),
+            (
+                base + ["--auth-method", "none", "--client-secret-env", "S"],
+                "--auth-method none proves nothing; leave the secret and the key out"
+            ),
+            (
+                base + ["--auth-method", "password"],
+                """
+                --auth-method must be client_secret_basic or client_secret_post or client_secret_jwt or private_key_jwt or \
+                tls_client_auth or self_signed_tls_client_auth or none
+                """
+            ),
+            (
+                ["--issuer", "http://id.example", "--client-id", "c"],
+                "--issuer must be an https URL; http is for addresses of this machine only"
+            ),
+            (["--issuer", "example"], "--issuer must be an https URL without a password and a fragment"),
+        ]
+    )
+    func usageErrors(arguments: [String], message: String) throws {
+        let result = try BuiltProgram.jwt.run(["token"] + arguments)
+        #expect(
+            result == ProcessResult(status: 64, output: "", errors: "jwt token: \(message) (see jwt token --help)\n")
+        )
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestTurns
+import Testing
+import TokenGeneration
+
+@Suite("What an issuer says about itself, to jwt token", .serialized, .turns)
+struct ServerMetadataTests {
+    private func flags(_ scene: TokenScene) -> [String] {
+        [
+            "--issuer", scene.issuer, "--client-id", TokenScene.clientID, "--client-secret-file",
+            scene.home.file("secret"),
+        ]
+    }
+
+    private func lookups(_ scene: TokenScene) -> Int {
+        scene.authorization.server.requests.count { $0.path.hasPrefix("/.well-known/") }
+    }
+
+    @Test("it is looked up once, kept for its owner alone, and looked up again by --refresh")
+    func kept() async throws {
+        try await TokenScene.play { scene in
+            #expect(try await scene.jwt(["token"] + flags(scene)).status == 0)
+            let first = lookups(scene)
+            #expect(first > 0)
+            #expect(try await scene.jwt(["token", "--scope", "read"] + flags(scene)).status == 0)
+            #expect(lookups(scene) == first)
+            #expect(scene.authorization.tokenRequestCount == 2)
+            #expect(try scene.home.mode(of: ".cache/jwt/servers") == 0o700)
+            let name = try #require(
+                FileManager.default.contentsOfDirectory(atPath: scene.home.file(".cache/jwt/servers")).first
+            )
+            #expect(try scene.home.mode(of: ".cache/jwt/servers/" + name) == 0o600)
+            #expect(try await scene.jwt(["token", "--refresh"] + flags(scene)).status == 0)
+            #expect(lookups(scene) > first)
+        }
+    }
+
+    @Test("a kept document that others can write to, or that is damaged, is not believed", arguments: [0o666, 0o600])
+    func distrusted(mode: Int) async throws {
+        try await TokenScene.play { scene in
+            #expect(try await scene.jwt(["token"] + flags(scene)).status == 0)
+            let first = lookups(scene)
+            let folder = ".cache/jwt/servers/"
+            let name = try #require(
+                FileManager.default.contentsOfDirectory(atPath: scene.home.file(folder)).first
+            )
+            // The secrets would go wherever it says.
+            let text = try scene.home.text(of: folder + name)
+                .replacingOccurrences(of: "/token\"", with: mode == 0o666 ? "/stolen\"" : "/token")
+            try scene.home.write(text, to: folder + name, mode: mode)
+            let result = try await scene.jwt(["token", "--scope", "read"] + flags(scene))
+            #expect(result.status == 0, "\(result)")
+            #expect(lookups(scene) > first)
+            #expect(scene.authorization.server.requests(for: "/stolen").isEmpty)
+        }
+    }
+
+    @Test("--no-cache keeps nothing")
+    func notKept() async throws {
+        try await TokenScene.play { scene in
+            let result = try await scene.jwt(["token", "--no-cache"] + flags(scene))
+            #expect(result.status == 0, "\(result)")
+            #expect(try scene.home.names() == ["secret"])
+        }
+    }
+
+    @Test("an issuer that is another, or is not there")
+    func failures() async throws {
+        try await TokenScene.play { scene in
+            let client = ["--client-id", "a", "--client-secret-file", scene.home.file("secret")]
+            let other = try await scene.jwt(["token", "--issuer", scene.issuer + "/"] + client)
+            let message = "the server metadata are another issuer's; give the issuer exactly as the server writes it"
+            #expect(
+                other == ProcessResult(status: 1, output: "", errors: "jwt token: \(scene.issuer)/: \(message)\n")
+            )
+            let token = try await scene.jwt(["token"] + flags(scene))
+            await scene.authorization.stop()
+            // What is kept goes on without the server.
+            #expect(try await scene.jwt(["token"] + flags(scene)) == token)
+            let gone = try await scene.jwt(["token", "--no-cache", "--json"] + flags(scene))
+            #expect(gone.status == 2 && gone.output == "")
+            let start = #"{"error":{"code":"serverUnreachable","message":"\#(scene.issuer): "#
+            #expect(gone.errors.hasPrefix(start), "\(gone)")
+        }
+    }
+}
