@@ -62,6 +62,7 @@ struct AttemptLoop {
         let operation = OperationNumber.next()
         var state = Retry.State(started: started)
         var lastCost: Int?
+        var attemptStarted = started
         while true {
             let context = RequestContext(
                 retryState: state,
@@ -71,7 +72,6 @@ struct AttemptLoop {
                 isStreamed: isStreamed
             )
             let metrics = links.contains { $0.interceptor.needsMetrics } ? MetricsBox() : nil
-            let attemptStarted = options.timeSource.now()
             let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
@@ -80,6 +80,7 @@ struct AttemptLoop {
                 return success.received
             case .failure(let failure):
                 lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
+                attemptStarted = options.timeSource.now()
             }
         }
     }
@@ -206,14 +207,17 @@ struct AttemptLoop {
         if let deadline, now >= deadline {
             throw NetworkError(.operation, .preparing, "the operation's time was up before the request was sent")
         }
-        let attemptDeadline = request.attemptTimeout.map { now + $0 }
         var limits = HTTPTransportLimits(
-            deadline: [attemptDeadline, deadline].compactMap(\.self).min(),
+            deadline: deadline,
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout
         )
-        limits.deadlineSource = limits.deadline == deadline ? .operation : .attempt
+        limits.deadlineSource = .operation
+        if let end = request.attemptTimeout.map({ now + $0 }), deadline.map({ end < $0 }) ?? true {
+            limits.deadline = end
+            limits.deadlineSource = .attempt
+        }
         var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
         metrics?.observe(&request)
         let follower = RedirectFollower(

@@ -27,13 +27,25 @@ struct InterceptorChain: Sendable {
 
 /// What authenticators did to a request, to be compared only if a redirect asks for it.
 struct Authentication: Sendable {
-    private var steps: [(before: URLRequest?, after: URLRequest)] = []
+    private struct Step {
+        let before: URLRequest?
+        let after: URLRequest
+
+        var fieldNames: [String] { after.fieldNames(changedSince: before) }
+    }
+
+    /// Apart from the others, because most operations have one authenticator, and an array would be allocated for it.
+    private var first: Step?
+    private var others: [Step] = []
 
     /// Notes what an authenticator made of a request; of none if there was an error before.
     mutating func note(_ request: URLRequest, madeFrom earlier: Result<URLRequest, any Error>) {
-        steps.append((try? earlier.get(), request))
+        let step = Step(before: try? earlier.get(), after: request)
+        if first == nil { first = step } else { others.append(step) }
     }
 
     /// The names of the header fields that an authenticator added or changed.
-    var fieldNames: Set<String> { Set(steps.flatMap { $0.after.fieldNames(changedSince: $0.before) }) }
+    var fieldNames: Set<String> {
+        Set(first?.fieldNames ?? []).union(others.flatMap(\.fieldNames))
+    }
 }
