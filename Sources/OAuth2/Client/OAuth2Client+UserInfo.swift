@@ -14,7 +14,7 @@ extension OAuth2Client {
     ///   - subject: The `sub` of the ID token.
     ///   - authorized: What asks: a client with an ``OAuth2Authenticator`` for the endpoint's origin, which puts the user's access
     ///     token on the request, refreshes it, and proves its key.
-    ///   - keys: The keys by which a signed answer verifies; `nil` if answers are JSON.
+    ///   - keys: The keys by which a signed answer verifies, which is then asked for; `nil` if answers are JSON.
     /// - Returns: What the server says of the user.
     /// - Throws: ``OAuth2Error``: `subjectMismatch`; `accessTokenRejected`, or what the authenticator throws; `endpointMissing`,
     ///   `insecureTransport`, `serverTransient`, `serverUnreachable`; `protocolViolation` for an answer that is neither JSON nor a JWT
@@ -30,7 +30,9 @@ extension OAuth2Client {
         exchange.isQuotable = false
         return try await exchange.value { _ in
             var request = URLRequest(url: url)
-            request.setValue("application/json, application/jwt", forHTTPHeaderField: "Accept")
+            // Who expects a signature can take nothing else; some servers sign only if nothing else will do.
+            let types = keys == nil ? "application/json, application/jwt" : "application/jwt"
+            request.setValue(types, forHTTPHeaderField: "Accept")
             return (request, [])
         } read: { response in
             let answer = AnswerMembers(members: try claims(of: response, from: place, keys: keys), place: place)

@@ -29,6 +29,8 @@ from authlib.oidc.core import UserInfo, UserInfoEndpoint
 from flask import Flask, jsonify, request
 from joserfc.jwk import ECKey, KeySet, OctKey
 
+from library import mentions
+
 port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 issuer = f"http://127.0.0.1:{port}"
 client_key = ECKey.import_key((folder / "oauth-key.pem").read_text())
@@ -455,6 +457,11 @@ def test_refresh_token():
     data = generator(grant_type="authorization_code", client=client, user=User("ada"), scope=scope)
     tokens.append(Token(client, User("ada"), data))
     return jsonify(refresh_token=data["refresh_token"])
+
+
+@app.get("/test/mentions")
+def test_mentions():
+    return jsonify(mentions=mentions("authlib", request.args["text"]))
 
 
 @app.post("/test/expire")

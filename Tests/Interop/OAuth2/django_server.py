@@ -1,7 +1,8 @@
 """An authorization server and an API made of django-oauth-toolkit, for OAuth2 interop tests.
 
-django_server.py PORT FOLDER: listens on 127.0.0.1:PORT; its database is a file in FOLDER. Refresh tokens rotate, and the use of
-an old one revokes all that came of it. `/test/refresh-token` issues one as if a user had granted it, `/login` signs in a user.
+django_server.py PORT FOLDER [GRACE]: listens on 127.0.0.1:PORT; its database is a file in FOLDER. Refresh tokens rotate, and the
+use of an old one revokes all that came of it; not so for GRACE seconds, if its successor was not used. `/test/refresh-token`
+issues one as if a user had granted it, `/login` signs in a user.
 """
 
 import datetime
@@ -10,6 +11,7 @@ import pathlib
 import secrets
 import subprocess
 import sys
+import uuid
 
 import django
 from django.conf import settings
@@ -54,7 +56,7 @@ settings.configure(
         "ACCESS_TOKEN_EXPIRE_SECONDS": 300,
         "ROTATE_REFRESH_TOKEN": True,
         "REFRESH_TOKEN_REUSE_PROTECTION": True,
-        "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": 0,
+        "REFRESH_TOKEN_GRACE_PERIOD_SECONDS": int(sys.argv[3]) if len(sys.argv) > 3 else 0,
         "OIDC_ENABLED": True,
         "OIDC_ISS_ENDPOINT": issuer,
         "OIDC_RSA_PRIVATE_KEY": key,
@@ -96,7 +98,7 @@ def refresh_token(request):
         expires=timezone.now() + datetime.timedelta(seconds=300),
     )
     found = RefreshToken.objects.create(
-        user=user, application=application, access_token=access, token=secrets.token_urlsafe(),
+        user=user, application=application, access_token=access, token=secrets.token_urlsafe(), token_family=uuid.uuid4(),
     )
     return JsonResponse({"refresh_token": found.token})
 

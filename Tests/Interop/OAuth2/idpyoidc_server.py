@@ -18,8 +18,11 @@ from idpyoidc.server.client_authn import verify_client
 from idpyoidc.server.configure import OPConfiguration
 from idpyoidc.server.exception import ClientAuthenticationError, InvalidClient, UnAuthorizedClient, UnknownClient
 from idpyoidc.server.user_authn.authn_context import INTERNETPROTOCOLPASSWORD
+from idpyoidc.server.oidc.userinfo import UserInfo as UserInfoEndpoint
 from idpyoidc.server.user_info import UserInfo
 from joserfc.jwk import ECKey
+
+from library import mentions
 
 port, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
 issuer = f"http://127.0.0.1:{port}"
@@ -30,6 +33,14 @@ methods = ["client_secret_basic", "client_secret_post", "client_secret_jwt", "pr
 exchange = "urn:ietf:params:oauth:grant-type:token-exchange"
 access_token_type = "urn:ietf:params:oauth:token-type:access_token"
 refresh_token_type = "urn:ietf:params:oauth:token-type:refresh_token"
+without_helper = ["urn:ietf:params:oauth:grant-type:jwt-bearer", "urn:ietf:params:oauth:grant-type:device_code"]
+
+
+class ProvedUserInfo(UserInfoEndpoint):
+    """The same as UserInfo, for tokens that come with a DPoP proof."""
+
+    name = "proved_userinfo"
+    endpoint_name = "proved_userinfo_endpoint"
 
 
 def endpoint(path, cls, **kwargs):
@@ -47,6 +58,8 @@ configuration = {
     "endpoint": {
         "provider_info": endpoint(".well-known/openid-configuration", "oidc.provider_config.ProviderConfiguration",
                                   client_authn_method=None),
+        "server_metadata": endpoint(".well-known/oauth-authorization-server", "oauth2.server_metadata.ServerMetadata",
+                                    client_authn_method=None),
         "registration": endpoint("register", "oidc.registration.Registration", client_authn_method=None,
                                  client_secret_expiration_time=432000),
         "registration_api": endpoint("registration_api", "oidc.read_registration.RegistrationRead",
@@ -58,6 +71,7 @@ configuration = {
             grant_types_helpers={
                 "authorization_code": {"class": "idpyoidc.server.oidc.token_helper.access_token.AccessTokenHelper"},
                 "refresh_token": {"class": "idpyoidc.server.oidc.token_helper.refresh_token.RefreshTokenHelper"},
+                "client_credentials": {"class": "idpyoidc.server.oauth2.token_helper.client_credentials.ClientCredentials"},
                 exchange: {
                     "class": "idpyoidc.server.oauth2.token_helper.token_exchange.TokenExchangeHelper",
                     "kwargs": {
@@ -75,6 +89,7 @@ configuration = {
         "introspection": endpoint("introspect", "oauth2.introspection.Introspection", client_authn_method=methods),
         "token_revocation": endpoint("revoke", "oauth2.token_revocation.TokenRevocation", client_authn_method=methods),
         "userinfo": endpoint("userinfo", "oidc.userinfo.UserInfo", client_authn_method=["bearer_header"]),
+        "proved_userinfo": {"path": "proved-userinfo", "class": ProvedUserInfo, "kwargs": {"client_authn_method": ["dpop"]}},
     },
     "authentication": {"anon": {
         "acr": INTERNETPROTOCOLPASSWORD,
@@ -104,22 +119,36 @@ configuration = {
     },
     "session_params": {"encrypter": {"kwargs": {"keys": {"key_defs": [
         {"type": "OCT", "use": ["enc"], "kid": "password"}, {"type": "OCT", "use": ["enc"], "kid": "salt"}]}, "iterations": 1}}},
-    "add_ons": {"pkce": {"function": "idpyoidc.server.oauth2.add_on.pkce.add_support", "kwargs": {"essential": False}}},
+    "add_ons": {
+        "pkce": {"function": "idpyoidc.server.oauth2.add_on.pkce.add_support", "kwargs": {"essential": False}},
+        "dpop": {
+            "function": "idpyoidc.server.oauth2.add_on.dpop.add_support",
+            "kwargs": {"dpop_signing_alg_values_supported": ["ES256"], "dpop_endpoints": ["proved_userinfo"]},
+        },
+    },
     "scopes_to_claims": {"openid": ["sub"], "profile": ["name"], "email": ["email"], "offline_access": [], "read": [], "write": []},
 }
 server = Server(OPConfiguration(conf=configuration, base_path=str(folder)), cwd=str(folder))
 context = server.context
 context.map_supported_to_preferred()
 scopes = list(configuration["scopes_to_claims"])
-for method in methods:
-    context.cdb[method] = {
-        "client_id": method, "client_secret": secret, "client_salt": "salt", "token_endpoint_auth_method": method,
+
+
+def add_client(name, method="client_secret_basic", **more):
+    context.cdb[name] = {
+        "client_id": name, "client_secret": secret, "client_salt": "salt", "token_endpoint_auth_method": method,
         "redirect_uris": [("https://client.example/callback", {})],
         "response_types_supported": ["code"], "allowed_scopes": scopes,
-        "grant_types_supported": ["authorization_code", "refresh_token", exchange],
-    }
-    server.keyjar.add_symmetric(method, secret)
-    server.keyjar.import_jwks({"keys": [client_key.as_dict(private=False)]}, method)
+        "grant_types_supported": ["authorization_code", "refresh_token", exchange] + without_helper,
+    } | more
+    server.keyjar.add_symmetric(name, secret)
+    server.keyjar.import_jwks({"keys": [client_key.as_dict(private=False)]}, name)
+
+
+for method in methods:
+    add_client(method, method)
+add_client("service", grant_types_supported=["client_credentials"])
+add_client("signed_userinfo", userinfo_signed_response_alg="ES256")
 
 app = Flask(__name__)
 
@@ -155,6 +184,16 @@ def provider_info():
     return answer("provider_config")
 
 
+@app.get("/.well-known/oauth-authorization-server")
+def server_metadata():
+    return answer("server_metadata")
+
+
+@app.get("/test/mentions")
+def test_mentions():
+    return jsonify(mentions=mentions("idpyoidc.server", request.args["text"]))
+
+
 @app.get("/jwks")
 def jwks():
     return jsonify(server.keyjar.export_jwks(""))
@@ -176,6 +215,7 @@ for path, name in (("token", "token"), ("par", "pushed_authorization"), ("intros
                    ("revoke", "token_revocation"), ("register", "registration")):
     app.post(f"/{path}", endpoint=name)(lambda name=name: answer(name))
 app.get("/userinfo", endpoint="userinfo")(lambda: answer("userinfo"))
+app.get("/proved-userinfo", endpoint="proved_userinfo")(lambda: answer("proved_userinfo"))
 app.get("/registration_api", endpoint="registration_api")(lambda: answer("registration_read"))
 
 

@@ -16,7 +16,8 @@ order = [
     "Discovery by OpenID Connect", "Discovery by RFC 8414", "`client_secret_basic`", "`client_secret_post`", "`client_secret_jwt`",
     "`private_key_jwt`", "`tls_client_auth`", "`self_signed_tls_client_auth`", "Endpoints for clients with certificates",
     "Client credentials", "Authorization code with PKCE", "Device authorization", "JWT bearer",
-    "Refresh with rotation", "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation",
+    "Refresh with rotation", "Reuse of a refresh token ends its successors", "Grace for a refresh token whose answer was lost",
+    "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation",
     "Pushed authorization requests", "Signed authorization requests", "401 and 403 of a resource", "Metadata of a resource (RFC 9728)",
     "UserInfo", "UserInfo, signed", "Registration (RFC 7591)", "Registration management (RFC 7592)", "DPoP",
     "Tokens that are bound to certificates",
@@ -36,8 +37,8 @@ print("""# Interoperation with authorization servers
 
 `bash Tests/Interop/run` starts authorization servers that this package did not write, runs `InteropTests` against them over
 loopback connections, and makes this page. A cell says “passed” if the tests of the feature pass, “lacks it” if the server does not
-have the feature, which the tests check for most of them, and “differs” with a number where the server does it another way than the standards
-say, which is then what the tests expect. What was not tried has a dash.
+have the feature, and “differs” with a number where the server does it another way than the standards say. Both are what the tests
+expect: they ask for what is lacking, too, look at what the server says of itself, and search the source of a library for it.
 """)
 print(f"""| server | version | written in |
 |---|---|---|
@@ -51,7 +52,9 @@ print("|---|" + "---|" * len(servers))
 for feature in (f for f in order if f in features):
     cells = []
     for server in servers:
-        outcome, *reason = found.get((feature, server), ("—",))
+        if (feature, server) not in found:
+            raise SystemExit(f"error: {feature} was not tried with {servers[server]}")
+        outcome, *reason = found[feature, server]
         if outcome == "differs":
             notes.append(f"{servers[server]}, {feature}: {reason[0]}.")
             outcome = f"differs ({len(notes)})"

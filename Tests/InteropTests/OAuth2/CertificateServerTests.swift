@@ -51,6 +51,7 @@ struct CertificateServerTests {
         try await InteropMatrix.record("Endpoints for clients with certificates", peer) {
             guard peer == .glewlwyd else {
                 #expect(try await peer.server().mutualTLSAliases.isEmpty)
+                #expect(try await !peer.mentions("mtls_endpoint"))
                 return .lacks
             }
             let server = try await secureServer()
@@ -81,6 +82,7 @@ struct CertificateServerTests {
             let announcement = "tls_client_certificate_bound_access_tokens"
             guard peer == .glewlwyd else {
                 #expect(try await peer.server().metadata[announcement] != true)
+                #expect(try await !peer.mentions("certificate_bound_access_tokens"))
                 return .lacks
             }
             let server = try await secureServer()
@@ -164,9 +166,9 @@ struct CertificateServerTests {
     /// A server that knows no client by its certificate does not say so, and takes a name alone for no proof.
     private func lacking(_ method: String, _ peer: OAuth2Peer) async throws -> InteropMatrix.Outcome {
         #expect(try await peer.server().values(of: "token_endpoint_auth_methods_supported")?.contains(method) == false)
-        let unproved = try await peer.source(peer.grant(), PublicClient(clientID: peer.service))
-        let error = await #expect(throws: OAuth2Error.self) { try await unproved.token() }
-        #expect(error?.code == .invalidClient)
+        #expect(try await !peer.mentions("tls_client_auth"))
+        let refusal = try await peer.refusal(of: peer.grant(), PublicClient(clientID: peer.service))
+        #expect(refusal.code == .invalidClient)
         return .lacks
     }
 }

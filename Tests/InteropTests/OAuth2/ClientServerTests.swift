@@ -25,6 +25,13 @@ struct ClientServerTests {
             #expect(!client.clientID.isEmpty)
             let secret = try #require(client.clientSecret)
             if peer == .idpyoidc {
+                var keyless = metadata
+                keyless.keys = []
+                var service = metadata
+                service.grantTypes = ["client_credentials"]
+                for wrong in [keyless, service] {
+                    await #expect(throws: OAuth2Error.self) { try await registrar.register(wrong) }
+                }
                 return .differs("fails for clients without keys; does not register them for `client_credentials`")
             }
             let source = try await peer.source(
@@ -85,21 +92,48 @@ struct ClientServerTests {
         }
     }
 
-    @Test("A signed UserInfo answer verifies by the published keys")
-    func signedUserInfo() async throws {
-        let peer = OAuth2Peer.authlib
+    @Test("A signed UserInfo answer verifies by the published keys", arguments: OAuth2Peer.allCases)
+    func signedUserInfo(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("UserInfo, signed", peer) {
-            let server = try await peer.server()
-            let authentication = peer.authentication("signed_userinfo")
-            let oauth = OAuth2Client(server: server, clientAuthentication: authentication, client: peer.client)
+            var options = AuthorizationServerDiscovery.Options()
+            options.documents = [.openID]
+            let server = try await AuthorizationServer.discover(
+                issuer: peer.issuer,
+                client: peer.client,
+                options: options
+            )
+            let id = peer == .authlib || peer == .idpyoidc ? "signed_userinfo" : peer.web
+            let oauth = OAuth2Client(
+                server: server,
+                clientAuthentication: peer.authentication(id),
+                client: peer.client
+            )
             let keys = try JWKSet(
                 parsing: await peer.client.makeRequest(URLRequest(url: try #require(server.keySetURL)))
             )
-            let client = try await authorized(peer, "signed_userinfo")
-            let info = try await oauth.userInfo(subject: "ada", authorized: client, keys: keys)
+            let client = try await authorized(peer, id)
+            let subject = try await subject(of: peer)
+            if peer == .django {
+                #expect(server.values(of: "userinfo_signing_alg_values_supported") == nil)
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await oauth.userInfo(subject: subject, authorized: client, keys: keys)
+                }
+                #expect(error?.code == .protocolViolation)
+                return .lacks
+            }
+            if peer == .glewlwyd {
+                let error = await #expect(throws: OAuth2Error.self) {
+                    try await oauth.userInfo(subject: subject, authorized: client, keys: keys)
+                }
+                #expect((error?.cause as? TokenError)?.code == .typeMismatch)
+                // Whoever does not ask for a signature gets none.
+                _ = try await oauth.userInfo(subject: subject, authorized: client)
+                return .differs("its `typ` is `token-userinfo+jwt`, which is refused")
+            }
+            let info = try await oauth.userInfo(subject: subject, authorized: client, keys: keys)
             #expect(info["name"] == "Ada Lovelace")
             let error = await #expect(throws: OAuth2Error.self) {
-                try await oauth.userInfo(subject: "ada", authorized: client)
+                try await oauth.userInfo(subject: subject, authorized: client)
             }
             #expect(error?.code == .protocolViolation)
             return .passed

@@ -24,7 +24,11 @@ struct GrantServerTests {
         try await InteropMatrix.record("`client_secret_jwt`", peer) {
             let id = "client_secret_jwt"
             let methods = try await peer.server().values(of: "token_endpoint_auth_methods_supported")
-            guard methods?.contains(id) == true else { return .lacks }
+            guard methods?.contains(id) == true else {
+                let assertion = try ClientSecretJWT(clientID: peer.service, secret: peer.secret)
+                #expect(try await peer.refusal(of: peer.grant(), assertion).code == .invalidClient)
+                return .lacks
+            }
             let byURL = try ClientSecretJWT(clientID: id, secret: peer.secret, audience: .tokenEndpoint)
             _ = try await peer.source(peer.grant(clientID: id), byURL).token()
             let byIssuer = try ClientSecretJWT(clientID: id, secret: peer.secret)
@@ -43,9 +47,6 @@ struct GrantServerTests {
     func jwtBearer(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("JWT bearer", peer) {
             let type = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-            guard try await peer.server().values(of: "grant_types_supported")?.contains(type) == true else {
-                return .lacks
-            }
             let grant = JWTBearerGrant(
                 issuer: peer.web,
                 subject: "ada",
@@ -53,8 +54,36 @@ struct GrantServerTests {
                 signingService: try ES256SigningService(key: OAuth2Peer.clientKey(), keyID: "client-1"),
                 scope: "read"
             )
+            guard try await peer.server().values(of: "grant_types_supported")?.contains(type) == true else {
+                #expect(try await peer.isRefusalOfGrant(peer.refusal(of: grant)))
+                return .lacks
+            }
             let token = try await peer.source(grant, peer.authentication(peer.web)).token()
             #expect(try await peer.oauth().introspect(token.value).subject == "ada")
+            return .passed
+        }
+    }
+
+    @Test("One token is exchanged for another", arguments: OAuth2Peer.allCases)
+    func exchange(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Token exchange", peer) {
+            let type = "urn:ietf:params:oauth:grant-type:token-exchange"
+            let server = try await peer.server()
+            guard server.values(of: "grant_types_supported")?.contains(type) == true else {
+                #expect(try await !peer.mentions(type))
+                let subject = StaticTokenSource(AccessToken(value: Secret("a-token"), requested: .now))
+                let refusal = try await peer.refusal(of: TokenExchangeGrant(subject: subject, identifier: "ada"))
+                #expect(peer.isRefusalOfGrant(refusal))
+                return .lacks
+            }
+            let refresh = RefreshTokenGrant(refreshToken: try await peer.refreshToken(scope: "openid profile"))
+            let user = CachedTokenSource(try await peer.source(refresh, peer.authentication(peer.web)))
+            let grant = TokenExchangeGrant(subject: user, identifier: "ada", scope: "profile")
+            let token = try await peer.source(grant, peer.authentication(peer.web)).token()
+            #expect(try await token.value != user.token().value)
+            let found = try await peer.oauth().introspect(token.value)
+            #expect(found.isActive)
+            #expect(found.scope == ["profile"])
             return .passed
         }
     }
@@ -99,6 +128,12 @@ struct GrantServerTests {
             if peer == .idpyoidc {
                 let server = try await peer.server()
                 #expect(server.deviceAuthorizationEndpoint == nil)
+                #expect(try await !peer.mentions("device_authorization_endpoint"))
+                let type = "urn:ietf:params:oauth:grant-type:device_code"
+                let grant = ExtensionGrant(type: type, identifier: "device", isRepeatable: true) {
+                    [("device_code", "a")]
+                }
+                #expect(try await peer.isRefusalOfGrant(peer.refusal(of: grant)))
                 return .lacks
             }
             if peer == .django {
@@ -120,7 +155,7 @@ struct GrantServerTests {
             if peer == .glewlwyd {
                 let text = "\(device.verificationURI.absoluteString)?code=\(device.userCode)&g_continue"
                 var request = URLRequest(url: try #require(URL(string: text)))
-                request.setValue(try await glewlwydSession(peer), forHTTPHeaderField: "Cookie")
+                request.setValue(try await peer.glewlwydSession(), forHTTPHeaderField: "Cookie")
                 let browser = NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
                 let redirect = await #expect(throws: ServerError.self) { try await browser.makeRequest(request) }
                 #expect(redirect?.headers["Location"]?.contains("deviceComplete") == true)
@@ -144,12 +179,9 @@ struct GrantServerTests {
         var request = URLRequest(url: url)
         switch peer {
         case .authlib, .idpyoidc: break
-        case .django:
-            let login = try #require(URL(string: try peer.base + "/login"))
-            let response = try await client.response(for: URLRequest(url: login), options: RequestOptions())
-            request.setValue(Self.cookie(response.headers), forHTTPHeaderField: "Cookie")
+        case .django: request.setValue(try await peer.djangoSession(), forHTTPHeaderField: "Cookie")
         case .glewlwyd:
-            let cookie = try await glewlwydSession(peer)
+            let cookie = try await peer.glewlwydSession()
             request = URLRequest(url: try #require(URL(string: url.absoluteString + "&g_continue")))
             request.setValue(cookie, forHTTPHeaderField: "Cookie")
         }
@@ -160,26 +192,5 @@ struct GrantServerTests {
         } catch let error as ServerError {
             return try #require(error.headers["Location"], "the answer was \(error.errorCode)")
         }
-    }
-
-    /// Logs the user in at Glewlwyd, and grants what the tests ask for.
-    private func glewlwydSession(_ peer: OAuth2Peer) async throws -> String {
-        func call(_ method: String, _ path: String, _ body: JSONObject, cookie: String?) async throws -> HTTPHeaders {
-            var request = URLRequest(url: try #require(URL(string: try peer.base + "/api" + path)))
-            request.httpMethod = method
-            request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-            if let cookie { request.setValue(cookie, forHTTPHeaderField: "Cookie") }
-            request.httpBody = body.serializedData()
-            return try await peer.client.response(for: request, options: RequestOptions()).headers
-        }
-        let login: JSONObject = ["username": "ada", "password": "engine-1843"]
-        let cookie = Self.cookie(try await call("POST", "/auth/", login, cookie: nil))
-        _ = try await call("PUT", "/auth/grant/\(peer.web)", ["scope": "openid read"], cookie: cookie)
-        return cookie
-    }
-
-    private static func cookie(_ headers: HTTPHeaders) -> String {
-        headers.values(for: "Set-Cookie").compactMap { $0.split(separator: ";").first.map(String.init) }
-            .joined(separator: "; ")
     }
 }

@@ -99,9 +99,44 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         return Secret(try #require(answer["refresh_token"]?.string))
     }
 
+    /// Whether the source of the library that the server is made of has a text; `false` for servers that are whole.
+    ///
+    /// What a server that is made here does not offer, its library may have all the same. A server that is whole says itself
+    /// what it has.
+    func mentions(_ text: String) async throws -> Bool {
+        guard self == .authlib || self == .idpyoidc else { return false }
+        var parts = try #require(URLComponents(string: try base + "/test/mentions"))
+        parts.queryItems = [URLQueryItem(name: "text", value: text)]
+        let answer = try JSONObject(parsing: await client.makeRequest(URLRequest(url: try #require(parts.url))))
+        return try #require(answer["mentions"]) == true
+    }
+
+    /// What the token endpoint answers to a grant that the server does not know.
+    func refusal(
+        of grant: any Grant,
+        _ authentication: (any ClientAuthentication)? = nil
+    ) async throws -> OAuth2Error {
+        let source = try await source(grant, authentication ?? self.authentication(service))
+        return try await #require(throws: OAuth2Error.self) { try await source.token() }
+    }
+
+    /// How the server refuses a grant that it does not know.
+    func isRefusalOfGrant(_ error: OAuth2Error) -> Bool {
+        switch self {
+        case .glewlwyd: error.status == 400 && error.serverCode == nil
+        case .idpyoidc: error.serverCode == "invalid_request"
+        case .django, .authlib: error.serverCode == "unsupported_grant_type"
+        }
+    }
+
     /// Posts a form, past the library's OAuth 2.
-    func post(_ path: String, _ form: [String: String], authorization: String? = nil) async throws -> JSONObject {
-        var request = URLRequest(url: try #require(URL(string: try base + path)))
+    func post(
+        _ path: String,
+        _ form: [String: String],
+        authorization: String? = nil,
+        base: String? = nil
+    ) async throws -> JSONObject {
+        var request = URLRequest(url: try #require(URL(string: try (base ?? self.base) + path)))
         request.httpMethod = "POST"
         if let authorization { request.setAuthorization(authorization) }
         request.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")

@@ -57,19 +57,49 @@ struct ProofServerTests {
     func boundTokens(peer: OAuth2Peer) async throws {
         try await InteropMatrix.record("DPoP", peer) {
             let server = try await peer.server()
+            let source = try await peer.source(peer.grant(), peer.authentication(peer.service), dpop: .generated())
             guard server.values(of: "dpop_signing_alg_values_supported")?.contains("ES256") == true else {
-                return .lacks
+                // The proof is not looked at, so the token is anybody's.
+                let error = await #expect(throws: OAuth2Error.self) { try await source.token() }
+                #expect(error?.code == .unsupportedTokenType)
+                guard peer == .idpyoidc else {
+                    #expect(try await !peer.mentions("dpop+jwt"))
+                    return .lacks
+                }
+                try await hexadecimalDigests(peer)
+                return .differs("binds no tokens; wants `ath` in hexadecimal, so that it takes no proof that is right")
             }
-            let source = try await peer.source(
-                ClientCredentialsGrant(scope: "read"),
-                peer.authentication(peer.service),
-                dpop: .generated()
-            )
             let token = try await source.token()
             #expect(token.type.lowercased() == "dpop")
             let found = try await peer.oauth().introspect(token.value)
             #expect(found.confirmation?["jkt"]?.string == token.proofGenerator?.thumbprint)
             return .passed
         }
+    }
+
+    /// A proof of ours for idpyoidc's UserInfo is good but for the form of the digest of the token.
+    private func hexadecimalDigests(_ peer: OAuth2Peer) async throws {
+        let text = try await peer.source(peer.grant(), peer.authentication(peer.service)).token().value.expose { $0 }
+        let url = try #require(URL(string: try peer.base + "/proved-userinfo"))
+        let key = try SigningKey.generate(.es256)
+        let proof = try DPoPProofGenerator(key: key).proof(method: "GET", url: url.absoluteString, accessToken: text)
+        let right = try UnverifiedToken(proof)
+        var claims = right.unverifiedClaims
+        let ath: String = try #require(claims["ath"]?.string)
+        let plain = ath.replacing("-", with: "+").replacing("_", with: "/") + "="
+        let digest = try #require(Data(base64Encoded: plain))
+        claims["ath"] = .string(digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())
+        let wrong = try JWTGenerator(
+            header: ["typ": "dpop+jwt", "jwk": try #require(right.unverifiedHeader["jwk"])],
+            payload: claims,
+            signingService: try ES256SigningService(key: key)
+        ).token
+        var request = URLRequest(url: url)
+        request.setAuthorization("DPoP \(text)")
+        request.setValue(wrong, forHTTPHeaderField: "DPoP")
+        _ = try await peer.client.makeRequest(request)
+        request.setValue(proof, forHTTPHeaderField: "DPoP")
+        let error = await #expect(throws: ServerError.self) { try await peer.client.makeRequest(request) }
+        #expect(error?.errorCode == 500)
     }
 }

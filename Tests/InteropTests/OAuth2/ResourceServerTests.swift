@@ -23,7 +23,7 @@ struct ResourceServerTests {
             #expect(refused.errorCode == 401)
             guard peer == .django || peer == .authlib else {
                 #expect(refused.headers["WWW-Authenticate"] == nil)
-                return .differs("its UserInfo, the only resource that it brings, refuses without a challenge")
+                return .differs("what it brings, UserInfo, refuses without a challenge")
             }
             #expect(refused.challenge("Bearer")?.parameters["error"] == "invalid_token")
 

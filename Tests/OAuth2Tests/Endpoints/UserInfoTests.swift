@@ -28,6 +28,7 @@ struct UserInfoTests {
         #expect(request.method == .get)
         #expect(request.url.absoluteString == "https://id.example/userinfo")
         #expect(request.headers["Authorization"] == "Bearer \(EndpointDesk.token)")
+        #expect(request.headers["Accept"] == "application/json, application/jwt")
     }
 
     @Test(
@@ -47,11 +48,12 @@ struct UserInfoTests {
         )
     }
 
-    @Test("A signed answer counts if it verifies")
+    @Test("A signed answer counts if it verifies, and nothing else is asked for")
     func signed() async throws {
         let desk = EndpointDesk(try jwt())
         let info = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
         #expect(info["email"] == "ada@example.com")
+        #expect(desk.transport.requests.first?.headers["Accept"] == "application/jwt")
     }
 
     @Test(
