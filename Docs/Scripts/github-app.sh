@@ -11,6 +11,7 @@ api=${GITHUB_API_URL:-https://api.github.com}
 
 token=$(jwt sign --key "$KEY" --alg RS256 --iss "$APP_ID" --issued-at -1m --expires-in 9m)
 # The token goes through standard input: what stands on a command line, other users can see.
-printf 'header = "Authorization: Bearer %s"\n' "$token" | curl --fail --silent --show-error --config - \
+answer=$(printf 'header = "Authorization: Bearer %s"\n' "$token" | curl --fail --silent --show-error --config - \
     --request POST --header "Accept: application/vnd.github+json" \
-    "$api/app/installations/$INSTALLATION_ID/access_tokens" | jq --exit-status --raw-output .token
+    "$api/app/installations/$INSTALLATION_ID/access_tokens")
+printf '%s' "$answer" | jq --exit-status --raw-output .token

@@ -11,6 +11,6 @@ endpoint=$(field token_uri)
 
 assertion=$(field private_key | jwt sign --key - --alg RS256 --kid "$(field private_key_id)" \
     --iss "$(field client_email)" --aud "$endpoint" --claim "scope=\"$SCOPE\"" --expires-in 1h)
-printf '%s' "$assertion" | curl --fail --silent --show-error \
-    --data-urlencode grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer --data-urlencode assertion@- "$endpoint" |
-    jq --exit-status --raw-output .access_token
+answer=$(printf '%s' "$assertion" | curl --fail --silent --show-error \
+    --data-urlencode grant_type=urn:ietf:params:oauth:grant-type:jwt-bearer --data-urlencode assertion@- "$endpoint")
+printf '%s' "$answer" | jq --exit-status --raw-output .access_token

@@ -27,6 +27,21 @@ struct OperationsTests {
             beginning: "        public static var "
         ),
         Vocabulary(
+            heading: "### `AccessRefusal`",
+            path: "Sources/OAuth2/ResourceServer/AccessRefusal.swift",
+            beginning: "        public static var "
+        ),
+        Vocabulary(
+            heading: "### `TokenError`",
+            path: "Sources/TokenGeneration/TokenError.swift",
+            beginning: "        public static var "
+        ),
+        Vocabulary(
+            heading: "### `TrustConfigurationError`",
+            path: "Sources/Networking/Trust/TrustConfigurationError.swift",
+            beginning: "        public static var "
+        ),
+        Vocabulary(
             heading: "### `TLSFailure`",
             path: "Sources/Networking/Trust/TLSFailure.swift",
             beginning: "    case "

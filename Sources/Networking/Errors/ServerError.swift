@@ -66,10 +66,14 @@ extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
 
     /// The status, the endpoint and why there was no further attempt, for a person to read.
     public var description: String {
+        retry?.reason.map { "\(answer); \($0)" } ?? answer
+    }
+
+    /// The status and the endpoint.
+    var answer: String {
         var text = "the server answered \(errorCode)"
         if let endpoint { text += " to “\(endpoint)”" }
         if acceptedStatuses != .successful { text += ", where \(acceptedStatuses) would be accepted" }
-        if let reason = retry?.reason { text += "; \(reason)" }
         return text
     }
 

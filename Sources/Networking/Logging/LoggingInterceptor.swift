@@ -112,12 +112,7 @@ public struct LoggingInterceptor: RequestInterceptor {
 
     /// Our own errors have no secrets in their texts; of others nobody knows.
     private static func text(_ error: any Error) -> String {
-        switch error {
-        case let error as NetworkError where error.cause == nil || error.cause is NetworkError: error.description
-        case let error as NetworkError: "\(error.code): \(error.message)"
-        case let error as ServerError: error.description
-        default: "\(type(of: error))"
-        }
+        (error as? any LoggableError)?.logText ?? "\(type(of: error))"
     }
 
     private func headerLines(_ headers: HTTPHeaders) -> [String] {

@@ -2,7 +2,8 @@ public import Foundation
 
 /// The claims that [RFC 7519 §4.1](https://www.rfc-editor.org/rfc/rfc7519#section-4.1) registers.
 ///
-/// Times are written as NumericDate: seconds since 1970 in UTC, whole if they are, with a fraction otherwise. Reading
+/// Times are written as NumericDate: seconds since 1970 in UTC, whole if they are, with a fraction otherwise, which some verifiers
+/// refuse; ``setTimes(lifetime:issuedAt:)`` sets whole ones. Reading
 /// refuses wrong JSON types; `null` is one.
 ///
 /// ```swift

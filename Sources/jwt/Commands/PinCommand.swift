@@ -96,7 +96,15 @@ struct PinCommand {
     }
 
     private static func certificates(in file: InputFile) throws(CommandFailure) -> [ServerCertificates.Item] {
-        let bytes = try file.read().bytes
+        let bytes: [UInt8]
+        do throws(CommandFailure) {
+            bytes = try file.read().bytes
+        } catch {
+            // Other tools for servers take a host's name alone.
+            guard error.cause as? FileDescriptor.Failure == .missing, !file.name.contains("/") else { throw error }
+            let advice = "; for the pins of a server: jwt pin https://HOST"
+            throw CommandFailure(error.code, error.message + advice, cause: error.cause)
+        }
         do throws(TrustConfigurationError) {
             return try ServerCertificates.list(bytes)
         } catch {

@@ -152,6 +152,11 @@ struct FileDescriptor: ~Copyable {
         try body()
     }
 
+    /// Sets the permission bits, whatever the process's umask would take from those of a new file.
+    func setMode(_ mode: mode_t) throws(Failure) {
+        guard fchmod(number, mode) == 0 else { throw .current }
+    }
+
     /// Waits until the content is on the disk.
     func synchronize() throws(Failure) {
         guard fsync(number) == 0 else { throw .current }

@@ -47,7 +47,21 @@ struct TokenInput: Equatable {
         guard let token = String(validating: trimmed, as: UTF8.self) else {
             throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: it is not text"))
         }
+        if let advice = advice(on: token) {
+            throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: \(advice)"))
+        }
         return token
+    }
+
+    /// What to say of a text that is not a token but what people take for one.
+    private func advice(on text: String) -> String? {
+        if text.lowercased().hasPrefix("bearer ") {
+            return "it begins with “Bearer”, which stands before a token in a header field: leave it out"
+        }
+        // Three segments can be a token, whatever files are called.
+        guard !isStandardInput, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) != 2, unsafe access(text, F_OK) == 0
+        else { return nil }
+        return "the argument is the name of a file; to read the file, write < before it"
     }
 
     /// The octets without the white space around them.

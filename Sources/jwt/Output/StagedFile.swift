@@ -56,6 +56,17 @@ struct StagedFile: ~Copyable {
         }
     }
 
+    /// Gives the file these permissions, and not what the user's umask leaves of them: those of a file that it replaces.
+    ///
+    /// - Throws: ``CommandFailure``.
+    func setMode(_ mode: mode_t) throws(CommandFailure) {
+        do throws(FileDescriptor.Failure) {
+            try file.setMode(mode)
+        } catch {
+            throw Self.unwritable(path, error)
+        }
+    }
+
     deinit {
         // After a commit there is nothing under this name.
         Self.remove(temporaryPath)

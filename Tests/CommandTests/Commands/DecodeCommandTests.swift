@@ -159,6 +159,30 @@ struct DecodeCommandTests {
         #expect(result == ProcessResult(status: 1, output: "", errors: "jwt decode: \(message)\n"))
     }
 
+    @Test("what people take for a token is told apart: the name of a file, and a whole header field's value")
+    func mistaken() throws {
+        let folder = try TemporaryFolder()
+        let token = try SampleTokens.es256Token()
+        try folder.write(token, to: "token.jwt")
+        let file = "the argument is the name of a file; to read the file, write < before it"
+        let scheme = "it begins with “Bearer”, which stands before a token in a header field: leave it out"
+        for command in ["decode", "verify --key-env KEY --secret text --alg HS256"] {
+            let environment = ["KEY": String(repeating: "k", count: 32)]
+            let named = try BuiltProgram.shell("jwt \(command) token.jwt", environment: environment, in: folder)
+            #expect(named.status == 1 && named.output.isEmpty)
+            #expect(named.errors.hasSuffix(": not a token: \(file)\n"), "\(named.errors)")
+            for text in ["Bearer \(token)", "bearer \(token)"] {
+                let copied = try BuiltProgram.shell("jwt \(command)", input: text, environment: environment, in: folder)
+                #expect(copied.status == 1 && copied.output.isEmpty)
+                #expect(copied.errors.hasSuffix(": not a token: \(scheme)\n"), "\(copied.errors)")
+            }
+        }
+        #expect(try BuiltProgram.shell("jwt decode < token.jwt", in: folder).status == 0)
+        // A token is one, whatever files are called.
+        try folder.write("", to: "a.b.c")
+        #expect(try BuiltProgram.shell("jwt decode a.b.c", in: folder).errors.contains("base64url"))
+    }
+
     @Test(
         "broken parts are refused in one line",
         arguments: [

@@ -127,6 +127,13 @@ struct PinCommandTests {
         let missing = try BuiltProgram.jwt.run("pin", "/nonexistent.pem")
         #expect(missing.status == 2)
         #expect(missing.errors == "jwt pin: /nonexistent.pem: cannot be read: No such file or directory\n")
+        let host = try BuiltProgram.jwt.run("pin", "api.example.org")
+        #expect(
+            host.errors
+                == "jwt pin: api.example.org: cannot be read: No such file or directory; for the pins of a server: "
+                + "jwt pin https://HOST\n"
+        )
+        #expect(host.status == 2)
         // A port that was free a moment ago may be another test's by now; nobody listens at the first one.
         let closed = try BuiltProgram.jwt.run("pin", "https://localhost:1")
         #expect(closed.status == 2)

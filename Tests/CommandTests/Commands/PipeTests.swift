@@ -76,7 +76,7 @@ struct PipeTests {
     @Test(
         "a reader that has left ends every command quietly",
         arguments: [
-            ["keygen", "--alg", "ES256"], ["sign", "--key", "KEY"],
+            ["keygen", "--alg", "ES256"], ["sign", "--key", "KEY", "--sub", "a"],
             ["verify", "--key", "KEY", "--at", SampleTokens.goodTime, "TOKEN"],
             ["--help"], ["sign", "--help"], ["--version"],
         ]

@@ -45,7 +45,8 @@ struct SignOptionTests {
     @Test("--typ replaces JWT")
     func type() throws {
         #expect(
-            try SampleTokens.header(of: sign(["-k", key, "--typ", "at+jwt"])) == #"{"alg":"ES256","typ":"at+jwt"}"#
+            try SampleTokens.header(of: sign(["-k", key, "--sub", "a", "--typ", "at+jwt"]))
+                == #"{"alg":"ES256","typ":"at+jwt"}"#
         )
     }
 
@@ -144,7 +145,7 @@ struct SignOptionTests {
     @Test("warnings and errors are lines of JSON for a program, usage errors too")
     func jsonMessages() throws {
         let open = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: 0o644)
-        let warned = try BuiltProgram.jwt.run("sign", "--json", "-k", open)
+        let warned = try BuiltProgram.jwt.run("sign", "--json", "-k", open, "--sub", "a")
         #expect(
             warned.errors
                 == #"{"warning":{"message":"\#(open): other users may use this private key (mode 644); to stop it: chmod 600 FILE"}}"#

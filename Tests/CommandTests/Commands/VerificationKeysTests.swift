@@ -53,8 +53,12 @@ struct VerificationKeysTests {
         #expect(other == ProcessResult(status: 1, output: "", errors: error + "\n"))
         let single = try folder.write(key.verificationKey.jwk.members.serialized(), to: "key.jwk")
         let refused = try BuiltProgram.jwt.run("verify", "--jwks", single, try token())
-        #expect(refused.errors == "jwt verify: \(single): the key set needs a member “keys” that is an array\n")
+        let reason = "not a JWK Set: the key set needs a member “keys” that is an array"
+        #expect(refused.errors == "jwt verify: \(single): \(reason)\n")
         #expect(refused.status == 2)
+        let pem = try folder.write(key.verificationKey.pem(), to: "key.pem")
+        let unfit = try BuiltProgram.jwt.run("verify", "--jwks", pem, try token())
+        #expect(unfit.errors.hasSuffix("; for a key in PEM: --key FILE\n") && unfit.status == 2, "\(unfit.errors)")
     }
 
     @Test("a set is fetched by https, only from a server that is trusted")

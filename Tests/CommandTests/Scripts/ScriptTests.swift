@@ -190,6 +190,7 @@ struct ScriptTests {
             try JWKSet(parsing: temporary.text(of: "keys/keys.jwks")).keys.compactMap(\.keyID) == Array(names.suffix(2))
         )
         #expect(try temporary.mode(of: "keys/key.pem") == 0o600)
+        #expect(try temporary.mode(of: "keys/keys.jwks") == 0o644)
         for (token, status) in zip(tokens, [1, 0, 0] as [Int32]) {
             let result = try BuiltProgram.shell(
                 "sh '\(Self.folder.path(percentEncoded: false))/verify-with-jwks.sh'",
@@ -199,6 +200,29 @@ struct ScriptTests {
             #expect(result.status == status)
             #expect(result.output == (status == 0 ? "me\n" : ""))
             #expect(result.errors.hasPrefix(#"{"error":{"code":"unknownKey","#) == (status == 1))
+        }
+    }
+
+    @Test("a script whose server refuses ends with a failure, and prints no token")
+    func refusals() async throws {
+        try await withLoopbackServer { server in
+            server.on(.post, "/app/installations/678/access_tokens", .status(401))
+            server.on(.post, "/token", .status(400))
+            let key = try String(contentsOfFile: temporary.file("rsa.pem"), encoding: .utf8)
+            let account: JSONObject = [
+                "token_uri": .string("\(server.origin)/token"), "client_email": "ci@example", "private_key_id": "1",
+                "private_key": .string(key),
+            ]
+            try temporary.write(account.serialized(), to: "account.json")
+            let environment = [
+                "APP_ID": "12345", "INSTALLATION_ID": "678", "KEY": temporary.file("rsa.pem"),
+                "GITHUB_API_URL": server.origin, "ACCOUNT": temporary.file("account.json"), "SCOPE": "read",
+            ]
+            for script in ["github-app.sh", "google-service-account.sh"] {
+                let result = try await run(script, environment)
+                #expect(result.status == 22 && result.output.isEmpty, "\(script): \(result)")
+            }
+            #expect(server.requests.count == 2)
         }
     }
 

@@ -12,25 +12,27 @@ struct ReadmeSnippets {
     @Test("Signing and checking")
     func signing() throws {
         let key = try SigningKey.generate(.es256)
-        let generator = JWTGenerator(
-            claims: RegisteredClaims(issuer: "reports", audience: ["https://api.example"], expiration: Date() + 300),
-            signingService: try ES256SigningService(key: key, keyID: "2026-11")
-        )
-        let token = try generator.token
+        let service = try ES256SigningService(key: key, keyID: "2026-11")
+        var claims = RegisteredClaims(issuer: "reports", audience: ["https://api.example"])
+        claims.setTimes(lifetime: .seconds(300))
+        let token = try JWTGenerator(claims: claims, signingService: service).token
 
         let verifier = JWTVerifier(
             key: key.verificationKey,
             policy: ValidationPolicy(issuer: "reports", audience: "https://api.example")
         )
-        let claims = try verifier.verify(token).claims
-        #expect(claims["iss"] == "reports")
+        let verified = try verifier.verify(token)
+        #expect(verified.registered.issuer == "reports")
+        // Many verifiers refuse times with a fraction, as `Date()` has one.
+        let times = try ["iat", "exp"].map { try #require(verified.claims[$0]?.number?.integer) }
+        #expect(times[1] - times[0] == 300)
     }
 
     @Test("Calling an API, on the mocks")
     func calling() async throws {
-        let signingService = try ES256SigningService.generate()
+        let service = try ES256SigningService.generate()
         let server = try MockAuthorizationServer.start(clients: [
-            .init(id: "reports", key: signingService.verificationKey)
+            .init(id: "reports", key: service.verificationKey)
         ])
         let loopback = try LoopbackServer.start { routes in
             routes.on(.get, "/reports/42", server.protecting { _ in .text("a report") })
@@ -38,7 +40,7 @@ struct ReadmeSnippets {
         let report = try await report(
             api: loopback.baseURL,
             tokenEndpoint: server.metadata.tokenEndpoint,
-            signingService: signingService
+            service: service
         )
         // The mock is addressed by its own issuer, and refuses assertions meant for another.
         #expect(report == nil)
@@ -46,11 +48,11 @@ struct ReadmeSnippets {
         await server.stop()
     }
 
-    private func report(api: URL, tokenEndpoint: URL, signingService: any SigningService) async throws -> Data? {
+    private func report(api: URL, tokenEndpoint: URL, service: any SigningService) async throws -> Data? {
         do {
             let authenticator = OAuth2Authenticator(
                 server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),
-                clientAuthentication: .privateKeyJWT(clientID: "reports", signingService: signingService),
+                clientAuthentication: .privateKeyJWT(clientID: "reports", signingService: service),
                 grant: ClientCredentialsGrant(scope: "reports.read"),
                 resources: [api]
             )

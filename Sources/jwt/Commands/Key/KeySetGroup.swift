@@ -49,7 +49,8 @@ struct KeySetFile {
     let file: InputFile
     /// The whole document.
     private var document: JSONObject
-    private let mode: mode_t
+    /// The permissions of the file that is replaced; `nil` of a new one.
+    private let mode: mode_t?
 
     /// Reads the file, changes the set and puts it in the place of the old one, while no other process does the same.
     ///
@@ -88,10 +89,10 @@ struct KeySetFile {
         } catch {
             guard mayBeMissing, error.cause as? FileDescriptor.Failure == .missing else { throw error }
             document = ["keys": []]
-            mode = 0o644
+            mode = nil
             return
         }
-        mode = (content.mode ?? 0o644) & 0o777
+        mode = content.mode.map { $0 & 0o777 }
         do throws(TokenError) {
             // Whoever has a set that nobody could read shall not add to it.
             _ = try JWKSet(parsing: Data(content.bytes))
@@ -113,7 +114,13 @@ struct KeySetFile {
 
     private func write(isSecret: Bool) throws(CommandFailure) {
         let text = document.prettyPrinted() + "\n"
-        let mode = isSecret ? 0o600 : mode
-        try StagedFile(path: file.path, mode: mode, octets: Array(text.utf8), replaces: true).commit()
+        let staged = try StagedFile(
+            path: file.path,
+            mode: isSecret ? 0o600 : mode ?? 0o644,
+            octets: Array(text.utf8),
+            replaces: true
+        )
+        if !isSecret, let mode { try staged.setMode(mode) }
+        try staged.commit()
     }
 }

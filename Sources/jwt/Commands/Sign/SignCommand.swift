@@ -129,6 +129,11 @@ struct SignCommand {
         } catch let error as TokenError {
             throw CommandFailure(.failed, error)
         }
+        if claims.isEmpty {
+            console.warn(
+                "the token says nothing; --claim gives it a claim, and --claims - reads them from standard input"
+            )
+        }
         let signed = try sign(claims, service)
         let payload = try payloadOut.map { place throws(CommandFailure) in
             try StagedFile(path: place.path, mode: 0o644, octets: claims.serializedBytes(), replaces: false)

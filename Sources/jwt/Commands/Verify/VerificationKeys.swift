@@ -168,7 +168,8 @@ struct VerificationKeys {
         do throws(TokenError) {
             return try JWKSet(parsing: Data(bytes))
         } catch {
-            throw CommandFailure(.failed, "\(name): \(error.message)", cause: error)
+            let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; for a key in PEM: --key FILE" : ""
+            throw CommandFailure(.failed, "\(name): not a JWK Set: \(error.message)\(advice)", cause: error)
         }
     }
 
