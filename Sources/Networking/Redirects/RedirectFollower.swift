@@ -31,7 +31,9 @@ struct RedirectFollower {
         var chain = Chain(policy: policy, authentication: authentication, request: request)
         while true {
             let response = try await transport.send(chain.request, limits: limits)
-            guard try await chain.follow(status: response.status, headers: response.headers) else {
+            guard Chain.concerns(response.status),
+                try await chain.follow(status: response.status, headers: response.headers)
+            else {
                 return Arrival(response: response, url: chain.request.url, hops: chain.hops)
             }
         }
@@ -45,7 +47,9 @@ struct RedirectFollower {
         var chain = Chain(policy: policy, authentication: authentication, request: request)
         while true {
             let stream = try await transport.open(chain.request, limits: limits)
-            guard try await chain.follow(status: stream.status, headers: stream.headers) else {
+            guard Chain.concerns(stream.status),
+                try await chain.follow(status: stream.status, headers: stream.headers)
+            else {
                 return Arrival(response: stream, url: chain.request.url, hops: chain.hops)
             }
             await discard(stream)
@@ -91,6 +95,9 @@ private struct Chain {
         self.authentication = authentication
         self.request = request
     }
+
+    /// Whether a status may be a redirect's: asked before ``follow(status:headers:)``, which costs two changes of executor.
+    static func concerns(_ status: Int) -> Bool { (300...399).contains(status) }
 
     /// Goes on to the next request; false if the response is the caller's.
     mutating func follow(status: Int, headers: HTTPHeaders) async throws -> Bool {
