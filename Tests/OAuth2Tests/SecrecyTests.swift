@@ -145,6 +145,7 @@ struct SecrecyTests {
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
+            AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt,
             PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
             ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),

@@ -29,17 +29,20 @@ final class AuthorizationDesk: Sendable {
     private let state = Mutex(State())
     private let clients: ClientRegister
     private let tokens: TokenLedger
+    private let signing: SigningDesk
     private let issuer: String
     private let configuration: MockAuthorizationServer.Configuration
 
     init(
         clients: ClientRegister,
         tokens: TokenLedger,
+        signing: SigningDesk,
         issuer: String,
         configuration: MockAuthorizationServer.Configuration
     ) {
         self.clients = clients
         self.tokens = tokens
+        self.signing = signing
         self.issuer = issuer
         self.configuration = configuration
     }
@@ -83,9 +86,29 @@ final class AuthorizationDesk: Sendable {
             answer = [("error", error.code), ("error_description", error.description)]
         }
         if let state = request["state"] { answer.append(("state", state)) }
-        answer.append(("iss", issuer))
+        if Self.signedModes.contains(request["response_mode"] ?? "") {
+            guard let token = signed(answer, for: client) else { return .status(500) }
+            answer = [("response", token)]
+        } else {
+            answer.append(("iss", issuer))
+        }
         let separator = redirectURI.contains("?") ? "&" : "?"
         return .status(303, headers: ["Location": redirectURI + separator + FormURLEncoded.encode(answer)])
+    }
+
+    private static let signedModes: Set = ["jwt", "query.jwt"]
+
+    /// The answer as a JWT ([JARM §2.1](https://openid.net/specs/oauth-v2-jarm-final.html)).
+    private func signed(
+        _ answer: [(name: String, value: String)],
+        for client: MockAuthorizationServer.Client
+    ) -> String? {
+        let now = Int(configuration.serverTime.date().timeIntervalSince1970)
+        var claims: JSONObject = [
+            "iss": .string(issuer), "aud": .string(client.id), "exp": .number(JSONNumber(now + 600)),
+        ]
+        for (name, value) in answer { claims[name] = .string(value) }
+        return try? JWTGenerator(payload: claims, signingService: signing.service).token
     }
 
     private func code(
@@ -95,6 +118,9 @@ final class AuthorizationDesk: Sendable {
     ) throws(TokenEndpointError) -> String {
         guard request["response_type"] == "code" else {
             throw TokenEndpointError(code: "unsupported_response_type", description: "only codes are issued here")
+        }
+        guard Self.signedModes.union(["query"]).contains(request["response_mode"] ?? "query") else {
+            throw TokenEndpointError(code: "invalid_request", description: "this response_mode is not known here")
         }
         guard let challenge = request["code_challenge"], challenge.utf8.count == 43,
             request["code_challenge_method"] == "S256"

@@ -10,6 +10,8 @@ extension MockAuthorizationServer {
             case instead(LoopbackResponse)
             /// The request is answered, and what was issued counts; the answer is changed.
             case changed(@Sendable (LoopbackResponse) -> LoopbackResponse)
+            /// The request is answered, and what was issued counts; the JWT in the answer is signed anew.
+            case signed(IDTokenTrouble)
         }
 
         let kind: Kind
@@ -82,7 +84,7 @@ extension MockAuthorizationServer {
                         return response
                     }
                     for (name, value) in members { object[name] = value }
-                    return .json(object.serialized(), status: response.status, headers: ["Cache-Control": "no-store"])
+                    return .json(object.serialized(), status: response.status, headers: response.headers)
                 }
             )
         }

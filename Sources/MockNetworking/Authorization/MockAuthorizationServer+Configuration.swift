@@ -1,7 +1,7 @@
 import Foundation
 public import Networking
 public import OAuth2
-import TokenGeneration
+public import TokenGeneration
 
 extension MockAuthorizationServer {
     /// How a server issues tokens.
@@ -14,6 +14,8 @@ extension MockAuthorizationServer {
         ///
         /// It gets the same successor.
         public var refreshTokenGrace: Duration = .zero
+        /// The algorithm of the server's signatures, all of them; ES256 by default.
+        public var signingAlgorithm: JWSAlgorithm = .es256
         /// Whether tokens are bound to keys ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
         public var dpop: DPoPSupport = .optional
         /// Whether DPoP proofs need a nonce, which the server changes as often as it is told to.

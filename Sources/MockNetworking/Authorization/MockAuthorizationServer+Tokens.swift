@@ -47,7 +47,7 @@ extension MockAuthorizationServer {
 
     /// Issues an ID token ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     ///
-    /// It is signed with ES256 and the key that ``keys`` has last.
+    /// It is signed with ``Configuration/signingAlgorithm`` and the key that ``keys`` has last.
     ///
     /// - Parameters:
     ///   - clientID: The client it is for.
@@ -55,6 +55,7 @@ extension MockAuthorizationServer {
     ///   - nonce: The nonce of the authentication request.
     ///   - accessToken: The access token that it comes with, for `at_hash`.
     ///   - code: The code that it comes with, for `c_hash`.
+    ///   - state: The state that it comes with, for `s_hash`.
     ///   - claims: Other claims, or other values; `nil` takes a claim away.
     ///   - trouble: What is wrong with it; `nil` for a good one.
     /// - Returns: The token.
@@ -65,38 +66,43 @@ extension MockAuthorizationServer {
         nonce: String? = nil,
         accessToken: String? = nil,
         code: String? = nil,
+        state: String? = nil,
         claims: [String: JSONValue?] = [:],
         trouble: IDTokenTrouble? = nil
     ) throws -> String {
         let now = Int(time.date().timeIntervalSince1970)
-        let issued = now - Int((trouble?.age ?? .zero).components.seconds)
         var content: JSONObject = [
             "iss": .string(metadata.issuer),
             "sub": .string(subject),
             "aud": .string(clientID),
-            "iat": .number(JSONNumber(issued)),
+            "iat": .number(JSONNumber(now)),
             "exp": .number(JSONNumber(now + 300)),
-            "auth_time": .number(JSONNumber(issued)),
+            "auth_time": .number(JSONNumber(now)),
         ]
         content["nonce"] = nonce.map(JSONValue.string)
-        if let accessToken { content["at_hash"] = .string(try Self.hash(Data(accessToken.utf8), octets: 16)) }
-        if let code { content["c_hash"] = .string(try Self.hash(Data(code.utf8), octets: 16)) }
-        for (name, value) in claims { content[name] = value }
-        for (name, value) in trouble?.changes ?? [:] { content[name] = value }
         let service = signing.service
-        switch trouble?.signature ?? .good {
-        case .good: return try JWTGenerator(payload: content, signingService: service).token
-        case .missing: return UnsecuredToken(claims: content).serialized()
-        case .foreign:
-            let foreign = try SigningDesk.newService(keyID: service.keyID)
-            return try JWTGenerator(payload: content, signingService: foreign).token
-        case .unknownKey: return try JWTGenerator(payload: content, signingService: SigningDesk.newService()).token
-        }
+        if let accessToken { content["at_hash"] = .string(try Self.half(accessToken, service.algorithm)) }
+        if let code { content["c_hash"] = .string(try Self.half(code, service.algorithm)) }
+        if let state { content["s_hash"] = .string(try Self.half(state, service.algorithm)) }
+        for (name, value) in claims { content[name] = value }
+        return try (trouble ?? IDTokenTrouble()).token(of: content, signedBy: service)
     }
 
-    /// The first octets of SHA-256, in base64url.
-    private static func hash(_ data: Data, octets: Int) throws -> String {
-        let digest = try Array(data).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
+    /// The left half of the hash that goes with an algorithm, in base64url
+    /// ([OpenID Connect Core 1.0 §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
+    private static func half(_ text: String, _ algorithm: JWSAlgorithm) throws -> String {
+        let (function, octets): (HashFunction, Int) =
+            switch algorithm {
+            case .es384, .rs384, .ps384: (.sha384, 24)
+            case .es512, .rs512, .ps512, .edDSA, .ed25519: (.sha512, 32)
+            default: (.sha256, 16)
+            }
+        return try hash(Data(text.utf8), by: function, octets: octets)
+    }
+
+    /// The first octets of a hash, in base64url.
+    private static func hash(_ data: Data, by function: HashFunction = .sha256, octets: Int) throws -> String {
+        let digest = try Array(data).withBytes { bytes throws(CryptoError) in try function.hash(bytes) }
         return Base64URL.encode(Array(digest.prefix(octets)))
     }
 }

@@ -55,14 +55,18 @@ public final class MockAuthorizationServer: Sendable {
             serverConfiguration.tls = tls
             return try LoopbackServer.start(configuration: serverConfiguration)
         }
-        metadata = try AuthorizationServer(metadata: Self.metadataDocument(server, mutualTLSServer), issuer: issuer)
-        signing = try SigningDesk()
+        metadata = try AuthorizationServer(
+            metadata: Self.metadataDocument(server, mutualTLSServer, configuration.signingAlgorithm),
+            issuer: issuer
+        )
+        signing = try SigningDesk(configuration.signingAlgorithm)
         tokens = TokenLedger(issuer: issuer, signing: signing, configuration: configuration)
         self.clients = ClientRegister(clients, metadata: metadata, configuration: configuration)
         desks = GrantDesks(
             codes: AuthorizationDesk(
                 clients: self.clients,
                 tokens: tokens,
+                signing: signing,
                 issuer: issuer,
                 configuration: configuration
             ),
@@ -311,10 +315,11 @@ public final class MockAuthorizationServer: Sendable {
         path: String? = nil,
         _ handler: @escaping LoopbackRoutes.Handler
     ) {
-        let answer: LoopbackRoutes.Handler = { [badDays, time] request in
+        let answer: LoopbackRoutes.Handler = { [badDays, time, signing] request in
             switch badDays.next(at: endpoint)?.kind {
             case .instead(let response): response.dated(time)
             case .changed(let change): change(try await handler(request)).dated(time)
+            case .signed(let trouble): try await handler(request).signed(with: trouble, by: signing.service).dated(time)
             case nil: try await handler(request).dated(time)
             }
         }
@@ -322,7 +327,11 @@ public final class MockAuthorizationServer: Sendable {
         mutualTLSServer?.on(method, path ?? endpoint.path, answer)
     }
 
-    private static func metadataDocument(_ server: LoopbackServer, _ mutualTLSServer: LoopbackServer?) -> JSONObject {
+    private static func metadataDocument(
+        _ server: LoopbackServer,
+        _ mutualTLSServer: LoopbackServer?,
+        _ algorithm: JWSAlgorithm
+    ) -> JSONObject {
         func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
         var document: JSONObject = [
             "issuer": .string(server.baseURL.absoluteString),
@@ -337,6 +346,9 @@ public final class MockAuthorizationServer: Sendable {
             "authorization_endpoint": url(.authorization),
             "device_authorization_endpoint": url(.deviceAuthorization),
             "response_types_supported": ["code"],
+            "response_modes_supported": ["query", "jwt", "query.jwt"],
+            "authorization_signing_alg_values_supported": [.string(algorithm.rawValue)],
+            "id_token_signing_alg_values_supported": [.string(algorithm.rawValue)],
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true,
             "token_endpoint_auth_methods_supported": [
@@ -351,6 +363,7 @@ public final class MockAuthorizationServer: Sendable {
             let aliases = [
                 ("token_endpoint", Endpoint.token), ("device_authorization_endpoint", .deviceAuthorization),
                 ("revocation_endpoint", .revocation), ("introspection_endpoint", .introspection),
+                ("pushed_authorization_request_endpoint", .pushedAuthorizationRequests),
             ]
             document["mtls_endpoint_aliases"] = .object(
                 JSONObject(aliases.map { ($0.0, .string(mutualTLSServer.url(for: $0.1.path).absoluteString)) })

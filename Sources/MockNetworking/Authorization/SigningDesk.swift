@@ -9,9 +9,11 @@ final class SigningDesk: Sendable {
     }
 
     private let state: Mutex<State>
+    private let algorithm: JWSAlgorithm
 
-    init() throws(TokenError) {
-        let service = try Self.newService()
+    init(_ algorithm: JWSAlgorithm) throws(TokenError) {
+        self.algorithm = algorithm
+        let service = try Self.newService(algorithm)
         state = Mutex(State(service: service, published: [service.publishedKey]))
     }
 
@@ -23,7 +25,7 @@ final class SigningDesk: Sendable {
 
     /// Signs with a new key from now on.
     func rotate(withdrawingOld: Bool) throws(TokenError) {
-        let service = try Self.newService()
+        let service = try Self.newService(algorithm)
         state.withLock { state in
             state.published = (withdrawingOld ? [] : state.published) + [service.publishedKey]
             state.service = service
@@ -31,8 +33,11 @@ final class SigningDesk: Sendable {
     }
 
     /// A key that nobody else knows, under an ID of the caller's choice.
-    static func newService(keyID: String? = nil) throws(TokenError) -> KeySigningService {
-        let key = try SigningKey.generate(.es256)
+    static func newService(
+        _ algorithm: JWSAlgorithm,
+        keyID: String? = nil
+    ) throws(TokenError) -> KeySigningService {
+        let key = try SigningKey.generate(algorithm)
         return KeySigningService(key: key, keyID: keyID ?? key.verificationKey.thumbprint)
     }
 }

@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+import TokenGeneration
 
 extension AuthorizationRequest {
     /// How long an answer may be, in octets.
@@ -17,15 +18,11 @@ extension AuthorizationRequest {
     /// - Returns: The grant, which is good for one token request.
     /// - Throws: ``OAuth2Error`` with the code `stateMismatch`, `issuerMismatch`, `authorizationDenied` if the user has refused,
     ///   `serverTransient` or `requestRejected` for other errors that the server reports, and `protocolViolation` for what is no
-    ///   answer to a request for a code.
+    ///   answer to a request for a code, or for the answer to a request that asked for a signed one:
+    ///   ``grant(from:of:verifiedBy:)`` reads that.
     public func grant(from redirect: URL, of server: AuthorizationServer) throws(OAuth2Error) -> AuthorizationCodeGrant
     {
-        let text = redirect.absoluteString
-        guard Self.place(text) == Self.place(redirectURI) else {
-            throw OAuth2Error(.protocolViolation, "the answer did not come to the request's redirect URI")
-        }
-        let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
-        return try grant(fromQuery: String(query.prefix { $0 != "#" }), of: server)
+        try grant(fromQuery: try query(of: redirect), of: server)
     }
 
     /// Reads the answer that has come to the request's redirect URI, for a service that knows it by its query only.
@@ -41,9 +38,74 @@ extension AuthorizationRequest {
         fromQuery query: String,
         of server: AuthorizationServer
     ) throws(OAuth2Error) -> AuthorizationCodeGrant {
+        guard responseMode?.isSigned != true else {
+            throw OAuth2Error(
+                .protocolViolation,
+                "a signed answer was asked for; read it with a verifier: grant(from:of:verifiedBy:)"
+            )
+        }
         let answer = try AuthorizationAnswer(query, limit: Self.maximumAnswerSize)
         // Whose answer it is comes first: nothing that a stranger says is believed, not even an error.
         try check(issuer: answer["iss"], server)
+        return try grant(from: answer)
+    }
+
+    // MARK: Signed answers
+
+    /// Reads the signed answer that a user's browser has brought back, to a request with ``ResponseMode/jwt`` or its like
+    /// ([JARM §2.4](https://openid.net/specs/oauth-v2-jarm-final.html)).
+    ///
+    /// Only what is signed counts: by the server that was asked (`iss`), for this client (`aud`), for the present (`exp`), and to this
+    /// request (`state`). An answer without a signature is refused, whatever it says.
+    ///
+    /// - Parameters:
+    ///   - redirect: The URL that the browser asked for.
+    ///   - server: Who was asked.
+    ///   - verifier: Verifies the signature.
+    /// - Returns: The grant, which is good for one token request.
+    /// - Throws: As ``grant(from:of:)``; `protocolViolation` has a `TokenError` as its cause for a JWT that is not good. ``OAuth2Error``
+    ///   as ``RemoteKeySet/keys()`` throws it if there are no keys; `CancellationError`.
+    public func grant(
+        from redirect: URL,
+        of server: AuthorizationServer,
+        verifiedBy verifier: AuthorizationResponseVerifier
+    ) async throws -> AuthorizationCodeGrant {
+        try await grant(fromQuery: try query(of: redirect), of: server, verifiedBy: verifier)
+    }
+
+    /// Reads the signed answer that has come to the request's redirect URI, for a service that knows it by its query, or the form of
+    /// ``ResponseMode/formPostJWT``, only.
+    ///
+    /// - Parameters:
+    ///   - query: The query as it came, without the question mark; or the body of a form.
+    ///   - server: Who was asked.
+    ///   - verifier: Verifies the signature.
+    /// - Returns: The grant, which is good for one token request.
+    /// - Throws: As ``grant(from:of:verifiedBy:)``.
+    public func grant(
+        fromQuery query: String,
+        of server: AuthorizationServer,
+        verifiedBy verifier: AuthorizationResponseVerifier
+    ) async throws -> AuthorizationCodeGrant {
+        guard let response = try AuthorizationAnswer(query, limit: Self.maximumAnswerSize)["response"] else {
+            throw OAuth2Error(.protocolViolation, "the answer is not signed, so that it may be anybody's; begin anew")
+        }
+        let claims = try await verifier.claims(of: response, issuer: server.issuer, clientID: clientID)
+        return try grant(from: try AuthorizationAnswer(claims))
+    }
+
+    // MARK: What it says
+
+    private func query(of redirect: URL) throws(OAuth2Error) -> String {
+        let text = redirect.absoluteString
+        guard Self.place(text) == Self.place(redirectURI) else {
+            throw OAuth2Error(.protocolViolation, "the answer did not come to the request's redirect URI")
+        }
+        let query = text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        return String(query.prefix { $0 != "#" })
+    }
+
+    private func grant(from answer: AuthorizationAnswer) throws(OAuth2Error) -> AuthorizationCodeGrant {
         guard let state = answer["state"], Secret(state) == Secret(self.state) else {
             throw OAuth2Error(
                 .stateMismatch,
@@ -107,6 +169,16 @@ private struct AuthorizationAnswer {
             guard values.updateValue(pair.value, forKey: pair.name) == nil else {
                 throw OAuth2Error(.protocolViolation, "the answer has “\(pair.name)” several times")
             }
+        }
+    }
+
+    /// Takes what a signed answer says.
+    init(_ claims: JSONObject) throws(OAuth2Error) {
+        for claim in claims where Self.known.contains(claim.name) {
+            guard let text = claim.value.string else {
+                throw OAuth2Error(.protocolViolation, "“\(claim.name)” of the signed answer is no text")
+            }
+            values[claim.name] = text
         }
     }
 

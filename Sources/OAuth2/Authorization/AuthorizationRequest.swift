@@ -32,6 +32,8 @@ public struct AuthorizationRequest: Sendable {
     /// The thumbprint of the key that the code is to be bound to
     /// ([RFC 9449 §10](https://www.rfc-editor.org/rfc/rfc9449#section-10)); ``OAuth2Client`` sets it.
     public let dpopKeyThumbprint: String?
+    /// How the answer is to come back; `nil` for the server's default, which is the query.
+    public let responseMode: ResponseMode?
     /// Parameters of extensions, such as `prompt` or `login_hint`.
     public let additionalParameters: [String: String]
     /// All parameters in the order in which they are sent: for the URL, for a pushed request or a signed one.
@@ -48,6 +50,7 @@ public struct AuthorizationRequest: Sendable {
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: What the token is to entitle to.
     ///   - dpopKeyThumbprint: The thumbprint of the key that the code is to be bound to.
+    ///   - responseMode: How the answer is to come back; signed with ``ResponseMode/jwt``.
     ///   - additionalParameters: Parameters of extensions.
     ///   - state: 256 random bits if `nil`.
     ///   - nonce: 256 random bits if `nil` and the scope has `openid`.
@@ -61,6 +64,7 @@ public struct AuthorizationRequest: Sendable {
         resources: [String] = [],
         authorizationDetails: [AuthorizationDetail] = [],
         dpopKeyThumbprint: String? = nil,
+        responseMode: ResponseMode? = nil,
         additionalParameters: [String: String] = [:],
         state: String? = nil,
         nonce: String? = nil,
@@ -73,6 +77,7 @@ public struct AuthorizationRequest: Sendable {
         self.authorizationDetails = authorizationDetails
         self.dpopKeyThumbprint = dpopKeyThumbprint
         self.additionalParameters = additionalParameters
+        self.responseMode = responseMode ?? additionalParameters["response_mode"].map(ResponseMode.init)
         let isOpenID = (scope ?? "").split(separator: " ").contains("openid")
         let state = if let state { state } else { try String.random() }
         let nonce = if let nonce { nonce } else if isOpenID { try String.random() } else { String?.none }
@@ -94,6 +99,7 @@ public struct AuthorizationRequest: Sendable {
             ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI), ("state", state),
             ("code_challenge", try codeVerifier.challenge()), ("code_challenge_method", "S256"),
         ]
+        if let responseMode { parameters.append(("response_mode", responseMode.name)) }
         if let nonce { parameters.append(("nonce", nonce)) }
         let access = RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
         parameters += try access.fields()

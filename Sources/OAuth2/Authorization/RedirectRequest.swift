@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TokenGeneration
 
 /// What a browser, or somebody else on this machine, asks a ``LoopbackRedirectReceiver`` for: decided without a socket.
 struct RedirectRequest {
@@ -64,9 +65,15 @@ struct RedirectRequest {
         let query = parts.count == 2 ? String(parts[1]) : ""
         guard let fields = FormURLEncoded.decode(query) else { return .refused(status: 400) }
         guard let state else { return .early }
-        let states = fields.filter { $0.name == "state" }.map(\.value)
+        var parameters = fields.map { (name: $0.name, value: $0.value) }
+        let responses = fields.filter { $0.name == "response" }
+        if responses.count == 1, let token = try? UnverifiedToken(responses[0].value) {
+            // Only to tell which request is answered: whoever reads the answer verifies it.
+            parameters = token.unverifiedClaims.compactMap { claim in claim.value.string.map { (claim.name, $0) } }
+        }
+        let states = parameters.filter { $0.name == "state" }.map(\.value)
         guard states.count == 1, Secret(states[0]) == state else { return .foreign }
-        return .answer(query: query, isRefusal: fields.contains { $0.name == "error" })
+        return .answer(query: query, isRefusal: parameters.contains { $0.name == "error" })
     }
 }
 

@@ -55,6 +55,7 @@ extension OAuth2Client {
     ///   - scope: The scope asked for, names separated by spaces; with `openid` there is an ID token.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: What the token is to entitle to.
+    ///   - responseMode: How the answer is to come back; signed with ``ResponseMode/jwt``.
     ///   - additionalParameters: Parameters of extensions.
     /// - Returns: The request.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest`, or `assertionFailed` if there is no key or no random number.
@@ -63,6 +64,7 @@ extension OAuth2Client {
         scope: String? = nil,
         resources: [String] = [],
         authorizationDetails: [AuthorizationDetail] = [],
+        responseMode: ResponseMode? = nil,
         additionalParameters: [String: String] = [:]
     ) throws(OAuth2Error) -> AuthorizationRequest {
         try AuthorizationRequest(
@@ -72,6 +74,7 @@ extension OAuth2Client {
             resources: resources,
             authorizationDetails: authorizationDetails,
             dpopKeyThumbprint: try key.bound()?.generator.thumbprint,
+            responseMode: responseMode,
             additionalParameters: additionalParameters
         )
     }

@@ -44,7 +44,7 @@ public struct IDTokenVerifier: Sendable {
     ///   - keys: The provider's keys.
     ///   - algorithms: The algorithms that ID tokens may be signed with.
     public init(issuer: String, clientID: String, keys: RemoteKeySet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        self.init(issuer, clientID, algorithms, IssuerKeys(keys, Self.selection(algorithms)))
+        self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
     }
 
     /// Makes a verifier with keys at hand.
@@ -55,7 +55,7 @@ public struct IDTokenVerifier: Sendable {
     ///   - keys: The provider's keys.
     ///   - algorithms: The algorithms that ID tokens may be signed with.
     public init(issuer: String, clientID: String, keys: JWKSet, algorithms: Set<JWSAlgorithm> = [.rs256]) {
-        self.init(issuer, clientID, algorithms, IssuerKeys(keys, Self.selection(algorithms)))
+        self.init(issuer, clientID, algorithms, IssuerKeys(keys, KeySelection(expecting: algorithms)))
     }
 
     /// Makes a verifier with one key, such as the client's secret for tokens that are signed with HS256.
@@ -101,7 +101,7 @@ public struct IDTokenVerifier: Sendable {
         maximumAuthenticationAge: Duration? = nil,
         acrValues: [String] = []
     ) async throws -> VerifiedToken {
-        try checkAlgorithm(of: idToken)
+        try UnverifiedToken(idToken).checkAlgorithm(algorithms, of: "the ID token")
         var policy = ValidationPolicy.idToken(
             issuer: issuer,
             clientID: clientID,
@@ -118,22 +118,5 @@ public struct IDTokenVerifier: Sendable {
         policy.checks += checks
         policy.currentDate = currentDate
         return try await keys.verify(idToken, against: policy)
-    }
-
-    private func checkAlgorithm(of token: String) throws(TokenError) {
-        let name = try UnverifiedToken(token).unverifiedHeader["alg"]?.string
-        // `none` is no algorithm, so that it can't be among them.
-        guard let algorithm = name.flatMap(JWSAlgorithm.init), algorithms.contains(algorithm) else {
-            let expected = algorithms.map(\.rawValue).sorted().joined(separator: " or ")
-            throw TokenError(
-                .algorithmMismatch,
-                "the ID token is not signed with the algorithm that the client is registered for: \(expected)"
-            )
-        }
-    }
-
-    /// Keys that state no algorithm are for the one that is expected, if there is one.
-    private static func selection(_ algorithms: Set<JWSAlgorithm>) -> KeySelection {
-        KeySelection(assumedAlgorithms: algorithms.sorted { $0.rawValue < $1.rawValue })
     }
 }

@@ -34,6 +34,28 @@ struct AuthorizationSnippets {
         }
     }
 
+    @Test("Answers that nobody can make up")
+    func signedAnswers() async throws {
+        try await withServer { mock, oauth async throws in
+            let (server, discovery) = (mock.metadata, AuthorizationServerDiscovery(issuer: mock.metadata.issuer))
+            let browser = { @Sendable url in try await mock.visit(url) }
+            func sample() async throws -> IssuedTokens {
+                let keys = RemoteKeySet(discovery: discovery)
+                let verifier = AuthorizationResponseVerifier(keys: keys, algorithms: [.es256])
+                let request = try oauth.authorizationRequest(
+                    redirectURI: "https://reports.example/callback",
+                    responseMode: .jwt
+                )
+                let url = try await oauth.push(request).url(at: server)
+                let redirect = try await browser(url)
+                let grant = try await request.grant(from: redirect, of: server, verifiedBy: verifier)
+                let tokens = try await oauth.tokens(for: grant)
+                return tokens
+            }
+            #expect(mock.isActive(try await sample().accessToken.value.expose { $0 }))
+        }
+    }
+
     @Test("A program on the user's machine")
     func machine() async throws {
         try await withServer { mock, oauth async throws in

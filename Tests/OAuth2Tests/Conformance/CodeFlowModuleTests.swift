@@ -129,6 +129,37 @@ struct CodeFlowModuleTests {
         }
     }
 
+    @Test("no-scope-in-token-endpoint-response: what was asked for is what was granted, and nothing is made up")
+    func withoutScope() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client, scope: "openid read")
+            relation.server.misbehave(.members(["scope": nil]))
+            let tokens = try await client.tokens(for: grant)
+            #expect(tokens.accessToken.scope == nil)
+            #expect(try relation.claims(tokens)["scope"] == "openid read")
+        }
+    }
+
+    @Test("discovery-issuer-mismatch: metadata that name another issuer are refused, at each place where they may be")
+    func otherIssuer() async throws {
+        try await Relation.with { relation in
+            let issuer = relation.server.metadata.issuer
+            for other in ["https://another.example", issuer + "/", issuer.uppercased()] {
+                relation.server.misbehave(at: .metadata, .members(["issuer": .string(other)]))
+                await #expect(throws: OAuth2Error(.issuerMismatch, "")) {
+                    try await AuthorizationServer.discover(issuer: issuer, client: relation.network)
+                }
+            }
+            relation.server.misbehave(at: .metadata, .members(["issuer": nil]))
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+                try await AuthorizationServer.discover(issuer: issuer, client: relation.network)
+            }
+            let found = try await AuthorizationServer.discover(issuer: issuer, client: relation.network)
+            #expect(found == relation.server.metadata)
+        }
+    }
+
     @Test("remove-authorization-response-iss")
     func missingIssuer() async throws {
         try await refused(.redirectParameters(["iss": nil]), .issuerMismatch)

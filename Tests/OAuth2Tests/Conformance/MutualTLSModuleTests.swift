@@ -8,6 +8,49 @@ import TokenGeneration
 
 @Suite("Mutual TLS against a server", .timeLimit(.minutes(10)), .turns)
 struct MutualTLSModuleTests {
+    @Test("A client with a certificate pushes its request at the alias, and gets its tokens there")
+    func pushed() async throws {
+        let authority = try MockCertificateAuthority()
+        let certificate = try authority.issueClientCertificate(name: "reports")
+        var serverTLS = LoopbackServer.TLS(certificate: try authority.issueServerCertificate())
+        serverTLS.clientAuthentication = .requested(issuedBy: authority)
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.mutualTLS = serverTLS
+        let server = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [
+                .init(
+                    id: "reports",
+                    authentication: .tlsClientAuth(subject: certificate.subject),
+                    redirectURIs: [Relation.redirectURI]
+                )
+            ]
+        )
+        var tls = TLSConfiguration(trustRoots: try .pem(authority.certificatePEM))
+        tls.clientIdentity = try ClientIdentity(
+            certificateChain: certificate.chainPEM,
+            privateKey: certificate.privateKeyPEM
+        )
+        let transport = try CurlTransport(configuration: .init(proxy: .none, tls: tls))
+        let client = OAuth2Client(
+            server: server.metadata,
+            clientAuthentication: .tlsClientAuth(clientID: "reports"),
+            client: NetworkClient(transport: transport),
+            options: .init(timeout: .seconds(120), attempts: 1)
+        )
+        let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, scope: "read")
+        let url = try await client.push(request).url(at: client.server)
+        let redirect = try await server.visit(url)
+        let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
+        let claims = try tokens.accessToken.value.expose { try UnverifiedToken($0).unverifiedClaims }
+        #expect(claims["cnf"]?.object?["x5t#S256"]?.string?.count == 43)
+        // Nobody came to the port that asks for no certificate but the browser.
+        #expect(server.server.requests(for: "/par").isEmpty)
+        #expect(server.server.requests(for: "/token").isEmpty)
+        await transport.close()
+        await server.stop()
+    }
+
     @Test("tls_client_auth and self_signed_tls_client_auth at the server's alias; tokens are bound to the certificate")
     func certificates() async throws {
         let authority = try MockCertificateAuthority()

@@ -87,6 +87,11 @@ struct Relation {
         )
     }
 
+    /// A client that sends what an interceptor makes of a request.
+    func network(with interceptor: any RequestInterceptor) -> NetworkClient {
+        NetworkClient(transport: transport, interceptors: [interceptor], options: .init(timeout: .seconds(300)))
+    }
+
     /// Asks a user, who grants it.
     func code(
         _ client: OAuth2Client,

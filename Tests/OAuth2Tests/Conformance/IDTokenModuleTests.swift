@@ -1,0 +1,225 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestTurns
+import Testing
+import TokenGeneration
+
+/// The scenarios of oauth4webapi's conformance modules that are about ID tokens, named as they are there: each through a whole sign-in.
+@Suite("Conformance modules: ID tokens", .timeLimit(.minutes(10)), .turns)
+struct IDTokenModuleTests {
+    typealias Trouble = MockAuthorizationServer.IDTokenTrouble
+
+    // MARK: From the token endpoint
+
+    @Test(
+        "Good ones",
+        arguments: [
+            ("oidcc-client-test", nil), ("valid-aud-as-array", .claims(["aud": ["public"]])),
+            ("kid-absent-single-jwks", .withoutKeyID), ("missing-athash", .claims(["at_hash": nil])),
+        ] as [(String, Trouble?)]
+    )
+    func good(module: String, trouble: Trouble?) async throws {
+        try await Relation.with { relation in
+            let token = try await signIn(relation, trouble)
+            #expect(token.registered.subject == "ada", "\(module)")
+            #expect(token.registered.audience == ["public"], "\(module)")
+        }
+    }
+
+    @Test(
+        "Each that is not good has its error",
+        arguments: [
+            ("iat-is-week-in-past", .old(.seconds(604_800)), .tooOld),
+            ("idtoken-sig-none", .unsigned, .algorithmMismatch),
+            ("invalid-null-alg", .withoutAlgorithm, .malformedToken),
+            ("invalid-aud", .wrongAudience, .audienceMismatch),
+            ("invalid-expired-exp", .claims(["exp": 1]), .expired), ("invalid-iss", .wrongIssuer, .issuerMismatch),
+            ("invalid-missing-aud", .claims(["aud": nil]), .missingClaim),
+            ("invalid-missing-exp", .claims(["exp": nil]), .missingClaim),
+            ("invalid-missing-iss", .claims(["iss": nil]), .missingClaim),
+            ("invalid-missing-nonce", .claims(["nonce": nil]), .missingClaim),
+            ("invalid-nonce", .wrongNonce, .nonceMismatch), ("nonce-invalid", .claims(["nonce": "x"]), .nonceMismatch),
+            ("invalid-secondary-aud", .claims(["aud": ["public", "another"]]), .audienceMismatch),
+            ("invalid-sig-es256", .mixedUpKeys, .signatureInvalid),
+            ("invalid-signature", .mixedUpKeys, .signatureInvalid),
+            ("missing-aud", .claims(["aud": nil]), .missingClaim),
+            ("missing-iat", .claims(["iat": nil]), .missingClaim),
+            ("missing-sub", .claims(["sub": nil]), .missingClaim),
+            ("a key that is not published", .unknownKey, .unknownKey),
+            ("invalid-athash", .wrongAccessTokenHash, .hashMismatch),
+        ] as [(String, Trouble, TokenError.Code)]
+    )
+    func refused(module: String, trouble: Trouble, code: TokenError.Code) async throws {
+        try await Relation.with { relation in
+            let error = await #expect(throws: TokenError.self, "\(module)") { try await signIn(relation, trouble) }
+            #expect(error?.code == code, "\(module)")
+            // And the next one is good.
+            let next = try await signIn(relation)
+            #expect(next.registered.subject == "ada")
+        }
+    }
+
+    @Test("nonce-unless-code-flow: a sign-in without a nonce has an ID token without one, and takes none with")
+    func withoutNonce() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let tokens = try await client.tokens(for: relation.code(client, scope: "openid"))
+            let verifier = verifier(relation)
+            let token = try #require(tokens.idToken).expose { $0 }
+            await #expect(throws: TokenError(.nonceMismatch, "")) { try await verifier.verify(token, nonce: nil) }
+            let plain = try relation.server.issueIDToken(clientID: "public", subject: "ada")
+            #expect(try await verifier.verify(plain, nonce: nil).registered.subject == "ada")
+        }
+    }
+
+    @Test("kid-absent-multiple-jwks: with several keys, a token that names none of them is refused")
+    func ambiguousKey() async throws {
+        try await Relation.with { relation in
+            try relation.server.rotateKeys()
+            #expect(relation.server.keys.keys.count == 2)
+            await #expect(throws: TokenError(.ambiguousKey, "")) { try await signIn(relation, .withoutKeyID) }
+            let next = try await signIn(relation)
+            #expect(next.registered.subject == "ada")
+        }
+    }
+
+    @Test("idtoken-sig-rs256, invalid-sig-rs256: the algorithm that clients are registered for by default")
+    func rs256() async throws {
+        try await Relation.with({ $0.signingAlgorithm = .rs256 }) { relation in
+            let verifier = IDTokenVerifier(
+                issuer: relation.server.metadata.issuer,
+                clientID: "public",
+                keys: relation.server.keys
+            )
+            let signedIn = try await signIn(relation, verifier: verifier)
+            #expect(signedIn.registered.subject == "ada")
+            await #expect(throws: TokenError(.signatureInvalid, "")) {
+                try await signIn(relation, .mixedUpKeys, verifier: verifier)
+            }
+        }
+    }
+
+    @Test("invalid-sig-hs256: a token that is signed with another secret than the client's, or with the public key")
+    func hs256() async throws {
+        try await Relation.with { relation in
+            let verifier = IDTokenVerifier(
+                issuer: relation.server.metadata.issuer,
+                clientID: "public",
+                key: try VerificationKey(secret: Data(Relation.secret.utf8), algorithm: .hs256)
+            )
+            func signed(with secret: String) throws -> Trouble {
+                let key = try SigningKey(secret: Data(secret.utf8), algorithm: .hs256)
+                return .signed(by: KeySigningService(key: key))
+            }
+            let good = try signed(with: Relation.secret)
+            let signedIn = try await signIn(relation, good, verifier: verifier)
+            #expect(signedIn.registered.subject == "ada")
+            await #expect(throws: TokenError(.signatureInvalid, "")) {
+                try await signIn(relation, signed(with: String(Relation.secret.reversed())), verifier: verifier)
+            }
+            let published = try #require(relation.server.keys.keys[0].members["x"]?.string)
+            await #expect(throws: TokenError(.algorithmMismatch, "")) {
+                try await signIn(relation, signed(with: published))
+            }
+        }
+    }
+
+    @Test("invalid-alternate-alg: another algorithm than the client is registered for, by whatever key")
+    func alternateAlgorithm() async throws {
+        try await Relation.with { relation in
+            for algorithm in [JWSAlgorithm.es384, .ps256, .edDSA] {
+                let service = try KeySigningService.generate(algorithm, keyID: relation.server.keys.keys[0].keyID)
+                await #expect(throws: TokenError(.algorithmMismatch, "")) {
+                    try await signIn(relation, .signed(by: service))
+                }
+            }
+        }
+    }
+
+    @Test(
+        "encrypted-idtoken, encrypted-idtoken-usingrsa15: what is encrypted is refused, and said to be so",
+        arguments: ["RSA-OAEP", "RSA1_5"]
+    )
+    func encrypted(algorithm: String) async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client, scope: "openid")
+            let header = Base64URLText.encode(Data(#"{"alg":"\#(algorithm)","enc":"A128GCM","cty":"JWT"}"#.utf8))
+            relation.server.misbehave(.members(["id_token": .string("\(header).a2V5.aXY.dGV4dA.dGFn")]))
+            let token = try #require(try await client.tokens(for: grant).idToken).expose { $0 }
+            let error = await #expect(throws: TokenError.self) {
+                try await verifier(relation).verify(token, nonce: "n")
+            }
+            #expect(error?.code == .malformedToken)
+            #expect(error?.message.contains("JWE") == true)
+        }
+    }
+
+    // MARK: Beside a code, as a detached signature of the answer
+
+    @Test(
+        "Hashes of the code and the state that come with a token from the authorization endpoint",
+        arguments: [
+            ("good", nil, nil), ("invalid-chash", .wrongCodeHash, .hashMismatch),
+            ("missing-chash", .claims(["c_hash": nil]), .missingClaim),
+            ("invalid-shash", .claims(["s_hash": "AAAAAAAAAAAAAAAAAAAAAA"]), .hashMismatch),
+            ("invalid-missing-shash", .claims(["s_hash": nil]), .missingClaim),
+        ] as [(String, Trouble?, TokenError.Code?)],
+        [JWSAlgorithm.es256, .ps256, .es384, .edDSA]
+    )
+    func detached(module: (String, Trouble?, TokenError.Code?), algorithm: JWSAlgorithm) async throws {
+        let (name, trouble, code) = module
+        try await Relation.with({ $0.signingAlgorithm = algorithm }) { relation in
+            let token = try relation.server.issueIDToken(
+                clientID: "public",
+                subject: "ada",
+                nonce: "n",
+                code: "code",
+                state: "state",
+                trouble: trouble
+            )
+            let verifier = verifier(relation, [algorithm])
+            let verification = { try await verifier.verify(token, nonce: "n", code: "code", state: "state") }
+            guard let code else {
+                #expect(try await verification().registered.subject == "ada")
+                return
+            }
+            let error = await #expect(throws: TokenError.self, "\(name)") { try await verification() }
+            #expect(error?.code == code, "\(name)")
+        }
+    }
+
+    // MARK: A sign-in
+
+    private func verifier(_ relation: Relation, _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenVerifier {
+        IDTokenVerifier(
+            issuer: relation.server.metadata.issuer,
+            clientID: "public",
+            keys: RemoteKeySet(
+                url: relation.server.metadata.keySetURL ?? relation.server.server.baseURL,
+                client: relation.network,
+                options: .init(timeout: .seconds(120))
+            ),
+            algorithms: algorithms
+        )
+    }
+
+    private func signIn(
+        _ relation: Relation,
+        _ trouble: Trouble? = nil,
+        verifier: IDTokenVerifier? = nil
+    ) async throws -> VerifiedToken {
+        let client = relation.client()
+        let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, scope: "openid")
+        let redirect = try await relation.server.visit(request.url(at: client.server), client: relation.network)
+        if let trouble { relation.server.misbehave(.idToken(trouble)) }
+        let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
+        return try await (verifier ?? self.verifier(relation)).verify(
+            try #require(tokens.idToken).expose { $0 },
+            nonce: request.nonce,
+            accessToken: tokens.accessToken.value.expose { $0 }
+        )
+    }
+}

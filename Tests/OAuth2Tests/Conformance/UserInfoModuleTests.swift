@@ -1,0 +1,118 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TestTurns
+import Testing
+import TokenGeneration
+
+/// The scenarios of oauth4webapi's conformance modules that use tokens at an endpoint, named as they are there.
+@Suite("Conformance modules: UserInfo and resources", .timeLimit(.minutes(10)), .turns)
+struct UserInfoModuleTests {
+    @Test("scope-userinfo-claims, userinfo-bearer-header: the token goes in the header and nowhere else")
+    func claims() async throws {
+        try await Relation.with { relation in
+            relation.server.setUsers { $0.claims["ada"] = ["name": "Ada", "email": "ada@example.com"] }
+            let (client, authorized, _) = try await signIn(relation, scope: "openid profile email")
+            let info = try await client.userInfo(subject: "ada", authorized: authorized)
+            #expect(info["name"] == "Ada")
+            #expect(info["email"] == "ada@example.com")
+            let request = try #require(relation.server.server.requests(for: "/userinfo").first)
+            #expect(request.method == .get)
+            #expect(request.headers["Authorization"]?.hasPrefix("Bearer ") == true)
+            #expect(request.queryItems.isEmpty)
+            #expect(request.formItems.isEmpty)
+        }
+    }
+
+    @Test("userinfo-invalid-sub: what is said of another user than the ID token's is not believed")
+    func otherSubject() async throws {
+        try await Relation.with { relation in
+            relation.server.setUsers { $0.substitute = "eve" }
+            let (client, authorized, subject) = try await signIn(relation)
+            await #expect(throws: OAuth2Error(.subjectMismatch, "")) {
+                try await client.userInfo(subject: subject, authorized: authorized)
+            }
+        }
+    }
+
+    @Test("userinfo-signed: a signed answer verifies by the server's keys, and one that is not signed is refused")
+    func signed() async throws {
+        try await Relation.with { relation in
+            relation.server.setUsers {
+                $0.claims["ada"] = ["name": "Ada"]
+                $0.areSigned = true
+            }
+            let (client, authorized, subject) = try await signIn(relation)
+            let keys = relation.server.keys
+            let info = try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
+            #expect(info["name"] == "Ada")
+            try relation.server.rotateKeys(withdrawingOld: true)
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+                try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
+            }
+            relation.server.setUsers { $0.areSigned = false }
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+                try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
+            }
+        }
+    }
+
+    @Test(
+        "rs-dpop-auth-scheme-case-insensitivity: a challenge's scheme is recognized however it is written",
+        arguments: ["DPoP", "dpop", "DPOP", "dPoP"]
+    )
+    func schemeCase(scheme: String) async throws {
+        try await Relation.with({
+            $0.dpop = .required
+            $0.requiresNonces = true
+        }) { relation in
+            let reports = relation.server.protecting { _ in .text("ok") }
+            try await withLoopbackServer { api async throws in
+                api.onAnyMethod("/reports") { request in
+                    var response = try await reports(request)
+                    if let challenge = response.headers["WWW-Authenticate"] {
+                        response.headers["WWW-Authenticate"] = challenge.replacing("DPoP ", with: "\(scheme) ")
+                    }
+                    return response
+                }
+                // The first answer is the nonce's.
+                relation.server.misbehave(.members([:]), .members(["token_type": .string(scheme)]))
+                let authenticator = OAuth2Authenticator(
+                    server: relation.server.metadata,
+                    clientAuthentication: try relation.keyed(),
+                    grant: ClientCredentialsGrant(),
+                    resources: [api.baseURL],
+                    dpop: .generated(),
+                    client: relation.network
+                )
+                let transport = try CurlTransport(configuration: .init(proxy: .none))
+                let client = NetworkClient(
+                    transport: transport,
+                    interceptors: [authenticator],
+                    options: .init(timeout: .seconds(300))
+                )
+                let data = try await client.makeRequest(URLRequest(url: api.url(for: "/reports")))
+                #expect(data == Data("ok".utf8))
+                // The one that was told the nonce, and the one with it.
+                #expect(api.requests(for: "/reports").count == 2)
+                await transport.close()
+            }
+        }
+    }
+
+    private func signIn(
+        _ relation: Relation,
+        scope: String = "openid"
+    ) async throws -> (client: OAuth2Client, authorized: NetworkClient, subject: String) {
+        let client = relation.client()
+        let tokens = try await client.tokens(for: relation.code(client, scope: scope))
+        let authenticator = OAuth2Authenticator(
+            source: StaticTokenSource(tokens.accessToken),
+            resources: [relation.server.server.baseURL]
+        )
+        let subject = try #require(tokens.idToken).expose { try UnverifiedToken($0).unverifiedClaims["sub"]?.string }
+        return (client, relation.network(with: authenticator), try #require(subject))
+    }
+}
