@@ -168,7 +168,8 @@ public final class AuthorizationServerDiscovery: Sendable {
             return (request, [])
         } read: { response in
             let server = try AuthorizationServer(metadata: response.jsonObject(from: place), issuer: issuer)
-            let lifetime = CacheLifetime.read(response.headers) ?? options.lifetime
+            let lifetime =
+                CacheLifetime.read(response.headers, at: options.exchange.timeSource.date()) ?? options.lifetime
             return (server, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))
         }
     }

@@ -9,6 +9,8 @@ struct KeySetSource: Sendable {
         let keys: JWKSet
         /// How long they are to be used.
         let lifetime: Duration
+        /// What the next request can ask by whether there are others.
+        let copy: KeySetCopy?
     }
 
     /// Says where the keys are.
@@ -16,7 +18,12 @@ struct KeySetSource: Sendable {
     let client: NetworkClient
     let options: RemoteKeySet.Options
 
-    func fetch() async throws -> Response {
+    /// Fetches the keys.
+    ///
+    /// - Parameter copy: The latest ones; the server is asked for others only, if they can be told.
+    /// - Returns: The keys: others, or the same for another time.
+    /// - Throws: What `OAuth2Error(keySetFailure:at:)` takes.
+    func fetch(unlike copy: KeySetCopy?) async throws -> Response {
         let url = try await locate()
         guard let origin = HTTPOrigin(quickly: url), origin.isConfidential else {
             throw OAuth2Error(
@@ -26,14 +33,29 @@ struct KeySetSource: Sendable {
         }
         var request = URLRequest(url: url)
         request.setValue("application/jwk-set+json, application/json", forHTTPHeaderField: "Accept")
-        let response = try await client.response(
-            for: request,
-            options: RequestOptions(
-                redirects: .never,
-                timeout: options.timeout,
-                maximumBodySize: min(options.maximumSize, JSONObject.maximumSize)
+        let copy = copy.flatMap { $0.url == url && !$0.conditions.isEmpty ? $0 : nil }
+        for (name, value) in copy?.conditions ?? [] { request.setValue(value, forHTTPHeaderField: name) }
+        let response: HTTPResponse
+        do {
+            response = try await client.response(
+                for: request,
+                options: RequestOptions(
+                    redirects: .never,
+                    timeout: options.timeout,
+                    maximumBodySize: min(options.maximumSize, JSONObject.maximumSize)
+                )
             )
-        )
+        } catch let error as ServerError where error.errorCode == 304 {
+            guard let copy else {
+                throw OAuth2Error(
+                    .protocolViolation,
+                    "the key set's address answered 304 to a request without conditions: which keys are meant can't be told",
+                    status: 304
+                )
+            }
+            let confirmed = copy.confirmed(by: error.headers)
+            return Response(keys: copy.keys, lifetime: lifetime(confirmed.headers), copy: confirmed)
+        }
         guard response.status == 200 else {
             throw OAuth2Error(
                 .protocolViolation,
@@ -50,11 +72,17 @@ struct KeySetSource: Sendable {
                 cause: error
             )
         }
-        return Response(keys: keys, lifetime: lifetime(response.headers))
+        return Response(
+            keys: keys,
+            lifetime: lifetime(response.headers),
+            copy: KeySetCopy(keys, from: url, response.headers, at: options.timeSource.date())
+        )
     }
 
     private func lifetime(_ headers: HTTPHeaders) -> Duration {
-        guard let stated = CacheLifetime.read(headers) else { return max(options.lifetime, .zero) }
+        guard let stated = CacheLifetime.read(headers, at: options.timeSource.date()) else {
+            return max(options.lifetime, .zero)
+        }
         return min(max(stated, options.lifetimeBounds.lowerBound), options.lifetimeBounds.upperBound)
     }
 }

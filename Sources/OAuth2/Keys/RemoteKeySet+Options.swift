@@ -6,7 +6,7 @@ extension RemoteKeySet {
     public struct Options: Sendable {
         /// How long keys are used if the server does not say; 5 minutes by default.
         public var lifetime: Duration
-        /// The shortest and the longest time that a server's `Cache-Control` can ask for; 1 minute to 1 hour by default.
+        /// The shortest and the longest time that a server's `Cache-Control` or `Expires` can ask for; 1 minute to 1 hour by default.
         ///
         /// A key that the issuer has withdrawn is accepted here for as long as the keys are used.
         public var lifetimeBounds: ClosedRange<Duration>

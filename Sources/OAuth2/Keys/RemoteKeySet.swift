@@ -13,8 +13,10 @@ public import TokenGeneration
 ///
 /// Make one for each issuer and share it. It fetches when it is asked, never by itself:
 ///
-/// - Keys are used for as long as the server's `Cache-Control` says, within ``Options/lifetimeBounds``. Shortly before that time
-///   is over, they are fetched anew while callers go on with the old ones.
+/// - Keys are used for as long as the server's `Cache-Control` says, or without a `max-age` there its `Expires`, within
+///   ``Options/lifetimeBounds``. Shortly before that time is over, they are fetched anew while callers go on with the old ones.
+/// - A server that sends an `ETag` or a `Last-Modified` is asked for other keys only; its 304 means the same ones for another time
+///   ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
 /// - A token of a key that is not among them makes them be fetched anew, but not more often than ``Options/cooldown`` allows: a
 ///   thousand tokens with made-up key IDs cost one request.
 /// - However many callers need the keys, there is one request. A caller that is cancelled stops waiting at once.
@@ -26,6 +28,8 @@ public import TokenGeneration
 public final class RemoteKeySet: Sendable {
     private struct State {
         var lifecycle: KeySetLifecycle
+        /// The keys as they came, for the server to say whether they are still the ones.
+        var copy: KeySetCopy?
         var flight: (id: Int, flight: Flight<LoadedKeys>)?
     }
 
@@ -155,9 +159,10 @@ public final class RemoteKeySet: Sendable {
 
     @discardableResult
     private func start(_ id: Int, _ state: inout State) -> Flight<LoadedKeys> {
+        let copy = state.copy
         let flight = Flight(timeout: options.timeout, timeSource: options.timeSource) { [self] in
             do {
-                return land(id, try await source.fetch())
+                return land(id, try await source.fetch(unlike: copy))
             } catch {
                 let failure = OAuth2Error(keySetFailure: error, at: options.timeSource.date())
                 fail(id, failure)
@@ -174,7 +179,10 @@ public final class RemoteKeySet: Sendable {
         let latest = state.withLock { $0.lifecycle.keys }
         let isSame = latest?.keys.keys == response.keys.keys
         return state.withLock { state in
-            if state.flight?.id == id { state.flight = nil }
+            if state.flight?.id == id {
+                state.flight = nil
+                state.copy = response.copy
+            }
             return state.lifecycle.landed(id, response.keys, isSame: isSame, lifetime: response.lifetime, at: now)
         }
     }
