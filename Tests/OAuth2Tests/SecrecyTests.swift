@@ -146,6 +146,7 @@ struct SecrecyTests {
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
             AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt,
+            TrustedIssuer(issuer: "https://a.example", keys: keys),
             PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
             ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),

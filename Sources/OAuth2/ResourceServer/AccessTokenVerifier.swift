@@ -16,7 +16,7 @@ public import TokenGeneration
 /// }
 /// ```
 ///
-/// Make one for each issuer and share it. What is checked:
+/// Make one and share it; several issuers can have one together (``init(issuers:audience:currentDate:)``). What is checked:
 ///
 /// - The token stands in the only `Authorization` field; one in a query or a form is not looked for, because those end up in logs.
 /// - A JWT is one of the profile of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), signed with a key of the issuer, for your
@@ -28,7 +28,7 @@ public import TokenGeneration
 /// - The token has the scope, and the user has authenticated as strongly and as recently, as the request needs.
 public struct AccessTokenVerifier: Sendable {
     /// The name by which the issuer knows this API.
-    public let audience: String
+    public internal(set) var audience: String
     /// What a JWT must say; by default what RFC 9068 demands (`ValidationPolicy.accessToken(issuer:audience:)`).
     ///
     /// Many issuers don't keep to RFC 9068. For those, say what their tokens have:
@@ -55,10 +55,13 @@ public struct AccessTokenVerifier: Sendable {
 
     /// What is asked about tokens that are no JWTs; `nil`, the default, if there are none.
     ///
-    /// A token that has the form of a JWT is verified as one, and refused if it is none that is good.
+    /// A token that has the form of a JWT is verified as one, and refused if it is none that is good. Of several issuers each has its own
+    /// (``TrustedIssuer/introspection``), and this one is not asked.
     public var introspection: CachedTokenIntrospection?
 
-    let keys: IssuerKeys?
+    var keys: IssuerKeys?
+    /// The issuers, if there are several.
+    var trusted: TrustedIssuers?
 
     init(
         _ policy: ValidationPolicy,
@@ -119,12 +122,9 @@ public struct AccessTokenVerifier: Sendable {
 
     private func verified(_ presented: PresentedToken) async throws(AccessRefusal) -> VerifiedAccessToken {
         do {
-            if let introspection, keys == nil || (try? UnverifiedToken(presented.text)) == nil {
-                return try await introspected(presented.text, by: introspection)
-            }
-            guard let keys else { throw TokenError(.unknownKey, "there are no keys to verify the token with") }
-            let token = try await keys.verify(presented.text, against: policy)
-            return try VerifiedAccessToken(token, scopeClaim: scopeClaim)
+            guard let trusted else { return try await verified(presented.text) }
+            let (issuer, isJWT) = try trusted.issuer(of: presented.text)
+            return try await confined(to: issuer).verified(presented.text, isJWT: isJWT)
         } catch let error as TokenError {
             throw invalidToken(presented, "the access token is not good", cause: error)
         } catch {
@@ -134,6 +134,21 @@ public struct AccessTokenVerifier: Sendable {
                 cause: error
             )
         }
+    }
+
+    /// Verifies a token of the one issuer.
+    ///
+    /// - Parameters:
+    ///   - text: The token.
+    ///   - isJWT: Whether it has the form of a JWT; `nil` if nobody has looked yet.
+    /// - Returns: What it entitles to.
+    /// - Throws: `TokenError` if it is not good; ``OAuth2Error`` or `CancellationError` if that can't be told.
+    private func verified(_ text: String, isJWT: Bool? = nil) async throws -> VerifiedAccessToken {
+        if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(text)) != nil)) {
+            return try await introspected(text, by: introspection)
+        }
+        guard let keys else { throw TokenError(.unknownKey, "there are no keys to verify the token with") }
+        return try VerifiedAccessToken(try await keys.verify(text, against: policy), scopeClaim: scopeClaim)
     }
 
     // MARK: What is required

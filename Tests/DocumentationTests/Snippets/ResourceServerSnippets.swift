@@ -183,6 +183,25 @@ struct ResourceServerSnippets {
         }
     }
 
+    @Test("Several authorization servers")
+    func severalIssuers() throws {
+        let endpoint = try #require(URL(string: "https://partners.example/token"))
+        let partnerClient = OAuth2Client(
+            server: AuthorizationServer(issuer: "https://partners.example", tokenEndpoint: endpoint),
+            clientAuthentication: .none(clientID: "api")
+        )
+        func sample() throws -> AccessTokenVerifier {
+            let staff = TrustedIssuer(discovery: AuthorizationServerDiscovery(issuer: "https://id.example"))
+            var partners = TrustedIssuer(discovery: AuthorizationServerDiscovery(issuer: "https://partners.example"))
+            partners.scopeClaim = "scp"
+            partners.introspection = CachedTokenIntrospection(partnerClient)
+            partners.opaqueTokenPrefix = "px_"
+            let verifier = try AccessTokenVerifier(issuers: [staff, partners], audience: "https://api.example")
+            return verifier
+        }
+        #expect(try sample().policy.issuers == ["https://id.example", "https://partners.example"])
+    }
+
     @Test("A challenge of one's own")
     func challenge() {
         var response = LoopbackResponse.status(401)

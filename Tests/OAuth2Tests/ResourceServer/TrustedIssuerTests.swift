@@ -1,0 +1,319 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestTurns
+import Testing
+import TokenGeneration
+
+/// An API behind two authorization servers, and what others send it.
+@Suite("AccessTokenVerifier of several issuers", .timeLimit(.minutes(10)), .turns)
+struct TrustedIssuerTests {
+    private static let staff = PublishedKeys.issuer
+    private static let partners = "https://partners.example"
+
+    private let api: GuardedAPI
+    private let partnerKey: IssuerKey
+    private let partnerKeys: PublishedKeys
+
+    init() throws {
+        api = try GuardedAPI()
+        // Under the same key ID as the other issuer's.
+        partnerKey = try IssuerKey(id: "1")
+        partnerKeys = PublishedKeys([partnerKey])
+    }
+
+    private func verifier(
+        staff changeStaff: (inout TrustedIssuer) -> Void = { _ in },
+        partners changePartners: (inout TrustedIssuer) -> Void = { _ in }
+    ) throws -> AccessTokenVerifier {
+        var staff = TrustedIssuer(issuer: Self.staff, keys: api.issuer.keySet())
+        var partners = TrustedIssuer(issuer: Self.partners, keys: partnerKeys.keySet())
+        changeStaff(&staff)
+        changePartners(&partners)
+        var verifier = try AccessTokenVerifier(
+            issuers: [staff, partners],
+            audience: GuardedAPI.audience,
+            currentDate: api.issuer.time.timeSource.date
+        )
+        verifier.realm = "orders"
+        return verifier
+    }
+
+    private func request(_ token: String) -> ProtectedRequest { api.request(["Authorization": "Bearer \(token)"]) }
+
+    private func refusal(_ verifier: AccessTokenVerifier, _ token: String) async -> TokenError.Code? {
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier.verify(request(token))
+        }
+        #expect(refusal?.status == 401)
+        // Short ones occur in any text.
+        #expect(token.utf8.count < 20 || refusal.map { "\($0)".contains(token) } == false)
+        return (refusal?.cause as? TokenError)?.code
+    }
+
+    // MARK: JWTs
+
+    @Test("Each issuer's tokens are verified with its own keys, which are fetched when they are needed")
+    func each() async throws {
+        let verifier = try verifier()
+        for _ in 1...3 {
+            let token = try await verifier.verify(
+                request(api.token()),
+                requires: AccessRequirement(scope: ["orders.read"])
+            )
+            #expect(token.issuer == Self.staff)
+        }
+        #expect(api.issuer.fetchCount == 1)
+        #expect(partnerKeys.fetchCount == 0)
+        let theirs = try api.token(["iss": .string(Self.partners), "sub": "eve"], key: partnerKey)
+        #expect(try await verifier.verify(request(theirs)).issuer == Self.partners)
+        #expect(try await verifier.verify(request(theirs)).subject == "eve")
+        #expect(api.issuer.fetchCount == 1)
+        #expect(partnerKeys.fetchCount == 1)
+    }
+
+    @Test(
+        "A token of an issuer that is not on the list is refused before anything is fetched",
+        arguments: [
+            ("https://evil.example", TokenError.Code.issuerMismatch), ("https://id.example/", .issuerMismatch),
+            ("https://ID.example", .issuerMismatch), ("https://id.example\u{0}", .issuerMismatch),
+            ("", .issuerMismatch),
+            (nil, .missingClaim), (7, .malformedClaim), (["https://id.example"], .malformedClaim),
+        ] as [(JSONValue?, TokenError.Code)]
+    )
+    func stranger(issuer: JSONValue?, code: TokenError.Code) async throws {
+        #expect(try await refusal(verifier(), try api.token(["iss": issuer])) == code)
+        #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
+    }
+
+    @Test("A thousand strangers cost no request, nor does an identifier that only looks like one")
+    func strangers() async throws {
+        let verifier = try verifier(partners: { issuer in
+            issuer = TrustedIssuer(issuer: "https://caf\u{E9}.example", keys: partnerKeys.keySet())
+        })
+        for number in 1...1_000 {
+            let code = await refusal(verifier, try api.token(["iss": .string("https://\(number).example")]))
+            #expect(code == .issuerMismatch)
+        }
+        // The same for Swift's strings, and not for octets.
+        let twin = try api.token(["iss": "https://cafe\u{301}.example"], key: partnerKey)
+        #expect(await refusal(verifier, twin) == .issuerMismatch)
+        #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
+    }
+
+    @Test("One issuer's key signs no token of the other's, though the key IDs are the same")
+    func otherKey() async throws {
+        let verifier = try verifier()
+        #expect(await refusal(verifier, try api.token(key: partnerKey)) == .signatureInvalid)
+        #expect(partnerKeys.fetchCount == 0)
+        let forged = try api.token(["iss": .string(Self.partners)])
+        #expect(await refusal(verifier, forged) == .signatureInvalid)
+    }
+
+    @Test("While one issuer's keys are out of reach, the other's tokens are let in")
+    func outage() async throws {
+        let broken = PublishedKeys([], steps: Array(repeating: .status(503), count: 10))
+        let verifier = try verifier(partners: { issuer in
+            issuer = TrustedIssuer(issuer: Self.partners, keys: broken.keySet())
+        })
+        let theirs = try api.token(["iss": .string(Self.partners)], key: partnerKey)
+        await #expect(throws: AccessRefusal(.undecided, "")) { try await verifier.verify(request(theirs)) }
+        #expect(try await verifier.verify(request(api.token())).issuer == Self.staff)
+    }
+
+    @Test("Each issuer may have its own audience, scope claim and habits")
+    func habits() async throws {
+        let verifier = try verifier(partners: { issuer in
+            issuer.audience = "orders"
+            issuer.scopeClaim = "scp"
+            var policy = ValidationPolicy(issuer: "https://ignored.example", audience: "orders")
+            policy.type = .absentOrJWT
+            policy.requiredClaims = ["sub", "aud", "exp"]
+            issuer.policy = policy
+        })
+        let claims: [String: JSONValue?] = [
+            "iss": .string(Self.partners), "aud": "orders", "scp": ["orders.write"], "scope": nil, "jti": nil,
+            "client_id": nil,
+        ]
+        let theirs = try api.token(claims, type: "JWT", key: partnerKey)
+        let token = try await verifier.verify(request(theirs), requires: AccessRequirement(scope: ["orders.write"]))
+        #expect(token.scope == ["orders.write"])
+        // What holds for one holds for no other.
+        #expect(await refusal(verifier, try api.token(type: "JWT")) == .typeMismatch)
+        #expect(await refusal(verifier, try api.token(["aud": "orders"])) == .audienceMismatch)
+        let ours = try api.token(["iss": .string(Self.partners)], type: "JWT", key: partnerKey)
+        #expect(await refusal(verifier, ours) == .audienceMismatch)
+        // The clock is the verifier's.
+        let old = try api.token(claims.merging(["exp": 999_999_000]) { $1 }, type: "JWT", key: partnerKey)
+        #expect(await refusal(verifier, old) == .expired)
+    }
+
+    @Test("Only the audience is another, and what the verifier's policy says holds for all")
+    func ownAudience() async throws {
+        var verifier = try verifier(partners: { $0.audience = "orders" })
+        verifier.policy.checks.append(ClaimsCheck("tenant") { $0.claims["tenant"] == "acme" })
+        let theirs: [String: JSONValue?] = ["iss": .string(Self.partners), "aud": "orders"]
+        #expect(await refusal(verifier, try api.token(theirs, key: partnerKey)) == .checkFailed)
+        #expect(await refusal(verifier, try api.token()) == .checkFailed)
+        let good = try api.token(theirs.merging(["tenant": "acme"]) { $1 }, key: partnerKey)
+        #expect(try await verifier.verify(request(good)).audience == ["orders"])
+        #expect(try await verifier.verify(request(api.token(["tenant": "acme"]))).audience == [GuardedAPI.audience])
+    }
+
+    // MARK: Opaque tokens
+
+    @Test("An opaque token is shown to the one server that it can be of, and to no other")
+    func opaque() async throws {
+        let (ours, theirs) = (server(), server())
+        let verifier = try verifier(
+            staff: { $0.introspection = introspection(ours, Self.staff) },
+            partners: { issuer in
+                issuer.introspection = introspection(theirs, Self.partners)
+                issuer.opaqueTokenPrefix = "px_"
+            }
+        )
+        #expect(try await verifier.verify(request("good")).subject == "ada")
+        #expect((ours.requests.count, theirs.requests.count) == (1, 0))
+        #expect(try await verifier.verify(request("px_good")).subject == "ada")
+        #expect((ours.requests.count, theirs.requests.count) == (1, 1))
+        // One that its server does not know is nobody's, and not asked about elsewhere.
+        #expect(await refusal(verifier, "px_bad") == .checkFailed)
+        #expect((ours.requests.count, theirs.requests.count) == (1, 2))
+        // What has the form of a JWT is verified as one.
+        #expect(await refusal(verifier, try api.token(["iss": "https://evil.example"])) == .issuerMismatch)
+        #expect(try await verifier.verify(request(api.token())).clientID == "shop")
+        #expect((ours.requests.count, theirs.requests.count) == (1, 2))
+    }
+
+    @Test("An opaque token of nobody is refused, and nobody is asked")
+    func nobodys() async throws {
+        let theirs = server()
+        let verifier = try verifier(partners: { issuer in
+            issuer.introspection = introspection(theirs, Self.partners)
+            issuer.opaqueTokenPrefix = "px_"
+        })
+        #expect(await refusal(verifier, "good") == .malformedToken)
+        #expect(await refusal(try self.verifier(), "px_good") == .malformedToken)
+        #expect(theirs.requests.isEmpty)
+        // Of several prefixes the longest counts.
+        let special = server()
+        let longer = try self.verifier(
+            staff: { issuer in
+                issuer.introspection = introspection(theirs, Self.staff)
+                issuer.opaqueTokenPrefix = "p"
+            },
+            partners: { issuer in
+                issuer.introspection = introspection(special, Self.partners)
+                issuer.opaqueTokenPrefix = "px_"
+            }
+        )
+        _ = try await longer.verify(request("px_good"))
+        _ = try await longer.verify(request("p_good"))
+        #expect((theirs.requests.count, special.requests.count) == (1, 1))
+    }
+
+    @Test("A server that is asked about all of its tokens is asked about its own only, and answers for itself only")
+    func introspectedIssuer() async throws {
+        let asked = server(#","iss":"https://partners.example","client_id":"theirs""#)
+        let verifier = try verifier(partners: { issuer in
+            issuer = TrustedIssuer(introspection: introspection(asked, Self.partners))
+            #expect(issuer.issuer == Self.partners)
+        })
+        let theirs = try api.token(["iss": .string(Self.partners), "sub": "good"], key: partnerKey)
+        #expect(await refusal(verifier, theirs) == .checkFailed)
+        #expect(asked.requests.count == 1)
+        #expect(try await verifier.verify(request("good")).clientID == "theirs")
+        #expect(try await verifier.verify(request(api.token())).issuer == Self.staff)
+        #expect(asked.requests.count == 2)
+        // It can't speak for the other.
+        let liar = server(#","iss":"https://id.example""#)
+        let deceived = try self.verifier(partners: { issuer in
+            issuer = TrustedIssuer(introspection: introspection(liar, Self.partners))
+        })
+        #expect(await refusal(deceived, "good") == .issuerMismatch)
+    }
+
+    // MARK: The list
+
+    @Test("A list must have an issuer, each once, whose opaque tokens can be told apart")
+    func lists() throws {
+        let keys = JWKSet(keys: [api.key.jwk])
+        func make(_ issuers: [TrustedIssuer]) throws -> AccessTokenVerifier {
+            try AccessTokenVerifier(issuers: issuers, audience: GuardedAPI.audience)
+        }
+        let staff = TrustedIssuer(issuer: Self.staff, keys: keys)
+        #expect(throws: OAuth2Error(.invalidIssuer, "")) { try make([]) }
+        #expect(throws: OAuth2Error(.invalidIssuer, "")) { try make([staff, staff]) }
+        #expect(try make([staff]).policy.issuers == [Self.staff])
+        var (first, second) = (staff, TrustedIssuer(issuer: Self.partners, keys: keys))
+        #expect(try make([first, second]).policy.issuers == [Self.staff, Self.partners])
+        first.introspection = introspection(server(), Self.staff)
+        second.introspection = introspection(server(), Self.partners)
+        #expect(throws: OAuth2Error(.invalidIssuer, "")) { try make([first, second]) }
+        second.opaqueTokenPrefix = "px_"
+        #expect(throws: Never.self) { try make([first, second]) }
+    }
+
+    @Test("Bound tokens, challenges and discovery are the same with several issuers, over real sockets")
+    func loopback() async throws {
+        let (ours, theirs) = (try MockAuthorizationServer.start(), try MockAuthorizationServer.start())
+        let options = RemoteKeySet.Options(timeout: .seconds(120))
+        var verifier = try AccessTokenVerifier(
+            issuers: [ours, theirs].map { server in
+                TrustedIssuer(
+                    discovery: AuthorizationServerDiscovery(issuer: server.metadata.issuer),
+                    options: options
+                )
+            },
+            audience: GuardedAPI.audience
+        )
+        verifier.realm = "orders"
+        let prover = try DPoPProofGenerator(key: .generate(.es256))
+        for server in [ours, theirs] {
+            let token = try server.issueAccessToken(
+                clientID: "shop",
+                subject: "ada",
+                audience: GuardedAPI.audience,
+                keyThumbprint: prover.thumbprint
+            )
+            let proof = try prover.proof(method: "GET", url: GuardedAPI.url, accessToken: token)
+            let found = try await verifier.verify(api.request(["Authorization": "DPoP \(token)", "DPoP": proof]))
+            #expect(found.issuer == server.metadata.issuer)
+            #expect(found.binding == .key)
+            let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+                try await verifier.verify(request(token))
+            }
+            #expect(refusal?.challenge?.contains(#"realm="orders""#) == true)
+            #expect(server.server.requests(for: "/jwks").count == 1)
+        }
+        await ours.stop()
+        await theirs.stop()
+    }
+
+    // MARK: On the mocks
+
+    /// A server to which tokens are active that end in `good`.
+    private func server(_ members: String = "") -> MockTransport {
+        MockTransport(time: api.issuer.time.timeSource) { request in
+            let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
+            guard form.first(where: { $0.name == "token" })?.value.hasSuffix("good") == true else {
+                return .json(#"{"active":false}"#)
+            }
+            return .json(#"{"active":true,"sub":"ada","scope":"orders.read"\#(members)}"#)
+        }
+    }
+
+    private func introspection(_ transport: MockTransport, _ issuer: String) -> CachedTokenIntrospection {
+        var server = AuthorizationServer(issuer: issuer, tokenEndpoint: Realm.server.tokenEndpoint)
+        server.introspectionEndpoint = URL(string: "https://as.example/introspect")
+        let time = api.issuer.time.timeSource
+        let client = OAuth2Client(
+            server: server,
+            clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("s3cret")),
+            client: NetworkClient(transport: transport, options: .init(timeSource: time)),
+            options: .init(attempts: 1, timeSource: time)
+        )
+        return CachedTokenIntrospection(client, timeSource: time)
+    }
+}
