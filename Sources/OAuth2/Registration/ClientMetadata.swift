@@ -70,6 +70,16 @@ public struct ClientMetadata: Sendable, Hashable {
         }
     }
 
+    /// Whether the client is to use the server's aliases for clients that show a certificate whatever its certificate is for:
+    /// `use_mtls_endpoint_aliases` ([FAPI 2.0 §5.2.2.1](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
+    ///
+    /// Such a client takes ``AuthorizationServer/usingMutualTLSAliases()``. What authenticates or binds tokens by a certificate uses the
+    /// aliases anyway.
+    public var usesMutualTLSAliases: Bool {
+        get { members["use_mtls_endpoint_aliases"] == true }
+        set { members["use_mtls_endpoint_aliases"] = newValue ? true : nil }
+    }
+
     private func strings(_ name: String) -> [String] {
         members[name]?.array?.compactMap(\.string) ?? []
     }

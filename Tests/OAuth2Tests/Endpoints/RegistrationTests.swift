@@ -49,6 +49,19 @@ struct RegistrationTests {
         #expect(!dumped.contains(Self.secret))
     }
 
+    @Test("A client that is to use the aliases for certificates says so, and the server's metadata have them")
+    func mutualTLSAliases() throws {
+        var metadata = ClientMetadata(["use_mtls_endpoint_aliases": "true"])
+        #expect(!metadata.usesMutualTLSAliases)
+        metadata.usesMutualTLSAliases = true
+        #expect(metadata.members == ["use_mtls_endpoint_aliases": true])
+        var server = Realm.server
+        server.mutualTLSAliases = ["token_endpoint": try #require(URL(string: "https://mtls.as.example/token"))]
+        #expect(server.usingMutualTLSAliases().tokenEndpoint.host == "mtls.as.example")
+        metadata.usesMutualTLSAliases = false
+        #expect(metadata.members.isEmpty)
+    }
+
     @Test("Metadata that are empty are left out")
     func emptyMetadata() throws {
         var metadata = ClientMetadata(["scope": "a", "grant_types": ["b"], "jwks": ["keys": [7, ["kty": "??"]]]])

@@ -67,6 +67,15 @@ struct AccessTokenVerifierTests {
         #expect(api.issuer.fetchCount == 0)
     }
 
+    @Test("A token in the URL, or in another field than Authorization, is not looked for")
+    func elsewhere() async throws {
+        let token = try api.token()
+        var request = api.request(["X-Access-Token": token, "Cookie": "access_token=\(token)"])
+        request.url += "&access_token=\(token)"
+        await #expect(throws: AccessRefusal(.noToken, "")) { try await api.verifier.verify(request) }
+        #expect(api.issuer.fetchCount == 0)
+    }
+
     @Test(
         "What breaks the rules of the scheme is a malformed request",
         arguments: [
