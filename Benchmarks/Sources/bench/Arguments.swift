@@ -1,7 +1,7 @@
 /// What the command line asks for.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile, http, oauth, transfers
+        case tokens, scaling, memory, profile, http, oauth, transfers, cli
     }
 
     static let usage = """
@@ -11,6 +11,7 @@ struct Arguments {
                bench http    [--json] [--only NAME] [--rounds N]
                bench oauth   [--json] [--only NAME] [--rounds N]
                bench transfers [--json] [--only download|upload] [--rounds N] [--mebibytes N]
+               bench cli     [--json] [--only NAME] [--rounds N] [--tokens N] [--jwt PROGRAM]
                bench profile --only "ES256 sign" --seconds N
         NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
         "http transport" and "http client"
@@ -22,12 +23,18 @@ struct Arguments {
     var rounds = 31
     var seconds = 60
     var mebibytes = 2048
+    /// How many tokens a batch of the command has.
+    var tokens = 100_000
+    /// The `jwt` command, if it is not to be built.
+    var program: String?
 
     init(_ arguments: [String]) throws {
         guard let first = arguments.first, let suite = Suite(rawValue: first) else {
             throw UsageError(text: "bench: which suite?")
         }
         self.suite = suite
+        // A round of the command takes ten seconds.
+        if suite == .cli { rounds = 5 }
         var rest = arguments.dropFirst()
         while let option = rest.popFirst() {
             switch option {
@@ -35,6 +42,8 @@ struct Arguments {
             case "--only": only = try Self.value(of: option, &rest)
             case "--rounds": rounds = try Self.number(of: option, atLeast: 3, &rest)
             case "--mebibytes": mebibytes = try Self.number(of: option, atLeast: 1, &rest)
+            case "--tokens": tokens = try Self.number(of: option, atLeast: 1, &rest)
+            case "--jwt": program = try Self.value(of: option, &rest)
             case "--seconds": seconds = try Self.number(of: option, atLeast: 1, &rest)
             default: throw UsageError(text: "bench: what is \(option)?")
             }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth`, `bench transfers` and `bench profile`.
+/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth`, `bench transfers`, `bench cli` and `bench profile`.
 @main
 struct Bench {
     static func main() async {
@@ -18,6 +18,7 @@ struct Bench {
             case .http: try await HTTPSuite(arguments).run()
             case .oauth: try await OAuthSuite(arguments).run()
             case .transfers: try await TransferSuite(arguments).run()
+            case .cli: try CommandSuite(arguments).run()
             }
         } catch let error as UsageError {
             FileHandle.standardError.write(Data("\(error.text)\n\(Arguments.usage)\n".utf8))
