@@ -138,11 +138,12 @@ grants = {
     "code": Application.GRANT_AUTHORIZATION_CODE,
     "service": Application.GRANT_CLIENT_CREDENTIALS,
     "device": Application.GRANT_DEVICE_CODE,
+    "none": Application.GRANT_AUTHORIZATION_CODE,
 }
 for name, grant in grants.items():
     Application.objects.create(
         name=name, client_id=name, client_secret=secret, authorization_grant_type=grant,
-        client_type=Application.CLIENT_PUBLIC if name == "device" else Application.CLIENT_CONFIDENTIAL,
+        client_type=Application.CLIENT_PUBLIC if name in ("device", "none") else Application.CLIENT_CONFIDENTIAL,
         redirect_uris="https://client.example/callback http://127.0.0.1:9/callback", algorithm=Application.RS256_ALGORITHM,
         skip_authorization=True,
     )

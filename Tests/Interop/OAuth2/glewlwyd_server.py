@@ -186,6 +186,7 @@ def add_client(method, **more):
 
 for method in ("client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt"):
     add_client(method)
+add_client("none", confidential=False, authorization_type=["code", "refresh_token"])
 if is_secure:
     add_client("tls_client_auth", tls_client_auth_san_dns="client.example")
     key = ECKey.import_key((folder / "self-signed.pem").read_text()).as_dict(private=False)

@@ -18,6 +18,8 @@ from idpyoidc.server.client_authn import verify_client
 from idpyoidc.server.configure import OPConfiguration
 from idpyoidc.server.exception import ClientAuthenticationError, InvalidClient, UnAuthorizedClient, UnknownClient
 from idpyoidc.server.user_authn.authn_context import INTERNETPROTOCOLPASSWORD
+from idpyoidc.server.oauth2.add_on.pkce import post_token_parse
+from idpyoidc.server.oidc.token import Token
 from idpyoidc.server.oidc.userinfo import UserInfo as UserInfoEndpoint
 from idpyoidc.server.user_info import UserInfo
 from joserfc.jwk import ECKey
@@ -41,6 +43,13 @@ class ProvedUserInfo(UserInfoEndpoint):
 
     name = "proved_userinfo"
     endpoint_name = "proved_userinfo_endpoint"
+
+
+class PublicToken(Token):
+    """A token endpoint for clients without secrets."""
+
+    name = "public_token"
+    endpoint_name = "public_token_endpoint"
 
 
 def endpoint(path, cls, **kwargs):
@@ -86,6 +95,12 @@ configuration = {
                 },
             },
         ),
+        "public_token": {"path": "public-token", "class": PublicToken, "kwargs": {
+            "client_authn_method": ["public"],
+            "grant_types_helpers": {
+                "authorization_code": {"class": "idpyoidc.server.oidc.token_helper.access_token.AccessTokenHelper"},
+            },
+        }},
         "introspection": endpoint("introspect", "oauth2.introspection.Introspection", client_authn_method=methods),
         "token_revocation": endpoint("revoke", "oauth2.token_revocation.TokenRevocation", client_authn_method=methods),
         "userinfo": endpoint("userinfo", "oidc.userinfo.UserInfo", client_authn_method=["bearer_header"]),
@@ -131,6 +146,8 @@ configuration = {
 server = Server(OPConfiguration(conf=configuration, base_path=str(folder)), cwd=str(folder))
 context = server.context
 context.map_supported_to_preferred()
+# The add-on looks after the one token endpoint that it knows.
+server.get_endpoint("public_token").post_parse_request.append(post_token_parse)
 scopes = list(configuration["scopes_to_claims"])
 
 
@@ -147,6 +164,7 @@ def add_client(name, method="client_secret_basic", **more):
 
 for method in methods:
     add_client(method, method)
+add_client("none", "none")
 add_client("service", grant_types_supported=["client_credentials"])
 add_client("signed_userinfo", userinfo_signed_response_alg="ES256")
 
@@ -211,8 +229,8 @@ def authorize():
     return redirect(found.do_response(**found.authz_part2(parsed, session))["response"])
 
 
-for path, name in (("token", "token"), ("par", "pushed_authorization"), ("introspect", "introspection"),
-                   ("revoke", "token_revocation"), ("register", "registration")):
+for path, name in (("token", "token"), ("public-token", "public_token"), ("par", "pushed_authorization"),
+                   ("introspect", "introspection"), ("revoke", "token_revocation"), ("register", "registration")):
     app.post(f"/{path}", endpoint=name)(lambda name=name: answer(name))
 app.get("/userinfo", endpoint="userinfo")(lambda: answer("userinfo"))
 app.get("/proved-userinfo", endpoint="proved_userinfo")(lambda: answer("proved_userinfo"))

@@ -13,8 +13,8 @@ servers = {
     "idpyoidc": "idpyoidc",
 }
 order = [
-    "Discovery by OpenID Connect", "Discovery by RFC 8414", "`client_secret_basic`", "`client_secret_post`", "`client_secret_jwt`",
-    "`private_key_jwt`", "`tls_client_auth`", "`self_signed_tls_client_auth`", "Endpoints for clients with certificates",
+    "Discovery by OpenID Connect", "Discovery by RFC 8414", "`none`", "`client_secret_basic`", "`client_secret_post`",
+    "`client_secret_jwt`", "`private_key_jwt`", "`tls_client_auth`", "`self_signed_tls_client_auth`", "Endpoints for clients with certificates",
     "Client credentials", "Authorization code with PKCE", "Device authorization", "JWT bearer",
     "Refresh with rotation", "Reuse of a refresh token ends its successors", "Grace for a refresh token whose answer was lost",
     "Token exchange", "Access tokens as in RFC 9068", "Introspection", "Revocation",

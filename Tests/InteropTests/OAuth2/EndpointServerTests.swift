@@ -15,10 +15,7 @@ struct EndpointServerTests {
             let found = try await oauth.introspect(token, kind: .accessToken)
             #expect(found.isActive)
             #expect(found.clientID == peer.web)
-            // Glewlwyd leaves it out now and then, when it is asked many things at once.
-            if peer != .glewlwyd || !found.scope.isEmpty {
-                #expect(found.scope.contains(peer == .idpyoidc ? "openid" : "read"))
-            }
+            #expect(found.scope.contains(peer == .idpyoidc ? "openid" : "read"))
             #expect(found.expiration.map { $0 > Date() } == true)
             #expect(try await !oauth.introspect(Secret("nobody's")).isActive)
             let stranger = try await peer.oauth(ClientSecretBasic(clientID: peer.web, secret: Secret("wrong")))

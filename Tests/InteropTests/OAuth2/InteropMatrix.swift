@@ -12,6 +12,10 @@ enum InteropMatrix {
         case differs(String)
     }
 
+    /// One test at a time: Glewlwyd mixes up rows of its database when it is asked many things at once, and then refuses tokens
+    /// that it has just issued.
+    private static let glewlwyd = Turn()
+
     /// Runs the test of one feature with one server, and writes down what came of it.
     ///
     /// - Parameters:
@@ -23,7 +27,10 @@ enum InteropMatrix {
         _ server: OAuth2Peer,
         _ body: () async throws -> Outcome
     ) async throws {
-        let outcome = try await body()
+        if server == .glewlwyd { await glewlwyd.take() }
+        let result = await Result(catching: body)
+        if server == .glewlwyd { await glewlwyd.leave() }
+        let outcome = try result.get()
         let words =
             switch outcome {
             case .passed: "passed"
@@ -36,5 +43,37 @@ enum InteropMatrix {
         // One write at the end: lines of tests that run at once stay whole.
         try file.seekToEnd()
         try file.write(contentsOf: Data("\(feature)\t\(server.rawValue)\t\(words)\n".utf8))
+    }
+}
+
+/// What one has at a time.
+private actor Turn {
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    func take() async {
+        if isTaken {
+            await withCheckedContinuation { waiting.append($0) }
+        } else {
+            isTaken = true
+        }
+    }
+
+    func leave() {
+        if waiting.isEmpty {
+            isTaken = false
+        } else {
+            waiting.removeFirst().resume()
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(catching body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
     }
 }

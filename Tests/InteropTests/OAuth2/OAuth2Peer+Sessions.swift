@@ -12,7 +12,7 @@ extension OAuth2Peer {
     }
 
     /// Logs the user in at Glewlwyd, and grants what the tests ask for.
-    func glewlwydSession() async throws -> String {
+    func glewlwydSession(clientID: String? = nil) async throws -> String {
         func call(_ method: String, _ path: String, _ body: JSONObject, cookie: String?) async throws -> HTTPHeaders {
             var request = URLRequest(url: try #require(URL(string: try base + "/api" + path)))
             request.httpMethod = method
@@ -23,7 +23,7 @@ extension OAuth2Peer {
         }
         let login: JSONObject = ["username": "ada", "password": "engine-1843"]
         let cookie = Self.cookie(try await call("POST", "/auth/", login, cookie: nil))
-        _ = try await call("PUT", "/auth/grant/\(web)", ["scope": "openid read"], cookie: cookie)
+        _ = try await call("PUT", "/auth/grant/\(clientID ?? web)", ["scope": "openid read"], cookie: cookie)
         return cookie
     }
 

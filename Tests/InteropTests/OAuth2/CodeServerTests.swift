@@ -1,0 +1,100 @@
+import Foundation
+import FoundationNetworking
+import Networking
+import OAuth2
+import Testing
+import TokenGeneration
+
+@Suite("OAuth 2 servers: codes", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(10)))
+struct CodeServerTests {
+    @Test("A code with PKCE, whose answer is checked", arguments: OAuth2Peer.allCases)
+    func code(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("Authorization code with PKCE", peer) {
+            let server = try await peer.server()
+            let oauth = try await peer.oauth()
+            let scope = peer == .idpyoidc ? "openid" : "openid read"
+            let request = try oauth.authorizationRequest(
+                redirectURI: "https://client.example/callback",
+                scope: scope
+            )
+            let url = try request.url(at: server)
+            let redirect = try await answer(to: url, of: peer)
+            let grant = try request.grant(from: redirect, of: server)
+            let tokens = try await oauth.tokens(for: grant)
+            #expect(try await oauth.introspect(tokens.accessToken.value).isActive)
+            // The same code with another verifier: used, and not ours.
+            let other = try oauth.authorizationRequest(
+                redirectURI: "https://client.example/callback",
+                scope: scope
+            )
+            let stolen = try await answer(to: other.url(at: server), of: peer)
+            #expect(throws: OAuth2Error(.stateMismatch, "")) { try request.grant(from: stolen, of: server) }
+            let swapped = try AuthorizationRequest(
+                clientID: peer.web,
+                redirectURI: "https://client.example/callback",
+                scope: scope,
+                state: other.state
+            )
+            let forged = try swapped.grant(from: stolen, of: server)
+            await #expect(throws: OAuth2Error.self) { try await oauth.tokens(for: forged) }
+            return .passed
+        }
+    }
+
+    @Test("A client without a secret has nothing but the code's verifier", arguments: OAuth2Peer.allCases)
+    func publicClient(peer: OAuth2Peer) async throws {
+        try await InteropMatrix.record("`none`", peer) {
+            var server = try await peer.server()
+            if peer == .idpyoidc { server.tokenEndpoint = try #require(URL(string: try peer.base + "/public-token")) }
+            func tokens(_ clientID: String, isForged: Bool = false) async throws -> IssuedTokens {
+                let oauth = OAuth2Client(
+                    server: server,
+                    clientAuthentication: PublicClient(clientID: clientID),
+                    client: peer.client,
+                    options: .init(timeout: .seconds(120))
+                )
+                let request = try AuthorizationRequest(
+                    clientID: clientID,
+                    redirectURI: "https://client.example/callback",
+                    scope: peer == .glewlwyd ? "openid read" : "openid"
+                )
+                let back = try await answer(to: request.url(at: server), of: peer, clientID: clientID)
+                let other = try AuthorizationRequest(
+                    clientID: clientID,
+                    redirectURI: "https://client.example/callback",
+                    state: request.state
+                )
+                let grant = try (isForged ? other : request).grant(from: back, of: server)
+                return try await oauth.tokens(for: grant)
+            }
+            #expect(try await tokens("none").accessToken.type.lowercased() == "bearer")
+            await #expect(throws: OAuth2Error.self) { try await tokens("none", isForged: true) }
+            // A client that has a secret can't go without it.
+            if peer == .idpyoidc {
+                _ = try await tokens(peer.web)
+                return .differs("an endpoint that lets such clients in asks nobody for a secret")
+            }
+            await #expect(throws: OAuth2Error.self) { try await tokens(peer.web) }
+            return .passed
+        }
+    }
+
+    /// Where the user `ada`, who is logged in, is sent by the authorization endpoint.
+    private func answer(to url: URL, of peer: OAuth2Peer, clientID: String? = nil) async throws -> URL {
+        let client = NetworkClient(options: .init(timeout: .seconds(120), redirects: .never))
+        var request = URLRequest(url: url)
+        switch peer {
+        case .authlib, .idpyoidc: break
+        case .django: request.setValue(try await peer.djangoSession(), forHTTPHeaderField: "Cookie")
+        case .glewlwyd:
+            let cookie = try await peer.glewlwydSession(clientID: clientID)
+            request = URLRequest(url: try #require(URL(string: url.absoluteString + "&g_continue")))
+            request.setValue(cookie, forHTTPHeaderField: "Cookie")
+        }
+        let back = try await #require(throws: ServerError.self, "the authorization endpoint did not redirect") {
+            try await client.makeRequest(request)
+        }
+        let location = try #require(back.headers["Location"], "the answer was \(back.errorCode)")
+        return try #require(URL(string: location))
+    }
+}
