@@ -8,6 +8,7 @@ struct Bench {
         if CommandLine.arguments.count == 5, CommandLine.arguments[1] == "transfer" {
             await TransferChild.run(Array(CommandLine.arguments[2...]))
         }
+        if ["--help", "-h"].contains(CommandLine.arguments.dropFirst().first) { return print(Arguments.usage) }
         do {
             let arguments = try Arguments(Array(CommandLine.arguments.dropFirst()))
             switch arguments.suite {

@@ -1,0 +1,7 @@
+import Foundation
+import Networking
+
+struct Report: Codable, Sendable {
+    let id: Int
+    let title: String
+}

@@ -1,0 +1,34 @@
+import Foundation
+import Networking
+import OAuth2
+import TokenGeneration
+
+struct Settings: Sendable {
+    let api: URL
+    let server: AuthorizationServer
+    let clientID: String
+    let keyPEM: String
+}
+
+struct ReportsClient: Sendable {
+    let authenticator: OAuth2Authenticator
+    private let client: NetworkClient
+    private let api: URL
+
+    init(_ settings: Settings, log: @escaping LoggingInterceptor.Sink) throws {
+        let key = try SigningKey(pem: settings.keyPEM)
+        let signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
+        authenticator = OAuth2Authenticator(
+            server: settings.server,
+            clientAuthentication: .privateKeyJWT(clientID: settings.clientID, signingService: signingService),
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            resources: [settings.api]
+        )
+        client = NetworkClient(interceptors: [
+            authenticator,
+            Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxRetries(3))),
+            LoggingInterceptor(sink: log),
+        ])
+        api = settings.api
+    }
+}
