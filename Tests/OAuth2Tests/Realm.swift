@@ -67,9 +67,17 @@ final class Realm: Sendable {
         dpop: DPoPKey? = nil,
         random: Double = 1,
         attempts: Int = 1,
-        replicationDelay: Duration? = nil
+        replicationDelay: Duration? = nil,
+        stepUpSource: (@Sendable (ResourceDemand) -> (any TokenSource)?)? = nil
     ) -> OAuth2Authenticator {
-        OAuth2Authenticator(
+        var options = OAuth2Authenticator.Options(
+            attempts: attempts,
+            replicationDelay: replicationDelay,
+            timeSource: time.timeSource,
+            random: { random }
+        )
+        options.stepUpSource = stepUpSource
+        return OAuth2Authenticator(
             server: Self.server,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
             grant: grant,
@@ -77,12 +85,7 @@ final class Realm: Sendable {
             store: store ?? InMemoryTokenStore(timeSource: time.timeSource),
             dpop: dpop,
             client: NetworkClient(transport: endpoint, options: .init(timeSource: time.timeSource)),
-            options: .init(
-                attempts: attempts,
-                replicationDelay: replicationDelay,
-                timeSource: time.timeSource,
-                random: { random }
-            )
+            options: options
         )
     }
 

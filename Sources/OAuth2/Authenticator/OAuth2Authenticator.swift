@@ -26,50 +26,6 @@ import TokenGeneration
 /// Tokens are sent over `https` only, loopback addresses excepted, and to no other origins than those given, if any are.
 /// A request that has an `Authorization` already is left as it is.
 public final class OAuth2Authenticator: URLRequestAuthenticator {
-    /// What an authenticator does by default.
-    public struct Options: Sendable {
-        /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
-        public var flightTimeout: Duration
-        /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
-        public var attempts: Int
-        /// How long a resource may take to learn of a new token; `nil`, the default, if it knows at once.
-        ///
-        /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
-        /// time, once.
-        public var replicationDelay: Duration?
-        /// Whether a 403 without a reason is answered by a refresh, as a 401 is; no by default.
-        ///
-        /// Only for servers that say 403 where they mean 401: others say it of what the token's owner must not do, and each such
-        /// request would cost a token.
-        public var insecurelyTreatsForbiddenAsInvalidToken = false
-        /// Where time comes from; the clients that the authenticator works with should have the same.
-        public var timeSource: TimeSource
-        /// Where the random numbers of 0…1 come from that spread the refreshes of many clients.
-        public var random: @Sendable () -> Double
-
-        /// Makes options.
-        ///
-        /// - Parameters:
-        ///   - flightTimeout: How long getting a token may take.
-        ///   - attempts: How often a token endpoint is asked that fails for the moment; at least once.
-        ///   - replicationDelay: How long a resource may take to learn of a new token.
-        ///   - timeSource: Where time comes from.
-        ///   - random: Where random numbers of 0…1 come from.
-        public init(
-            flightTimeout: Duration = .seconds(30),
-            attempts: Int = 3,
-            replicationDelay: Duration? = nil,
-            timeSource: TimeSource = .system,
-            random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
-        ) {
-            self.flightTimeout = flightTimeout
-            self.attempts = attempts
-            self.replicationDelay = replicationDelay
-            self.timeSource = timeSource
-            self.random = random
-        }
-    }
-
     /// How many wider grants are kept; who asks for more goes on with their own grant.
     private static let widerLimit = 16
 
@@ -86,8 +42,14 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
     /// When the requests that are under way with a proof were sent, by their operations.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
-    /// The sources of grants that ask for more than the authenticator's own, by the grants' identifiers.
-    private let wider = Mutex<[String: CachedTokenSource]>([:])
+    /// The sources of grants that ask for more than the authenticator's own, and those that the application has for demands.
+    private let wider = Mutex<[WiderKey: CachedTokenSource]>([:])
+
+    /// What tells the sources apart that answer demands.
+    private enum WiderKey: Hashable {
+        case grant(String)
+        case demand(ResourceDemand)
+    }
 
     /// Makes an authenticator.
     ///
@@ -212,15 +174,24 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         [base] + wider.withLock { Array($0.values) }
     }
 
-    /// The source of a grant that asks for what a resource demands; `nil` if the grant can't.
+    /// The source of a grant that asks for what a resource demands, or the one that the application has for it; `nil` if there is none.
     func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
-        guard let makeSource, let grant = grant?.answering(demand) else { return nil }
+        if let makeSource, let grant = grant?.answering(demand) {
+            return widerSource(.grant(grant.identifier)) { makeSource(grant) }
+        }
+        return widerSource(.demand(demand)) { options.stepUpSource?(demand) }
+    }
+
+    private func widerSource(_ key: WiderKey, make: () -> (any TokenSource)?) -> CachedTokenSource? {
+        if let source = wider.withLock({ $0[key] }) { return source }
+        // Outside of the lock, for it may be the application's own; of two that are made at once, one is kept.
+        guard let source = make() else { return nil }
         return wider.withLock { wider in
-            if let source = wider[grant.identifier] { return source }
+            if let source = wider[key] { return source }
             guard wider.count < Self.widerLimit else { return nil }
-            let source = CachedTokenSource(makeSource(grant), options: options.caching, journal: journal)
-            wider[grant.identifier] = source
-            return source
+            let cached = CachedTokenSource(source, options: options.caching, journal: journal)
+            wider[key] = cached
+            return cached
         }
     }
 
@@ -298,17 +269,5 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         guard let response = attempt.response else { return }
         let age = sent.map { options.timeSource.now() - $0 }
         hints.note({ response.headers[$0] }, from: response.url, age: age ?? attempt.duration)
-    }
-}
-
-extension OAuth2Authenticator.Options {
-    /// The same for the source that keeps the token.
-    fileprivate var caching: CachedTokenSource.Options {
-        CachedTokenSource.Options(
-            flightTimeout: flightTimeout,
-            replicationDelay: replicationDelay,
-            timeSource: timeSource,
-            random: random
-        )
     }
 }

@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
 import TestTurns
 import Testing
 
@@ -105,6 +106,43 @@ struct ResourceRowTests {
         // The next call goes with the token of the grant itself again.
         _ = try await client.makeRequest(URLRequest(url: Realm.api))
         #expect(realm.credentials.last == "Bearer access-1")
+    }
+
+    @Test(
+        "Row 8: a source that the application has for step-ups is asked once for a demand, and its tokens are kept apart"
+    )
+    func row8Source() async throws {
+        let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
+        let success = MockTransport.Step.status(200, body: Data("ok".utf8))
+        let realm = Realm(answers: [.challenge(demand), success, .challenge(demand), success])
+        let asked = Mutex<[ResourceDemand]>([])
+        let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: realm.time.now))
+        let authenticator = realm.authenticator { demand in
+            asked.withLock { $0.append(demand) }
+            return golden
+        }
+        let client = realm.client(authenticator)
+        for _ in 1...2 { #expect(try await client.makeRequest(URLRequest(url: Realm.api)) == Data("ok".utf8)) }
+        #expect(realm.credentials == ["Bearer access-1", "Bearer golden", "Bearer access-1", "Bearer golden"])
+        #expect(asked.withLock { $0 } == [ResourceDemand(acrValues: ["gold"])])
+        #expect(realm.endpoint.requests.count == 1)
+    }
+
+    @Test("Row 8: a demand that such a source has nothing for ends the call, and so does one that goes on after it")
+    func row8SourceOnce() async throws {
+        let demands = ["silver", "gold", "gold"].map {
+            #"Bearer error="insufficient_user_authentication", acr_values="\#($0)""#
+        }
+        let realm = Realm(answers: demands.map { .challenge($0) })
+        let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: realm.time.now))
+        let client = realm.client(realm.authenticator { $0.acrValues == ["gold"] ? golden : nil })
+        for count in [1, 3] {
+            let error = await #expect(throws: ServerError.self) {
+                try await client.makeRequest(URLRequest(url: Realm.api))
+            }
+            #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.stepUpRequired))
+            #expect(realm.resource.requests.count == count)
+        }
     }
 
     @Test("Row 9a: more scope is asked for, once, together with the grant's own", arguments: [401, 403])
