@@ -2,7 +2,7 @@ import Foundation
 import TestTurns
 import Testing
 
-@Suite("Transcript in Docs/Command.md", .serialized, .turns)
+@Suite("Transcripts of the documentation", .serialized, .turns)
 struct TranscriptTests {
     /// A command and what it prints.
     private struct Step: Equatable {
@@ -10,9 +10,9 @@ struct TranscriptTests {
         var output: String
     }
 
-    @Test("a newcomer sees what the page shows, but for the time of day")
-    func transcript() throws {
-        let steps = try Self.steps()
+    @Test("a newcomer sees what the page shows, but for the time of day", arguments: ["README.md", "Docs/Command.md"])
+    func transcript(page: String) throws {
+        let steps = try Self.steps(of: page)
         #expect(
             steps.map { $0.command.split(separator: " ").prefix(2).joined(separator: " ") } == [
                 "jwt keygen", "jwt sign", "jwt verify", "jwt decode",
@@ -26,11 +26,11 @@ struct TranscriptTests {
         }
     }
 
-    private static func steps() throws -> [Step] {
-        let page = URL(filePath: #filePath)
+    private static func steps(of page: String) throws -> [Step] {
+        let file = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "Docs/Command.md")
-        let text = try String(contentsOf: page, encoding: .utf8)
+            .deletingLastPathComponent().appending(path: page)
+        let text = try String(contentsOf: file, encoding: .utf8)
         let block = try #require(text.firstMatch(of: /```console\n((?s:.*?))```/)).1
         var steps: [Step] = []
         for line in block.split(separator: "\n") {
