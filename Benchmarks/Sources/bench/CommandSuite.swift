@@ -163,8 +163,10 @@ struct CommandSuite {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = command
         process.standardInput = FileHandle(forReadingAtPath: input)
-        _ = FileManager.default.createFile(atPath: output, contents: nil)
-        process.standardOutput = FileHandle(forWritingAtPath: output)
+        // Not FileManager's createFile: that puts a new file in the place of the old one, even of /dev/null.
+        let descriptor = open(output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw UsageError(text: "bench: \(output) can't be written: \(errno)") }
+        process.standardOutput = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         process.standardError = FileHandle.nullDevice
         let before = childTime()
         try process.run()

@@ -9,23 +9,35 @@ public struct ExistingFile: Sendable, Hashable {
 
     /// The download fails with ``NetworkError/Code/fileExists``: before anything is sent if the file is there then, and otherwise at its end.
     public static let fail = Self(wrapped: .fail)
-    /// The file is replaced in one step at the end of the download; a link is replaced, and not what it leads to.
+    /// The file is replaced in one step at the end of the download.
+    ///
+    /// A link is replaced, and not what it leads to. What is neither, such as a folder or a device, never is.
     public static let replace = Self(wrapped: .replace)
     /// The file gets another name: `report (1).pdf`, `report (2).pdf` and so on.
     public static let unique = Self(wrapped: .unique)
 
     /// Fails early if the download could only fail in the end.
     func check(_ target: String) throws(NetworkError) {
+        if wrapped == .replace { return try Self.checkIsReplaceable(target) }
+        var status = stat()
+        if unsafe lstat(target, &status) == 0, wrapped == .fail { throw Self.exists(target) }
+    }
+
+    private static func checkIsReplaceable(_ target: String) throws(NetworkError) {
         var status = stat()
         guard unsafe lstat(target, &status) == 0 else { return }
-        if status.st_mode & S_IFMT == S_IFDIR, wrapped == .replace { throw Self.isFolder(target) }
-        if wrapped == .fail { throw Self.exists(target) }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG, S_IFLNK: return
+        case S_IFDIR: throw isFolder(target)
+        default: throw NetworkError(.fileExists, "“\(name(target))” is a device or the like, which no file replaces")
+        }
     }
 
     /// Gives a file its name, in one step.
     func rename(_ path: String, to target: String) throws(NetworkError) -> String {
         switch wrapped {
         case .replace:
+            try Self.checkIsReplaceable(target)
             guard unsafe Glibc.rename(path, target) == 0 else {
                 if errno == EISDIR { throw Self.isFolder(target) }
                 throw .file(Self.name(target), cannotBe: "made", number: errno)

@@ -118,10 +118,11 @@ public struct AuthorizationRequest: Sendable {
     ///
     /// - Parameter server: Who is asked; it needs an ``AuthorizationServer/authorizationEndpoint``.
     /// - Returns: The URL.
-    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no such endpoint, or `insecureTransport` if
-    ///   it is neither `https` nor on this machine.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no such endpoint, `insecureTransport` if
+    ///   it is neither `https` nor on this machine, or `malformedRequest` if it takes only requests that were left with it before.
     public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
-        try Self.url(at: server, parameters: parameters)
+        try server.checkTakesRequestsFromUsers()
+        return try Self.url(at: server, parameters: parameters)
     }
 
     /// The URL at which a server is asked with some parameters: those of a request, or what stands for them.
@@ -140,6 +141,18 @@ public struct AuthorizationRequest: Sendable {
             throw OAuth2Error(.malformedRequest, "the authorization endpoint's URL can't be given parameters")
         }
         return url
+    }
+}
+
+extension AuthorizationServer {
+    /// Refuses what a user would bring to a server that takes only what was left with it before
+    /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)).
+    func checkTakesRequestsFromUsers() throws(OAuth2Error) {
+        guard requiresPushedAuthorizationRequests else { return }
+        throw OAuth2Error(
+            .malformedRequest,
+            "the server takes only requests that were left with it: send users to the URL of what `push` returns"
+        )
     }
 }
 

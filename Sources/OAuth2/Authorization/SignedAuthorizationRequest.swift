@@ -83,10 +83,11 @@ public struct SignedAuthorizationRequest: Sendable {
     ///
     /// - Parameter server: Who is asked.
     /// - Returns: The URL.
-    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization endpoint, or `insecureTransport`
-    ///   if that is neither `https` nor on this machine.
+    /// - Throws: ``OAuth2Error`` with the code `endpointMissing` if the server has no authorization endpoint, `insecureTransport`
+    ///   if that is neither `https` nor on this machine, or `malformedRequest` if it takes only requests that were left with it before.
     public func url(at server: AuthorizationServer) throws(OAuth2Error) -> URL {
-        try AuthorizationRequest.url(at: server, parameters: parameters)
+        try server.checkTakesRequestsFromUsers()
+        return try AuthorizationRequest.url(at: server, parameters: parameters)
     }
 
     // MARK: What is signed

@@ -42,7 +42,8 @@ struct ArgumentParser {
                 try add(operand: argument, to: &result)
             }
         }
-        for operand in definition.operands.dropFirst(result.operands.count) where operand.isRequired {
+        // Those that may be left out need not be the last.
+        for operand in definition.operands.filter(\.isRequired).dropFirst(result.operands.count) {
             throw error("\(operand.name) is missing")
         }
         return result

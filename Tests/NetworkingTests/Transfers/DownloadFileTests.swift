@@ -56,7 +56,7 @@ struct DownloadFileTests {
         }
     }
 
-    @Test("A link is replaced, and not what it leads to; a folder is not replaced")
+    @Test("A link is replaced, and not what it leads to; neither a folder nor a device is replaced")
     func links() async throws {
         try await DownloadBench.with { bench async throws in
             let other = bench.folder.appending(path: "other")
@@ -69,10 +69,15 @@ struct DownloadFileTests {
 
             let folder = bench.folder.appending(path: "folder")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
-            let error = await failure {
-                _ = try await bench.client().download(bench.url, to: folder, options: options).value
+            // In the place of a device, which only some may make.
+            let pipe = bench.folder.appending(path: "pipe")
+            #expect(unsafe mkfifo(pipe.path, 0o600) == 0)
+            for target in [folder, pipe] {
+                let error = await failure {
+                    _ = try await bench.client().download(bench.url, to: target, options: options).value
+                }
+                #expect(error?.code == .fileExists)
             }
-            #expect(error?.code == .fileExists)
             #expect(bench.server.requestCount == 1)
         }
     }

@@ -42,6 +42,21 @@ struct AuthorizationRequestTests {
         }
     }
 
+    @Test("Users are sent to a server that takes only what was left with it by no other way")
+    func pushedOnly() throws {
+        let metadata: JSONObject = [
+            "issuer": "https://as.example", "token_endpoint": "https://as.example/token",
+            "authorization_endpoint": "https://as.example/authorize", "require_pushed_authorization_requests": true,
+        ]
+        let server = try AuthorizationServer(metadata: metadata, issuer: "https://as.example")
+        let request = try request(scope: "openid")
+        #expect(throws: OAuth2Error(.malformedRequest, "")) { try request.url(at: server) }
+        let signer = try ES256SigningService(key: .generate(.es256))
+        let signed = try SignedAuthorizationRequest(request, for: server, signingService: signer)
+        #expect(throws: OAuth2Error(.malformedRequest, "")) { try signed.url(at: server) }
+        #expect(throws: Never.self) { try request.url(at: Self.server) }
+    }
+
     @Test("The URL has all parameters, encoded, and never the verifier")
     func url() throws {
         let verifier = try CodeVerifier()

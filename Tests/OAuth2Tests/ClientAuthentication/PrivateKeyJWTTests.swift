@@ -172,9 +172,10 @@ private struct BrokenService: SigningService {
     func sign(data: Data) throws -> Data { throw Broken() }
 }
 
-private struct Vault: RemoteSigningService {
+/// A service elsewhere that signs with ES256.
+struct Vault: RemoteSigningService {
     let service: any SigningService
     var algorithm: JWSAlgorithm { .es256 }
-    var keyID: String? { "vault" }
+    var keyID: String? = "vault"
     func sign(_ message: Data) async throws -> RemoteSignature { .raw(try service.sign(data: message)) }
 }

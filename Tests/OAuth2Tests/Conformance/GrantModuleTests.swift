@@ -247,6 +247,13 @@ struct GrantModuleTests {
                 #expect(try relation.claims(tokens)["sub"] == "ada")
                 #expect(tokens.accessToken.scope == "read")
             }
+            let elsewhere = JWTBearerGrant(
+                issuer: "service@example",
+                subject: "grace",
+                audience: issuer,
+                remoteSigningService: Vault(service: service, keyID: "k")
+            )
+            #expect(try relation.claims(try await client.tokens(for: elsewhere))["sub"] == "grace")
             let fixed = try #require(try await grant.parameters()?[1].value)
             let replayed = JWTBearerGrant(identifier: "ada") { Secret(fixed) }
             _ = try await client.tokens(for: replayed)

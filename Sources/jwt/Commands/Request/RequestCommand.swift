@@ -26,11 +26,14 @@ struct RequestCommand: Sendable {
         ],
         options: RequestOptions.options + ResponseOutput.options + TokenOptions.options,
         operands: [
-            OperandDefinition(name: "METHOD", isRequired: true, summary: "The request's method, such as GET"),
+            OperandDefinition(
+                name: "METHOD",
+                summary: "The request's method; without it GET, or POST for a request with a body"
+            ),
             OperandDefinition(name: "URL", isRequired: true, summary: "The request's URL"),
         ],
         examples: [
-            .init(purpose: "Read", line: "jwt request GET https://api.example/reports --profile prod"),
+            .init(purpose: "Read", line: "jwt request https://api.example/reports --profile prod"),
             .init(
                 purpose: "Write, and fail if the API refuses",
                 line:

@@ -82,19 +82,15 @@ struct RequestOptions: Sendable {
     /// - Parameter arguments: The command line with what a profile adds to it.
     /// - Throws: ``UsageError``.
     init(_ arguments: ParsedArguments) throws(UsageError) {
-        let text = arguments.operands.first ?? ""
-        guard let method = HTTPMethod(text), text.utf8.allSatisfy({ !(0x61...0x7A).contains($0) }) else {
-            throw arguments.usageError("METHOD must be in upper case, such as GET")
-        }
-        self.method = method
+        data = try arguments.value(of: Self.data)
+        json = try arguments.value(of: Self.json)
+        method = try Self.method(arguments) ?? (data == nil && json == nil ? .get : .post)
         let apis = try arguments.values(of: Self.api)
         let target = try Self.target(arguments, apis)
         url = target.url
         name = target.name
         origins = apis.isEmpty ? [target.url] : apis.map(\.url)
         headers = try arguments.values(of: Self.header)
-        data = try arguments.value(of: Self.data)
-        json = try arguments.value(of: Self.json)
         follows = arguments.contains(Self.follows)
         retries = try arguments.value(of: Self.retries)?.number ?? 0
         timeout = try arguments.value(of: Self.timeout).map { .seconds($0.seconds) }
@@ -103,11 +99,26 @@ struct RequestOptions: Sendable {
         }
     }
 
+    /// The method; `nil` if there is only a URL.
+    private static func method(_ arguments: ParsedArguments) throws(UsageError) -> HTTPMethod? {
+        let text = arguments.operands.first ?? ""
+        let method = HTTPMethod(text)
+        guard arguments.operands.count > 1 else {
+            // A URL has characters that no method has.
+            if method != nil { throw arguments.usageError("URL is missing") }
+            return nil
+        }
+        guard let method, text.utf8.allSatisfy({ !(0x61...0x7A).contains($0) }) else {
+            throw arguments.usageError("METHOD must be in upper case, such as GET")
+        }
+        return method
+    }
+
     private static func target(
         _ arguments: ParsedArguments,
         _ apis: [ServiceURL]
     ) throws(UsageError) -> ServiceURL {
-        let text = arguments.operands.dropFirst().first ?? ""
+        let text = arguments.operands.last ?? ""
         let target: ServiceURL
         do throws(ValueError) {
             if text.hasPrefix("/"), let api = apis.first {

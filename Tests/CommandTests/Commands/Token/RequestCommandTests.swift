@@ -12,8 +12,10 @@ struct RequestCommandTests {
     func get() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/reports", scene.authorization.protecting { _ in .json("[1]") })
-            for _ in 0..<2 {
-                let result = try await scene.jwt(["request", "GET", scene.origin + "/reports?month=11"] + scene.flags)
+            for method in [["GET"], []] {
+                let result = try await scene.jwt(
+                    ["request"] + method + [scene.origin + "/reports?month=11"] + scene.flags
+                )
                 #expect(result == ProcessResult(status: 0, output: "[1]", errors: ""))
             }
             #expect(scene.authorization.tokenRequestCount == 1)
@@ -33,7 +35,7 @@ struct RequestCommandTests {
             for arguments in [
                 ["POST", url, "-d", "a=b&c=d", "-H", "X-One: 1", "-H", "@" + scene.home.file("fields")],
                 ["PUT", url, "-d", "@" + json, "-H", "Content-Type: application/json"],
-                ["PATCH", url, "--json-body", #"{"a":1}"#], ["POST", url, "--json-body", "@" + json],
+                ["PATCH", url, "--json-body", #"{"a":1}"#], [url, "--json-body", "@" + json],
             ] {
                 let result = try await scene.jwt(["request"] + arguments + scene.flags)
                 #expect(result == ProcessResult(status: 0, output: "", errors: ""))
@@ -347,6 +349,8 @@ struct RequestCommandTests {
             "only one of the keys, secrets, header fields and the body can come from standard input"
         ),
         (["GET"], "URL is missing"),
+        ([], "URL is missing"),
+        (["x.example/reports"], "URL must be an https URL without a password and a fragment"),
     ]
 
     @Test(
