@@ -85,10 +85,18 @@ final class TokenScene: Sendable {
         errorsAreTerminal: Bool = false
     ) async throws -> ProcessResult {
         try await BuiltProgram.jwt.runApart(
-            arguments,
+            patient(arguments),
             environment: variables.merging(environment) { $1 },
             errorsAreTerminal: errorsAreTerminal
         )
+    }
+
+    /// The same with as much time as two busy processors may need to come to the servers, which are in this process.
+    private func patient(_ arguments: [String]) -> [String] {
+        guard ["token", "request"].contains(arguments.first),
+            !arguments.contains(where: { $0.hasPrefix("--token-timeout") || $0 == "--" || $0 == "--help" })
+        else { return arguments }
+        return arguments + ["--token-timeout", "10m"]
     }
 
     /// Runs a shell script as this user.
