@@ -64,6 +64,9 @@ final class AuthorizationDesk: Sendable {
         resolvedBy desk: AuthorizationRequestDesk
     ) -> LoopbackResponse {
         var request = RequestParameters(parameters)
+        if configuration.requiresPushedAuthorizationRequests, request["request_uri"] == nil {
+            return .text("requests must be left here before (RFC 9126)", status: 400)
+        }
         if request["request"] != nil || request["request_uri"] != nil {
             do throws(TokenEndpointError) {
                 request = try desk.parameters(request)

@@ -20,6 +20,9 @@ extension MockAuthorizationServer {
         public var dpop: DPoPSupport = .optional
         /// Whether DPoP proofs need a nonce, which the server changes as often as it is told to.
         public var requiresNonces = false
+        /// Whether authorization requests must be left with the server before
+        /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)); no by default.
+        public var requiresPushedAuthorizationRequests = false
         /// What entitles a client to register itself; `nil`, the default, if everybody may.
         public var initialAccessToken: Secret?
         /// How much the server's clock is ahead; negative if it is late.

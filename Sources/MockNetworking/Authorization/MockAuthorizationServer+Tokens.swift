@@ -81,28 +81,17 @@ extension MockAuthorizationServer {
         ]
         content["nonce"] = nonce.map(JSONValue.string)
         let service = signing.service
-        if let accessToken { content["at_hash"] = .string(try Self.half(accessToken, service.algorithm)) }
-        if let code { content["c_hash"] = .string(try Self.half(code, service.algorithm)) }
-        if let state { content["s_hash"] = .string(try Self.half(state, service.algorithm)) }
+        let hashes = [("at_hash", accessToken), ("c_hash", code), ("s_hash", state)]
+        for case (let name, let text?) in hashes {
+            content[name] = try service.verificationKey.idTokenHash(of: text).map(JSONValue.string)
+        }
         for (name, value) in claims { content[name] = value }
         return try (trouble ?? IDTokenTrouble()).token(of: content, signedBy: service)
     }
 
-    /// The left half of the hash that goes with an algorithm, in base64url
-    /// ([OpenID Connect Core 1.0 §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
-    private static func half(_ text: String, _ algorithm: JWSAlgorithm) throws -> String {
-        let (function, octets): (HashFunction, Int) =
-            switch algorithm {
-            case .es384, .rs384, .ps384: (.sha384, 24)
-            case .es512, .rs512, .ps512, .edDSA, .ed25519: (.sha512, 32)
-            default: (.sha256, 16)
-            }
-        return try hash(Data(text.utf8), by: function, octets: octets)
-    }
-
-    /// The first octets of a hash, in base64url.
-    private static func hash(_ data: Data, by function: HashFunction = .sha256, octets: Int) throws -> String {
-        let digest = try Array(data).withBytes { bytes throws(CryptoError) in try function.hash(bytes) }
+    /// The first octets of SHA-256, in base64url.
+    private static func hash(_ data: Data, octets: Int) throws -> String {
+        let digest = try Array(data).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
         return Base64URL.encode(Array(digest.prefix(octets)))
     }
 }

@@ -56,7 +56,7 @@ public final class MockAuthorizationServer: Sendable {
             return try LoopbackServer.start(configuration: serverConfiguration)
         }
         metadata = try AuthorizationServer(
-            metadata: Self.metadataDocument(server, mutualTLSServer, configuration.signingAlgorithm),
+            metadata: Self.metadataDocument(server, mutualTLSServer, configuration),
             issuer: issuer
         )
         signing = try SigningDesk(configuration.signingAlgorithm)
@@ -330,8 +330,9 @@ public final class MockAuthorizationServer: Sendable {
     private static func metadataDocument(
         _ server: LoopbackServer,
         _ mutualTLSServer: LoopbackServer?,
-        _ algorithm: JWSAlgorithm
+        _ configuration: Configuration
     ) -> JSONObject {
+        let algorithm = JSONValue.string(configuration.signingAlgorithm.rawValue)
         func url(_ endpoint: Endpoint) -> JSONValue { .string(server.url(for: endpoint.path).absoluteString) }
         var document: JSONObject = [
             "issuer": .string(server.baseURL.absoluteString),
@@ -347,8 +348,8 @@ public final class MockAuthorizationServer: Sendable {
             "device_authorization_endpoint": url(.deviceAuthorization),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query", "jwt", "query.jwt"],
-            "authorization_signing_alg_values_supported": [.string(algorithm.rawValue)],
-            "id_token_signing_alg_values_supported": [.string(algorithm.rawValue)],
+            "authorization_signing_alg_values_supported": [algorithm],
+            "id_token_signing_alg_values_supported": [algorithm],
             "code_challenge_methods_supported": ["S256"],
             "authorization_response_iss_parameter_supported": true,
             "token_endpoint_auth_methods_supported": [
@@ -358,6 +359,9 @@ public final class MockAuthorizationServer: Sendable {
             "token_endpoint_auth_signing_alg_values_supported": ["ES256", "RS256", "PS256", "EdDSA", "HS256"],
             "dpop_signing_alg_values_supported": ["ES256"],
         ]
+        if configuration.requiresPushedAuthorizationRequests {
+            document["require_pushed_authorization_requests"] = true
+        }
         if let mutualTLSServer {
             document["tls_client_certificate_bound_access_tokens"] = true
             let aliases = [

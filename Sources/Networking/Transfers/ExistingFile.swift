@@ -18,9 +18,13 @@ public struct ExistingFile: Sendable, Hashable {
 
     /// Fails early if the download could only fail in the end.
     func check(_ target: String) throws(NetworkError) {
-        if wrapped == .replace { return try Self.checkIsReplaceable(target) }
-        var status = stat()
-        if unsafe lstat(target, &status) == 0, wrapped == .fail { throw Self.exists(target) }
+        switch wrapped {
+        case .replace: try Self.checkIsReplaceable(target)
+        case .unique: return
+        case .fail:
+            var status = stat()
+            if unsafe lstat(target, &status) == 0 { throw Self.exists(target) }
+        }
     }
 
     private static func checkIsReplaceable(_ target: String) throws(NetworkError) {

@@ -20,8 +20,8 @@ extension OAuth2Authenticator {
         /// What else has a token that meets a resource's demand for more scope or another authentication, where the grant has no
         /// answer of its own; `nil`, the default, if nothing has.
         ///
-        /// It must not ask anybody who could keep a request waiting. It is asked once for each demand; the request that was refused
-        /// is repeated once with a token of that source, which is kept apart from the others
+        /// It must not ask anybody who could keep a request waiting. The source that it has for a demand is kept, of sixteen demands at
+        /// most; the request that was refused is repeated once with a token of it, apart from the other tokens
         /// ([RFC 9470 §4](https://www.rfc-editor.org/rfc/rfc9470#section-4)).
         public var stepUpSource: (@Sendable (ResourceDemand) -> (any TokenSource)?)?
         /// Where time comes from; the clients that the authenticator works with should have the same.

@@ -221,6 +221,26 @@ struct CodeFlowModuleTests {
         }
     }
 
+    @Test("A server that takes pushed requests only answers them, and no others")
+    func pushedOnly() async throws {
+        try await Relation.with({ $0.requiresPushedAuthorizationRequests = true }) { relation in
+            let client = relation.client()
+            #expect(client.server.requiresPushedAuthorizationRequests)
+            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
+            #expect(throws: OAuth2Error(.malformedRequest, "")) { try request.url(at: client.server) }
+            // What somebody sends who does not know the server's metadata.
+            var naive = client.server.metadata
+            naive["require_pushed_authorization_requests"] = nil
+            let server = try AuthorizationServer(metadata: naive, issuer: client.server.issuer)
+            let refused = URLRequest(url: try request.url(at: server))
+            let error = await #expect(throws: ServerError.self) { try await relation.network.makeRequest(refused) }
+            #expect(error?.errorCode == 400)
+            let pushed = try await client.push(request).url(at: client.server)
+            let redirect = try await relation.server.visit(pushed, client: relation.network)
+            _ = try await client.tokens(for: request.grant(from: redirect, of: client.server))
+        }
+    }
+
     // MARK: Refusals
 
     private func refused(_ day: MockAuthorizationServer.BadDay, _ code: OAuth2Error.Code) async throws {

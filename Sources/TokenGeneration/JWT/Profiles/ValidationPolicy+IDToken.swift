@@ -130,20 +130,32 @@ extension ValidationPolicy {
                 guard isRequired else { return true }
                 throw TokenError(.missingClaim, "the claim “\(name)” is missing")
             }
-            let curve: EdwardsCurve? = if case .edwards(let key) = subject.key.publicKey { key.curve } else { nil }
-            let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in
-                try subject.key.algorithm.details?.hash(bytes, on: curve)
-            }
-            guard let digest else {
+            guard let expected = try subject.key.idTokenHash(of: text) else {
                 throw TokenError(
                     .hashMismatch,
                     "which hash the claim “\(name)” is made with can't be told for this algorithm"
                 )
             }
-            guard found.isExactly(Base64URL.encode(Array(digest.prefix(digest.count / 2)))) else {
+            guard found.isExactly(expected) else {
                 throw TokenError(.hashMismatch, "the claim “\(name)” is not the hash of what came with the token")
             }
             return true
         }
+    }
+}
+
+extension VerificationKey {
+    /// The left half of the hash that goes with the key's signatures, in base64url
+    /// ([OpenID Connect Core 1.0 §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
+    ///
+    /// - Parameter text: What comes with an ID token.
+    /// - Returns: The value of `at_hash`, `c_hash` or `s_hash`; `nil` if the algorithm has no hash that is known.
+    /// - Throws: `CryptoError` if OpenSSL does not offer the function.
+    package func idTokenHash(of text: String) throws -> String? {
+        let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }
+        let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in
+            try algorithm.details?.hash(bytes, on: curve)
+        }
+        return digest.map { Base64URL.encode(Array($0.prefix($0.count / 2))) }
     }
 }

@@ -21,6 +21,15 @@ struct ServerMetadata: Sendable {
 
     let issuer: String
     let use: Use
+    /// How long the server may take for each of its documents.
+    let timeout: Duration
+
+    /// How the server is asked.
+    var options: AuthorizationServerDiscovery.Options {
+        var options = AuthorizationServerDiscovery.Options()
+        options.exchange.timeout = timeout
+        return options
+    }
 
     /// The server as it says it is.
     ///
@@ -33,7 +42,8 @@ struct ServerMetadata: Sendable {
         let kept = path.flatMap { Self.read($0, issuer) }
         if let kept, use == .kept, (0...Self.lifetime).contains(now - kept.fetched) { return kept.server }
         do {
-            let server = try await AuthorizationServerDiscovery(issuer: issuer, client: client).server()
+            let server = try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options)
+                .server()
             if let path { Self.write(server, fetched: now, to: path) }
             return server
         } catch let error as OAuth2Error where error.isRetryable {

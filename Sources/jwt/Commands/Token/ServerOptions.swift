@@ -103,7 +103,7 @@ struct ServerOptions: Sendable {
         if let known {
             server = known
         } else {
-            let metadata = ServerMetadata(issuer: issuer, use: use)
+            let metadata = ServerMetadata(issuer: issuer, use: use, timeout: timeout)
             do {
                 server = try AsynchronousWork.result { try await metadata.server(client) }
             } catch let error as OAuth2Error {

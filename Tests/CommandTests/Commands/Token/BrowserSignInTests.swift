@@ -68,6 +68,21 @@ struct BrowserSignInTests {
         }
     }
 
+    @Test("a server that takes only requests that were left with it before gets them so")
+    func pushed() async throws {
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.requiresPushedAuthorizationRequests = true
+        try await TokenScene.play(configuration) { scene in
+            let command = ["token", "--sign-in"] + scene.programFlags("authorization_code")
+            let result = try await scene.jwt(command, environment: Self.browser)
+            #expect(result.status == 0 && scene.authorization.isActive(TokenScene.token(result)), "\(result)")
+            let invitation = #/to sign in, open (.+)/authorize\?client_id=cli&request_uri=[^&\n]+\n/#
+            let said = try #require(result.errors.wholeMatch(of: invitation), "\(result)")
+            #expect(said.1 == scene.issuer)
+            #expect(scene.authorization.server.requests(for: "/par").count == 1)
+        }
+    }
+
     @Test("two shells that ask at a terminal have somebody sign in once")
     func queue() async throws {
         try await TokenScene.play { scene in

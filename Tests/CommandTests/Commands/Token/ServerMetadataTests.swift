@@ -67,6 +67,26 @@ struct ServerMetadataTests {
         }
     }
 
+    @Test("--token-timeout holds for an issuer, too, that takes its time")
+    func slow() async throws {
+        try await TokenScene.play { scene in
+            let metadata = #"{"issuer":"\#(scene.origin)","token_endpoint":"\#(scene.endpoint)"}"#
+            for name in ["oauth-authorization-server", "openid-configuration"] {
+                scene.api.on(.get, "/.well-known/\(name)", .json(metadata).delayed(by: .seconds(4)))
+            }
+            let client = [
+                "--client-id", TokenScene.clientID, "--client-secret-file", scene.home.file("secret"), "--no-cache",
+            ]
+            let command = ["token", "--issuer", scene.origin, "--token-timeout"]
+            let impatient = try await scene.jwt(command + ["1s"] + client)
+            #expect(impatient.status == 2 && impatient.output == "", "\(impatient)")
+            #expect(impatient.errors.hasPrefix("jwt token: \(scene.origin): "), "\(impatient)")
+            #expect(scene.authorization.tokenRequestCount == 0)
+            let patient = try await scene.jwt(command + ["10m"] + client)
+            #expect(patient.status == 0 && scene.authorization.tokenRequestCount == 1, "\(patient)")
+        }
+    }
+
     @Test("an issuer that is another, or is not there")
     func failures() async throws {
         try await TokenScene.play { scene in
