@@ -64,7 +64,7 @@ let package = Package(
             path: "Tests/TestPrograms",
             swiftSettings: settings
         ),
-        // `TestTurns` keeps thousands of tests from starving each other.
+        // `TestTurns` keeps thousands of tests from starving each other, and waits for what other threads do soon.
         .target(name: "TestTurns", path: "Tests/TestTurns", swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",

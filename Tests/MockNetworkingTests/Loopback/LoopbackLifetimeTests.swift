@@ -187,7 +187,7 @@ import Testing
             held = cyclic
             await cyclic.stop()
         }
-        #expect(held == nil)
+        #expect(try await comesTrue { held == nil })
     }
 
     @Test("no descriptor and no thread of a server outlives it")

@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
+import TestTurns
 import Testing
 
 @Suite("Connections")
@@ -109,9 +110,7 @@ struct ConnectionTests {
             let configuration = CurlTransport.Configuration(idleTimeout: .milliseconds(50), proxy: .none)
             try await withCurl(configuration) { transport in
                 _ = try await transport.get(peer.url)
-                let patience = ContinuousClock.now + .seconds(120)
-                while closed.withLock({ $0 }) == 0, .now < patience { try await Task.sleep(for: .milliseconds(5)) }
-                #expect(closed.withLock { $0 } == 1)
+                #expect(try await comesTrue { closed.withLock { $0 } == 1 })
                 #expect(try await transport.get(peer.url).status == 200)
             }
             #expect(peer.acceptedCount == 2)

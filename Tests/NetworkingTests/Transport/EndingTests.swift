@@ -195,10 +195,8 @@ struct EndingTests {
                 _ = try await transport.get(peer.url)
                 last = transport
             }
-            #expect(last == nil)
-            let patience = ContinuousClock.now + .seconds(120)
-            while peer.openCount > 0, .now < patience { try await Task.sleep(for: .milliseconds(5)) }
-            #expect(peer.openCount == 0)
+            #expect(try await comesTrue { last == nil })
+            #expect(try await comesTrue { peer.openCount == 0 })
         }
     }
 }

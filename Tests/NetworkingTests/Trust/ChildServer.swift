@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Synchronization
 import TestPrograms
+import TestTurns
 
 /// A program that serves with a certificate on a port of its own, sends what is typed and shows what happens.
 final class ChildServer: Sendable {
@@ -68,11 +69,7 @@ final class ChildServer: Sendable {
     }
 
     private func wait(until condition: (String) -> Bool) async throws {
-        let patience = ContinuousClock.now + .seconds(120)
-        while !condition(output) {
-            guard .now < patience else { throw Silent(output: output) }
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        guard try await comesTrue({ condition(output) }) else { throw Silent(output: output) }
     }
 
     func stop() {
