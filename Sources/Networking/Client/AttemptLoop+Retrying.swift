@@ -13,7 +13,7 @@ extension AttemptLoop {
         metrics: MetricsBox?,
         context: RequestContext
     ) {
-        guard !links.isEmpty else { return }
+        guard !chain.participants.isEmpty else { return }
         var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
         attempt.exchanges = metrics?.all ?? []
         switch outcome {
@@ -25,7 +25,7 @@ extension AttemptLoop {
             attempt.response = failure.received?.response
             attempt.error = failure.error
         }
-        for link in links { link.interceptor.attemptEnded(attempt) }
+        chain.ended(attempt)
     }
 
     /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
@@ -39,7 +39,7 @@ extension AttemptLoop {
         guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
         let response = failure.received?.response.urlResponse
         var decision = RetryDecision()
-        for link in links {
+        for link in chain.links {
             // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
             if link.isAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
             let action = link.interceptor.evaluateFailedRequest(

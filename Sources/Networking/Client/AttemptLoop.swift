@@ -6,7 +6,7 @@ import FoundationNetworking
 /// Every request goes through it, and nothing else sends one.
 struct AttemptLoop {
     private let client: NetworkClient
-    let links: [InterceptorChain.Link]
+    let chain: InterceptorChain
     let requestOptions: RequestOptions
     private let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
@@ -21,7 +21,7 @@ struct AttemptLoop {
         errorDecoding: ErrorDecoding? = nil
     ) {
         self.client = client
-        links = chain.links
+        self.chain = chain
         self.requestOptions = requestOptions
         self.traits = traits
         self.errorDecoding = errorDecoding
@@ -71,7 +71,7 @@ struct AttemptLoop {
                 traits: traits,
                 isStreamed: isStreamed
             )
-            let metrics = links.contains { $0.interceptor.needsMetrics } ? MetricsBox() : nil
+            let metrics = chain.participants.contains { $0.needsMetrics } ? MetricsBox() : nil
             let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
@@ -119,7 +119,7 @@ struct AttemptLoop {
         } catch {
             return .failure(Failure(error: error, isFinal: true))
         }
-        for link in links { link.interceptor.requestScheduled(request, context: context) }
+        chain.scheduled(request, context: context)
         var received: Received?
         do {
             var current = try await send(
@@ -130,7 +130,7 @@ struct AttemptLoop {
                 metrics: metrics
             )
             do {
-                for link in links {
+                for link in chain.participants {
                     current.replace(
                         with: try await link.interceptor.interceptResponse(
                             current.response,
@@ -155,9 +155,7 @@ struct AttemptLoop {
                 received = current
                 try await receiver(HTTPResponseStream(current))
             }
-            for link in links {
-                link.interceptor.requestSucceeded(request, response: current.response, context: context)
-            }
+            chain.succeeded(request, response: current.response, context: context)
             return .success(Success(request: request, received: current))
         } catch {
             if Task.isCancelled || error is CancellationError {
@@ -177,7 +175,7 @@ struct AttemptLoop {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
-        for link in links {
+        for link in chain.participants {
             do {
                 let request = try await link.interceptor.interceptRequest(result, context: context)
                 if link.isAuthenticator { authentication.note(request, madeFrom: result) }
@@ -218,17 +216,29 @@ struct AttemptLoop {
             limits.deadline = end
             limits.deadlineSource = .attempt
         }
-        var request = try HTTPTransportRequest(request, userAgent: options.userAgent, options: requestOptions)
-        metrics?.observe(&request)
-        let follower = RedirectFollower(
+        let request = try HTTPTransportRequest(
+            request,
+            userAgent: options.userAgent,
+            options: requestOptions,
+            metrics: metrics
+        )
+        if isStreamed {
+            let follower = follower(keeping: authentication)
+            var received = Received(try await follower.open(request, limits: limits))
+            try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
+            return received
+        }
+        let response = try await client.transport.send(request, limits: limits)
+        guard RedirectFollower.concerns(response.status) else { return Received(response, from: request.url) }
+        return Received(try await follower(keeping: authentication).follow(response, to: request, limits: limits))
+    }
+
+    private func follower(keeping authentication: Authentication) -> RedirectFollower {
+        RedirectFollower(
             transport: client.transport,
             policy: requestOptions.redirects ?? options.redirects,
             authentication: authentication
         )
-        guard isStreamed else { return Received(try await follower.send(request, limits: limits)) }
-        var received = Received(try await follower.open(request, limits: limits))
-        try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
-        return received
     }
 
     private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }

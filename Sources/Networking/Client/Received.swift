@@ -1,3 +1,5 @@
+import Foundation
+
 /// What an attempt brought: a whole response, or its head and a body that is still being received.
 struct Received {
     /// The response as interceptors see it; its body is empty while there is a stream.
@@ -7,15 +9,30 @@ struct Received {
     /// Whether the request's credentials were for whoever answered.
     let isFromFirstOrigin: Bool
 
+    /// What the first request brought, or the last of some redirects.
+    init(
+        _ response: HTTPTransportResponse,
+        from url: URL,
+        redirects: [RedirectHop] = [],
+        isFromFirstOrigin: Bool = true
+    ) {
+        self.isFromFirstOrigin = isFromFirstOrigin
+        self.response = HTTPResponse(
+            url: url,
+            status: response.status,
+            version: response.version,
+            headers: response.headers,
+            body: response.body,
+            redirects: redirects
+        )
+    }
+
     init(_ arrival: RedirectFollower.Arrival<HTTPTransportResponse>) {
-        isFromFirstOrigin = arrival.isFromFirstOrigin
-        response = HTTPResponse(
-            url: arrival.url,
-            status: arrival.response.status,
-            version: arrival.response.version,
-            headers: arrival.response.headers,
-            body: arrival.response.body,
-            redirects: arrival.hops
+        self.init(
+            arrival.response,
+            from: arrival.url,
+            redirects: arrival.hops,
+            isFromFirstOrigin: arrival.isFromFirstOrigin
         )
     }
 

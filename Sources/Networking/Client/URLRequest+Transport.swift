@@ -30,8 +30,9 @@ extension URLRequest {
     /// How long one attempt may take; `nil` if the request does not say.
     var attemptTimeout: Duration? {
         // A day is more than any attempt needs, and `Duration` traps on what it can't hold.
-        guard timeoutInterval.isFinite, timeoutInterval > 0 else { return nil }
-        return .seconds(min(timeoutInterval, 86_400))
+        let seconds = timeoutInterval
+        guard seconds.isFinite, seconds > 0 else { return nil }
+        return .seconds(min(seconds, 86_400))
     }
 }
 
@@ -43,9 +44,15 @@ extension HTTPTransportRequest {
     ///   - userAgent: The `User-Agent` if the request has none. It is added here and not to the `URLRequest`, whose setter takes
     ///     longer than the rest of the client.
     ///   - options: What the request can't say.
+    ///   - metrics: Listens to the exchange; `nil` if nobody wants to know.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a malformed method or a body stream of
     ///   another kind than ours.
-    init(_ request: URLRequest, userAgent: String, options: RequestOptions) throws(NetworkError) {
+    init(
+        _ request: URLRequest,
+        userAgent: String,
+        options: RequestOptions,
+        metrics: MetricsBox?
+    ) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
@@ -60,6 +67,7 @@ extension HTTPTransportRequest {
             body: body ?? .none,
             observer: options.observer
         )
+        metrics?.observe(&self)
     }
 }
 

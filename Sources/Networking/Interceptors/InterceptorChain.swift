@@ -3,26 +3,65 @@ import FoundationNetworking
 
 /// The interceptors of an operation, in order, and what each attempt has to know of them.
 struct InterceptorChain: Sendable {
-    struct Link: Sendable {
+    /// An object: going through a list copies what is in it, and a reference is copied sooner than an interceptor.
+    final class Link: Sendable {
         let interceptor: any RequestInterceptor
-        /// Looked up once: asking takes longer than calling an interceptor that does nothing.
+        // Looked up once: asking takes longer than calling an interceptor that does nothing.
         let isAuthenticator: Bool
+        let needsMetrics: Bool
+
+        init(_ interceptor: any RequestInterceptor) {
+            self.interceptor = interceptor
+            isAuthenticator = interceptor is any URLRequestAuthenticator
+            needsMetrics = interceptor.needsMetrics
+        }
     }
 
+    /// All of them: each is asked about a failure.
     let links: [Link]
+    /// Those with a part in every attempt; a retry policy has something to say of failures only.
+    let participants: [Link]
 
     init(_ interceptors: [any RequestInterceptor] = []) {
-        links = interceptors.map { Link(interceptor: $0, isAuthenticator: $0 is any URLRequestAuthenticator) }
+        self.init(links: interceptors.map(Link.init))
     }
 
     private init(links: [Link]) {
         self.links = links
+        participants = links.filter { !($0.interceptor is Retry.Policy) }
+    }
+
+    private init(links: [Link], participants: [Link]) {
+        self.links = links
+        self.participants = participants
     }
 
     /// The same chain without those that put credentials on requests.
     var withoutAuthenticators: Self { Self(links: links.filter { !$0.isAuthenticator }) }
 
-    static func + (left: Self, right: Self) -> Self { Self(links: left.links + right.links) }
+    static func + (left: Self, right: Self) -> Self {
+        Self(links: left.links + right.links, participants: left.participants + right.participants)
+    }
+}
+
+// Those who only look on. A span lends what is in an array, where a loop counts references to it and each of its elements.
+extension InterceptorChain {
+    func scheduled(_ request: URLRequest, context: RequestContext) {
+        let span = participants.span
+        for index in span.indices { span[index].interceptor.requestScheduled(request, context: context) }
+    }
+
+    func succeeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext) {
+        let span = participants.span
+        for index in span.indices {
+            span[index].interceptor.requestSucceeded(request, response: response, context: context)
+        }
+    }
+
+    func ended(_ attempt: RequestAttempt) {
+        let span = participants.span
+        for index in span.indices { span[index].interceptor.attemptEnded(attempt) }
+    }
 }
 
 /// What authenticators did to a request, to be compared only if a redirect asks for it.

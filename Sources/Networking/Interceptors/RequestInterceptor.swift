@@ -106,7 +106,8 @@ public protocol RequestInterceptor: Sendable {
     /// - Parameter attempt: The attempt.
     func attemptEnded(_ attempt: RequestAttempt)
 
-    /// Whether ``RequestAttempt/exchanges`` should be measured; no by default.
+    /// Whether ``RequestAttempt/exchanges`` should be measured; no by default. It is asked once, when a client or a resource gets the
+    /// interceptor.
     var needsMetrics: Bool { get }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Sends a request and follows its redirects; the transport below follows none.
+/// Follows the redirects of a request; the transport below follows none.
 struct RedirectFollower {
     let transport: any HTTPTransport
     let policy: RedirectPolicy
@@ -23,20 +23,21 @@ struct RedirectFollower {
         }
     }
 
-    /// Sends a request and receives the whole response of the last one.
-    func send(
-        _ request: HTTPTransportRequest,
+    /// Whether a response with this status may be a redirect: asked before there is a follower, because few are.
+    static func concerns(_ status: Int) -> Bool { (300...399).contains(status) }
+
+    /// Follows what may be a redirect, and receives the whole response of the last request.
+    func follow(
+        _ first: HTTPTransportResponse,
+        to request: HTTPTransportRequest,
         limits: HTTPTransportLimits
     ) async throws -> Arrival<HTTPTransportResponse> {
         var chain = Chain(policy: policy, authentication: authentication, request: request)
-        while true {
-            let response = try await transport.send(chain.request, limits: limits)
-            guard Chain.concerns(response.status),
-                try await chain.follow(status: response.status, headers: response.headers)
-            else {
-                return Arrival(response: response, url: chain.request.url, hops: chain.hops)
-            }
+        var response = first
+        while try await chain.follow(status: response.status, headers: response.headers) {
+            response = try await transport.send(chain.request, limits: limits)
         }
+        return Arrival(response: response, url: chain.request.url, hops: chain.hops)
     }
 
     /// Sends a request and receives the header of the last one's response.
@@ -47,7 +48,7 @@ struct RedirectFollower {
         var chain = Chain(policy: policy, authentication: authentication, request: request)
         while true {
             let stream = try await transport.open(chain.request, limits: limits)
-            guard Chain.concerns(stream.status),
+            guard Self.concerns(stream.status),
                 try await chain.follow(status: stream.status, headers: stream.headers)
             else {
                 return Arrival(response: stream, url: chain.request.url, hops: chain.hops)
@@ -95,9 +96,6 @@ private struct Chain {
         self.authentication = authentication
         self.request = request
     }
-
-    /// Whether a status may be a redirect's: asked before ``follow(status:headers:)``, which costs two changes of executor.
-    static func concerns(_ status: Int) -> Bool { (300...399).contains(status) }
 
     /// Goes on to the next request; false if the response is the caller's.
     mutating func follow(status: Int, headers: HTTPHeaders) async throws -> Bool {

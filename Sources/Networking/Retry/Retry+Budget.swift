@@ -53,9 +53,9 @@ extension Retry {
         }
 
         /// Gives back what the last retry of an operation that succeeded cost, or one token if there was no retry.
-        func deposit(_ cost: Int?, _ url: URL?) {
+        func deposit(_ cost: Int?, _ url: @autoclosure () -> URL?) {
             let isFull = balances.withLock { $0.isEmpty }
-            guard !isFull, let origin = url.flatMap({ HTTPOrigin($0) }) else { return }
+            guard !isFull, let origin = url().flatMap({ HTTPOrigin($0) }) else { return }
             balances.withLock { balances in
                 guard let balance = balances[origin] else { return }
                 let sum = balance + (cost ?? 1)
