@@ -106,8 +106,8 @@ public protocol RequestInterceptor: Sendable {
     /// - Parameter attempt: The attempt.
     func attemptEnded(_ attempt: RequestAttempt)
 
-    /// Whether ``RequestAttempt/exchanges`` should be measured; no by default. It is asked once, when a client or a resource gets the
-    /// interceptor.
+    /// Whether ``RequestAttempt/exchanges`` should be measured; no by default. It is asked when a client is made or a resource is
+    /// fetched, and not for each attempt.
     var needsMetrics: Bool { get }
 }
 
