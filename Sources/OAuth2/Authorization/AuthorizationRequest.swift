@@ -105,13 +105,7 @@ public struct AuthorizationRequest: Sendable {
         parameters += try access.fields()
         if let dpopKeyThumbprint { parameters.append(("dpop_jkt", dpopKeyThumbprint)) }
         let own = Set(parameters.map(\.0) + ["scope", "resource", "nonce", "request", "request_uri"])
-        if let name = additionalParameters.keys.first(where: own.contains) {
-            throw OAuth2Error(
-                .malformedRequest,
-                "“\(name.prefix(40))” is not an additional parameter: the request has it anyway, or makes it from its own"
-            )
-        }
-        self.parameters = parameters + additionalParameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        self.parameters = parameters + (try RequestedAccess.additional(additionalParameters, besides: own))
     }
 
     /// Where to send the user.

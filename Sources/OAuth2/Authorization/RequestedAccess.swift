@@ -26,6 +26,26 @@ struct RequestedAccess: Sendable, Hashable {
         return fields
     }
 
+    /// Parameters of extensions, in an order that stays the same.
+    ///
+    /// - Parameters:
+    ///   - parameters: The parameters, by their names.
+    ///   - own: The names that a request has anyway, or may have.
+    /// - Returns: The fields.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if one is among those.
+    static func additional(
+        _ parameters: [String: String],
+        besides own: Set<String>
+    ) throws(OAuth2Error) -> [(name: String, value: String)] {
+        if let name = parameters.keys.filter(own.contains).min() {
+            throw OAuth2Error(
+                .malformedRequest,
+                "“\(name.prefix(40))” is not an additional parameter: the request has it anyway, or makes it from its own"
+            )
+        }
+        return parameters.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
     /// What tells tokens that were asked for with this from others; a line for each part.
     var identifier: [String] {
         resources.map { "resource=\($0)" } + (details.isEmpty ? [] : ["authorization_details=\(detailsText)"])

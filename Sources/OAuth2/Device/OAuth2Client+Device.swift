@@ -9,15 +9,26 @@ extension OAuth2Client {
     ///   - scope: The scope asked for; `nil` for the server's default.
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: What the token is to entitle to.
+    ///   - additionalParameters: Parameters of extensions, such as the `audience` that some servers want.
     /// - Returns: What the user has to do; ``tokens(for:progress:)`` waits for it.
-    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices; `CancellationError`.
+    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices, or `malformedRequest` for a scope or resource
+    ///   that is none, or an additional parameter that the request has anyway; `CancellationError`.
     public func authorizeDevice(
         scope: String? = nil,
         resources: [String] = [],
-        authorizationDetails: [AuthorizationDetail] = []
+        authorizationDetails: [AuthorizationDetail] = [],
+        additionalParameters: [String: String] = [:]
     ) async throws -> DeviceAuthorization {
         let place = "the device authorization endpoint"
-        let form = try RequestedAccess(scope: scope, resources: resources, details: authorizationDetails).fields()
+        let form =
+            try RequestedAccess(scope: scope, resources: resources, details: authorizationDetails).fields()
+            + RequestedAccess.additional(
+                additionalParameters,
+                besides: [
+                    "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
+                    "authorization_details",
+                ]
+            )
         let requested = options.timeSource.now()
         return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response in
             let answer = AnswerMembers(members: try response.jsonObject(from: place), place: place)

@@ -83,6 +83,28 @@ struct DevicePollingTests {
         #expect(desk.forms.count == 3)
     }
 
+    @Test("Additional parameters go along; those that the request has anyway are refused before anything is sent")
+    func additionalParameters() async throws {
+        let desk = DeviceDesk([Self.start])
+        _ = try await desk.client.authorizeDevice(
+            scope: "read",
+            additionalParameters: ["audience": "https://api.example/", "acr_values": "a b"]
+        )
+        let form = ["client_id": "tv", "scope": "read", "audience": "https://api.example/", "acr_values": "a b"]
+        #expect(desk.forms == [form])
+        let own = [
+            "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
+            "authorization_details",
+        ]
+        for name in own {
+            let error = await #expect(throws: OAuth2Error.self, "\(name)") {
+                try await desk.client.authorizeDevice(additionalParameters: [name: "x"])
+            }
+            #expect(error?.code == .malformedRequest && error?.description.contains("“\(name)”") == true)
+        }
+        #expect(desk.forms == [form])
+    }
+
     @Test("An interval of less than a second is a second, and one of another type counts as missing")
     func intervals() async throws {
         for (member, pause) in [("0", 1), (#""7""#, 7), ("null", 5), ("-3", 1), (#"{"a":1}"#, 5)] {

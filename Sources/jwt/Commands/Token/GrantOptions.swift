@@ -186,9 +186,6 @@ struct GrantOptions: Sendable {
             guard refreshToken == nil, subject == nil else {
                 throw arguments.usageError("--grant \(kind.rawValue) needs no token; leave it out")
             }
-            if kind.isInteractive, audience != nil {
-                throw arguments.usageError("--grant \(kind.rawValue) has no --audience; --resource names a service")
-            }
         case .refreshToken:
             guard refreshToken != nil else {
                 throw arguments.usageError(
@@ -244,6 +241,7 @@ struct GrantOptions: Sendable {
         return SignIn(
             place: place,
             scope: scope,
+            audience: audience,
             resources: [resource].compactMap(\.self),
             timeout: signInOptions.timeout
         )
@@ -275,7 +273,8 @@ struct GrantOptions: Sendable {
                 ? ClientCredentialsGrant(scope: scope)
                 : AddressedGrant(ClientCredentialsGrant(scope: scope), fields: fields)
         case (.deviceCode, _), (.authorizationCode, _):
-            let parts = [kind.rawValue, scope ?? ""] + [resource].compactMap(\.self)
+            let services = [resource, audience.map { "audience=\($0)" }].compactMap(\.self)
+            let parts = [kind.rawValue, scope ?? ""] + services
             return SignInGrant(identifier: parts.joined(separator: "\n"))
         case (.tokenExchange, nil): break
         }

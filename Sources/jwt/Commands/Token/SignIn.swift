@@ -20,6 +20,8 @@ struct SignIn: Sendable {
 
     let place: Place
     let scope: String?
+    /// The service that the token is for, as the server calls it; several servers want it instead of resources.
+    let audience: String?
     let resources: [String]
     /// How long somebody may take; `nil` for as long as is usual.
     let timeout: Duration?
@@ -39,8 +41,14 @@ struct SignIn: Sendable {
         }
     }
 
+    private var additionalParameters: [String: String] { audience.map { ["audience": $0] } ?? [:] }
+
     private func deviceTokens(_ client: OAuth2Client, _ console: Console) async throws -> IssuedTokens {
-        let device = try await client.authorizeDevice(scope: scope, resources: resources)
+        let device = try await client.authorizeDevice(
+            scope: scope,
+            resources: resources,
+            additionalParameters: additionalParameters
+        )
         let address = device.verificationURI.absoluteString
         let link = device.verificationURIComplete?.absoluteString
         console.tellSignIn(
@@ -63,7 +71,8 @@ struct SignIn: Sendable {
         let request = try client.authorizationRequest(
             redirectURI: receiver.redirectURI,
             scope: scope,
-            resources: resources
+            resources: resources,
+            additionalParameters: additionalParameters
         )
         let url =
             client.server.requiresPushedAuthorizationRequests

@@ -83,6 +83,25 @@ struct BrowserSignInTests {
         }
     }
 
+    @Test("--audience goes along, and tokens for one service are kept apart from those for another")
+    func audience() async throws {
+        try await TokenScene.play { scene in
+            let flags = scene.programFlags("authorization_code")
+            var tokens: Set<String> = []
+            for audience in ["https://a.example/api", "b"] {
+                let command = ["token"] + flags + ["--audience", audience]
+                let first = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
+                #expect(first.status == 0, "\(first)")
+                let encoded = FormURLEncoded.encode([("audience", audience)])
+                #expect(Self.masked(first.errors) == Self.invitation(scene, scope: "&" + encoded))
+                #expect(try await scene.jwt(command) == ProcessResult(status: 0, output: first.output, errors: ""))
+                tokens.insert(first.output)
+            }
+            #expect(tokens.count == 2)
+            #expect(try await scene.jwt(["token"] + flags).status == 1)
+        }
+    }
+
     @Test("two shells that ask at a terminal have somebody sign in once")
     func queue() async throws {
         try await TokenScene.play { scene in

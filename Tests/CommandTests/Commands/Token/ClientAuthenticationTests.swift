@@ -171,10 +171,6 @@ struct ClientAuthenticationTests {
                 base + ["--grant", "authorization_code", "--redirect-port", "0"],
                 "--redirect-port must be a port, 1 to 65535"
             ),
-            (
-                base + ["--grant", "device_code", "--audience", "a"],
-                "--grant device_code has no --audience; --resource names a service"
-            ),
             (base + ["--auth-method", "tls_client_auth"], "tls_client_auth needs a certificate: --cert FILE"),
             (
                 base + ["--auth-method", "private_key_jwt", "--client-secret-env", "S"],

@@ -57,6 +57,19 @@ struct DeviceSignInTests {
         }
     }
 
+    @Test("--audience goes along")
+    func audience() async throws {
+        try await TokenScene.play(Self.quick) { scene in
+            let flags = scene.programFlags("device_code") + ["--audience", "https://a.example/api", "--sign-in"]
+            let result = try await run(flags, in: scene) { code in
+                #expect(scene.authorization.approveDevice(userCode: code))
+            }
+            #expect(result.status == 0, "\(result)")
+            let form = try #require(scene.authorization.server.requests(for: "/device_authorization").last)
+            #expect(form.formValue("audience") == "https://a.example/api")
+        }
+    }
+
     @Test("a profile says it all; --json gives a program the parts")
     func profile() async throws {
         try await TokenScene.play(Self.quick) { scene in
