@@ -11,8 +11,8 @@ extension OAuth2Client {
     ///   - authorizationDetails: What the token is to entitle to.
     ///   - additionalParameters: Parameters of extensions, such as the `audience` that some servers want.
     /// - Returns: What the user has to do; ``tokens(for:progress:)`` waits for it.
-    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices, or `malformedRequest` for a scope or resource
-    ///   that is none, or an additional parameter that the request has anyway; `CancellationError`.
+    /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices, or `malformedRequest` for a
+    ///   scope or resource that is none, or an additional parameter that the request has anyway; `CancellationError`.
     public func authorizeDevice(
         scope: String? = nil,
         resources: [String] = [],

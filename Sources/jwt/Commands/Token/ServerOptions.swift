@@ -43,7 +43,7 @@ struct ServerOptions: Sendable {
         "token-timeout",
         value: "DURATION",
         section: section,
-        "The longest time that getting a token may take, repetitions included (default: 30s)"
+        "The longest time that getting a token may take, and each of the issuer's documents before, repetitions included (default: 30s)"
     )
 
     static let members = [
