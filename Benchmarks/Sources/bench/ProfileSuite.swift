@@ -16,7 +16,8 @@ struct ProfileSuite {
         }
     }
 
-    /// `http transport`, `http fields` (with those of the client), `http client`, `http AHC` and `http URLSession`: 32 tasks without TLS.
+    /// `http transport`, `http fields` (with those of the client), `http client`, `http AHC` and `http URLSession`: 32 tasks without TLS;
+    /// `http TLS`: the transport with it.
     private func exerciseHTTP() async throws -> Bool {
         guard let only = arguments.only, only.hasPrefix("http ") else { return false }
         if let chain = ChainCase.all.first(where: { "http \($0.name)" == only }) {
@@ -24,12 +25,15 @@ struct ProfileSuite {
             while WallClock.now < end { try await chain.run(times: 1000) }
             return true
         }
+        if only == "http TLS" { try PrivateTrust.enter() }
         let server = try BenchmarkServer()
         defer { server.stop() }
+        try PrivateTrust.add(server.certificate)
         let side: HTTPSide
         switch only {
         case "http transport": side = try .transport(server.plain)
         case "http fields": side = try .transport(server.plain, headers: HTTPSide.clientFields)
+        case "http TLS": side = try .transport(server.secure)
         case "http client": side = try .client(server.plain)
         case "http AHC": side = .asyncHTTPClient(server.plain, connections: 64)
         default: side = .urlSession(server.plain)

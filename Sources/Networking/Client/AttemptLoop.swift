@@ -71,7 +71,7 @@ struct AttemptLoop {
                 traits: traits,
                 isStreamed: isStreamed
             )
-            let metrics = chain.participants.contains { $0.needsMetrics } ? MetricsBox() : nil
+            let metrics = chain.needsMetrics ? MetricsBox() : nil
             let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
@@ -130,9 +130,10 @@ struct AttemptLoop {
                 metrics: metrics
             )
             do {
-                for link in chain.participants {
+                let links = chain.participants.span
+                for index in links.indices {
                     current.replace(
-                        with: try await link.interceptor.interceptResponse(
+                        with: try await links[index].interceptor.interceptResponse(
                             current.response,
                             for: request,
                             context: context
@@ -175,10 +176,11 @@ struct AttemptLoop {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
-        for link in chain.participants {
+        let links = chain.participants.span
+        for index in links.indices {
             do {
-                let request = try await link.interceptor.interceptRequest(result, context: context)
-                if link.isAuthenticator { authentication.note(request, madeFrom: result) }
+                let request = try await links[index].interceptor.interceptRequest(result, context: context)
+                if links[index].isAuthenticator { authentication.note(request, madeFrom: result) }
                 result = .success(request)
             } catch {
                 result = .failure(error)

@@ -21,26 +21,33 @@ struct InterceptorChain: Sendable {
     let links: [Link]
     /// Those with a part in every attempt; a retry policy has something to say of failures only.
     let participants: [Link]
+    /// Whether one of them wants the exchanges measured.
+    let needsMetrics: Bool
 
     init(_ interceptors: [any RequestInterceptor] = []) {
         self.init(links: interceptors.map(Link.init))
     }
 
     private init(links: [Link]) {
-        self.links = links
-        participants = links.filter { !($0.interceptor is Retry.Policy) }
+        let participants = links.filter { !($0.interceptor is Retry.Policy) }
+        self.init(links: links, participants: participants, needsMetrics: participants.contains { $0.needsMetrics })
     }
 
-    private init(links: [Link], participants: [Link]) {
+    private init(links: [Link], participants: [Link], needsMetrics: Bool) {
         self.links = links
         self.participants = participants
+        self.needsMetrics = needsMetrics
     }
 
     /// The same chain without those that put credentials on requests.
     var withoutAuthenticators: Self { Self(links: links.filter { !$0.isAuthenticator }) }
 
     static func + (left: Self, right: Self) -> Self {
-        Self(links: left.links + right.links, participants: left.participants + right.participants)
+        Self(
+            links: left.links + right.links,
+            participants: left.participants + right.participants,
+            needsMetrics: left.needsMetrics || right.needsMetrics
+        )
     }
 }
 

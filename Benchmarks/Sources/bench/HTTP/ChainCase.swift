@@ -5,15 +5,20 @@ import Networking
 /// What `NetworkClient` costs by itself: the same exchange with and without it, on a transport that answers at once.
 struct ChainCase {
     let name: String
+    /// How many tasks share the client: what they count references to together costs more.
+    private let tasks: Int
     private let client: NetworkClient
 
     static let all = [
         Self(name: "chain authenticator", interceptors: [FixedToken(), Retry.Policy.maxRetries(2)]),
+        Self(name: "chain authenticator, 2 tasks", interceptors: [FixedToken(), Retry.Policy.maxRetries(2)], tasks: 2),
         Self(name: "chain 10 interceptors", interceptors: (0..<10).map { _ in Onlooker() }),
+        Self(name: "chain 10 interceptors, 2 tasks", interceptors: (0..<10).map { _ in Onlooker() }, tasks: 2),
     ]
 
-    private init(name: String, interceptors: [any RequestInterceptor]) {
+    private init(name: String, interceptors: [any RequestInterceptor], tasks: Int = 1) {
         self.name = name
+        self.tasks = tasks
         client = NetworkClient(transport: InstantTransport(), interceptors: interceptors)
     }
 
@@ -23,23 +28,39 @@ struct ChainCase {
 
     /// Sends so many requests through the client.
     func run(times: Int) async throws {
-        let request = URLRequest(url: try Self.url())
-        for _ in 0..<times { use(try await client.response(for: request)) }
+        let client = client
+        try await share(times) { count in
+            let request = URLRequest(url: try Self.url())
+            for _ in 0..<count { use(try await client.response(for: request)) }
+        }
     }
 
     /// Sends so many requests through the transport alone.
-    static func runTransport(times: Int) async throws {
-        let transport: any HTTPTransport = InstantTransport()
-        let request = HTTPTransportRequest(url: try url())
-        for _ in 0..<times {
-            use(try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60))))
+    private func runTransport(times: Int) async throws {
+        try await share(times) { count in
+            let transport: any HTTPTransport = InstantTransport()
+            let request = HTTPTransportRequest(url: try Self.url())
+            for _ in 0..<count {
+                use(try await transport.send(request, limits: HTTPTransportLimits(deadline: .now + .seconds(60))))
+            }
+        }
+    }
+
+    /// Has each of the tasks do its part.
+    private func share(_ times: Int, _ part: @escaping @Sendable (_ count: Int) async throws -> Void) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<tasks {
+                let count = times / tasks + (task < times % tasks ? 1 : 0)
+                group.addTask { try await part(count) }
+            }
+            try await group.waitForAll()
         }
     }
 
     /// The CPU time that the client adds to an exchange, in microseconds: the median of so many rounds.
     func measure(rounds: Int) async throws -> Double {
         let ours = Side { try await run(times: $0) }
-        let bare = Side { try await Self.runTransport(times: $0) }
+        let bare = Side { try await runTransport(times: $0) }
         let counts = (try await ours.timesPerSlice(5_000_000), try await bare.timesPerSlice(5_000_000))
         var differences: [Double] = []
         for _ in 0..<rounds {

@@ -126,11 +126,18 @@ struct HTTPFigures {
     /// In microseconds.
     var medianLatency: Double
 
-    /// The median of each figure.
-    static func median(_ turns: [HTTPFigures]) -> HTTPFigures? {
-        guard !turns.isEmpty else { return nil }
-        func middle(_ figure: (HTTPFigures) -> Double) -> Double { turns.map(figure).sorted()[turns.count / 2] }
-        return HTTPFigures(
+}
+
+extension HTTPFigures {
+    /// The mean of the middle half of each figure: a median would say nothing of a client that has a fast way and a slow one.
+    ///
+    /// - Parameter turns: At least one.
+    init(middleOf turns: [HTTPFigures]) {
+        func middle(_ figure: (HTTPFigures) -> Double) -> Double {
+            let sorted = turns.map(figure).sorted().dropFirst(turns.count / 4).dropLast(turns.count / 4)
+            return sorted.reduce(0, +) / Double(sorted.count)
+        }
+        self.init(
             perSecond: middle(\.perSecond),
             perProcessorSecond: middle(\.perProcessorSecond),
             medianLatency: middle(\.medianLatency)

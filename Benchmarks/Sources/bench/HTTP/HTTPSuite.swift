@@ -32,41 +32,63 @@ struct HTTPSuite {
         }
     }
 
+    /// How many rounds a client lives for.
+    ///
+    /// Chance has a part in how a client spreads its connections over its threads, and async-http-client has a fast way and a slow one: what
+    /// it is like, several clients say, and one does not.
+    private static let roundsPerClient = 3
+
     private func measure(_ name: String, url: URL, tasks: Int) async throws -> HTTPComparison {
+        var turns: [[HTTPFigures]] = []
+        var pairs: [HTTPLayer.Pair] = []
+        for _ in 0..<max(1, arguments.rounds / Self.roundsPerClient) {
+            let rounds = try await compare(url: url, tasks: tasks)
+            turns = turns.isEmpty ? rounds : zip(turns, rounds).map { $0 + $1 }
+            pairs += try await compareLayer(url: url, tasks: tasks)
+        }
+        return HTTPComparison(
+            name: name,
+            ours: HTTPFigures(middleOf: turns[0]),
+            layer: HTTPLayer(pairs),
+            peer: HTTPFigures(middleOf: turns[1]),
+            tunedPeer: HTTPFigures(middleOf: turns[2]),
+            session: HTTPFigures(middleOf: turns[3])
+        )
+    }
+
+    /// Some rounds of new clients: ours, async-http-client as it is, the same with 64 connections, URLSession.
+    private func compare(url: URL, tasks: Int) async throws -> [[HTTPFigures]] {
         let sides = [
             try HTTPSide.transport(url),
-            try HTTPSide.client(url),
-            try HTTPSide.transport(url, headers: HTTPSide.clientFields),
             HTTPSide.asyncHTTPClient(url),
             HTTPSide.asyncHTTPClient(url, connections: 64),
             HTTPSide.urlSession(url),
         ]
         var turns: [[HTTPFigures]] = sides.map { _ in [] }
         for side in sides { _ = try await side.run(tasks: tasks, nanoseconds: 200_000_000) }
-        for _ in 0..<arguments.rounds {
+        for _ in 0..<Self.roundsPerClient {
             for (index, side) in sides.enumerated() {
                 turns[index].append(try await side.run(tasks: tasks, nanoseconds: 100_000_000))
             }
         }
         for side in sides { try await side.stop() }
-        let medians = turns.map(HTTPFigures.median)
-        guard let ours = medians[0], let client = medians[1], let base = medians[2], let peer = medians[3],
-            let tuned = medians[4], let session = medians[5]
-        else {
-            throw UsageError(text: "bench: no rounds")
+        return turns
+    }
+
+    /// NetworkClient and its transport, which differ by so little that they take many short turns, each as often first as second.
+    private func compareLayer(url: URL, tasks: Int) async throws -> [HTTPLayer.Pair] {
+        let (client, base) = (try HTTPSide.client(url), try HTTPSide.transport(url, headers: HTTPSide.clientFields))
+        var pairs: [HTTPLayer.Pair] = []
+        for side in [client, base] { _ = try await side.run(tasks: tasks, nanoseconds: 200_000_000) }
+        for _ in 0..<2 * Self.roundsPerClient {
+            for isFirst in [true, false] {
+                let early = try await (isFirst ? client : base).run(tasks: tasks, nanoseconds: 30_000_000)
+                let late = try await (isFirst ? base : client).run(tasks: tasks, nanoseconds: 30_000_000)
+                pairs.append(isFirst ? (early, late) : (late, early))
+            }
         }
-        // Turn by turn, because the machine is not the same for long.
-        let costs = zip(turns[1], turns[2]).map { 1e6 / $0.perProcessorSecond - 1e6 / $1.perProcessorSecond }
-        return HTTPComparison(
-            name: name,
-            ours: ours,
-            client: client,
-            base: base,
-            clientCost: costs.sorted()[costs.count / 2],
-            peer: peer,
-            tunedPeer: tuned,
-            session: session
-        )
+        for side in [client, base] { try await side.stop() }
+        return pairs
     }
 }
 
@@ -74,11 +96,7 @@ struct HTTPSuite {
 struct HTTPComparison {
     let name: String
     let ours: HTTPFigures
-    let client: HTTPFigures
-    /// Ours with the header fields that the client sends, which cost what they cost whoever makes them.
-    let base: HTTPFigures
-    /// What NetworkClient adds to the transport's CPU time, in microseconds per exchange.
-    let clientCost: Double
+    let layer: HTTPLayer
     /// async-http-client with its default of 8 connections.
     let peer: HTTPFigures
     /// async-http-client with the 64 connections that ours has by default.
@@ -91,8 +109,29 @@ struct HTTPComparison {
     var againstTunedPeer: Double { ours.perProcessorSecond / tunedPeer.perProcessorSecond }
     /// How many times as many exchanges per CPU-second as URLSession.
     var againstSession: Double { ours.perProcessorSecond / session.perProcessorSecond }
-    /// What NetworkClient adds to the transport's CPU time: 0.1 is a tenth.
-    var clientOverhead: Double { clientCost * base.perProcessorSecond / 1e6 }
+}
+
+/// NetworkClient beside the transport under it.
+struct HTTPLayer {
+    let client: HTTPFigures
+    /// The transport with the header fields that the client sends, which cost what they cost whoever makes them.
+    let base: HTTPFigures
+    /// What the client adds to the transport's CPU time, in microseconds per exchange: the median of what each pair says, because the
+    /// machine is not the same for long.
+    let cost: Double
+
+    /// Two turns, one right after the other.
+    typealias Pair = (client: HTTPFigures, base: HTTPFigures)
+
+    init(_ pairs: [Pair]) {
+        client = HTTPFigures(middleOf: pairs.map(\.client))
+        base = HTTPFigures(middleOf: pairs.map(\.base))
+        let costs = pairs.map { 1e6 / $0.client.perProcessorSecond - 1e6 / $0.base.perProcessorSecond }
+        cost = costs.sorted()[costs.count / 2]
+    }
+
+    /// The cost as a part of the transport's: 0.1 is a tenth.
+    var overhead: Double { cost * base.perProcessorSecond / 1e6 }
 }
 
 /// A table for people, or one JSON object per line.
@@ -142,12 +181,12 @@ struct HTTPReport {
                 ("ahc64_latency_us", comparison.tunedPeer.medianLatency),
                 ("urlsession_per_s", session.perSecond), ("urlsession_per_cpu_s", session.perProcessorSecond),
                 ("urlsession_latency_us", session.medianLatency),
-                ("client_per_s", comparison.client.perSecond),
-                ("client_per_cpu_s", comparison.client.perProcessorSecond),
-                ("fields_per_cpu_s", comparison.base.perProcessorSecond),
+                ("client_per_s", comparison.layer.client.perSecond),
+                ("client_per_cpu_s", comparison.layer.client.perProcessorSecond),
+                ("fields_per_cpu_s", comparison.layer.base.perProcessorSecond),
                 ("vs_ahc", comparison.againstPeer),
                 ("vs_ahc64", comparison.againstTunedPeer), ("vs_urlsession", comparison.againstSession),
-                ("client_overhead", comparison.clientOverhead), ("client_cost_us", comparison.clientCost),
+                ("client_overhead", comparison.layer.overhead), ("client_cost_us", comparison.layer.cost),
             ]
             let members = figures.map { "\"\($0)\":\(String(format: "%.3f", $1))" }.joined(separator: ",")
             print("{\"suite\":\"http\",\"case\":\"\(comparison.name)\",\(members)}")
@@ -160,7 +199,7 @@ struct HTTPReport {
             let ratios = [comparison.againstPeer, comparison.againstTunedPeer, comparison.againstSession].map {
                 String(format: "%.2f", $0)
             }
-            let added = String(format: "%.1f µs %.0f %%", comparison.clientCost, comparison.clientOverhead * 100)
+            let added = String(format: "%.1f µs %.0f %%", comparison.layer.cost, comparison.layer.overhead * 100)
             print(row(comparison.name, counts + ratios + [added]))
         }
         fflush(nil)
