@@ -28,7 +28,7 @@ package enum ServerCertificates {
         guard let url = URL(string: address), let origin = HTTPOrigin(url), origin.scheme == "https" else {
             throw NetworkError(.invalidRequest, "the URL must be https:// with a host, such as https://example.org")
         }
-        let host = HostName(origin.plainHost)
+        let host = HostName(TLSHandshake.normalized(origin.plainHost))
         let shelf = Shelf()
         var tls = tls
         tls.inspection = { peer in

@@ -13,6 +13,16 @@ package struct IPAddress: Hashable, Sendable {
         self.octets = octets
     }
 
+    /// Reads an IPv4 address as resolvers do, which also take fewer than four numbers, and octal and hexadecimal ones.
+    ///
+    /// - Parameter text: An address, such as `127.1` or `0x7f000001`.
+    package init?(resolving text: String) {
+        var address = in_addr()
+        // What comes after a blank would be passed over.
+        guard !text.utf8.contains(where: { $0 <= 0x20 }), unsafe inet_aton(text, &address) == 1 else { return nil }
+        octets = unsafe withUnsafeBytes(of: address.s_addr) { unsafe Array($0) }
+    }
+
     private static func octets(_ family: Int32, _ count: Int, _ text: String) -> [UInt8]? {
         var octets = [UInt8](repeating: 0, count: count)
         let isAddress = unsafe octets.withUnsafeMutableBytes { buffer in

@@ -41,9 +41,15 @@ package final class TLSHandshake: Sendable {
         }
     }
 
-    static func normalized(_ host: String) -> String {
-        let host = host.lowercased()
-        return host.hasSuffix(".") ? String(host.dropLast()) : host
+    /// The one form of a name or an IPv4 address: libcurl connects to `127.1` as to 127.0.0.1, and names neither in the handshake.
+    ///
+    /// - Parameter host: A name or an address, without brackets.
+    /// - Returns: The host in lower case, without a final dot; an IPv4 address as four numbers.
+    package static func normalized(_ host: String) -> String {
+        var host = host.lowercased()
+        if host.hasSuffix(".") { host.removeLast() }
+        guard let address = IPAddress(resolving: host) else { return host }
+        return address.octets.map(String.init).joined(separator: ".")
     }
 
     func refuse(_ problem: TLSProblem) {

@@ -46,6 +46,24 @@ struct PinCommandTests {
         }
     }
 
+    @Test("an address may be spelled as resolvers take it, and no request is sent there either")
+    func spelledAddress() async throws {
+        let certificate = try root.issueServerCertificate(hosts: ["127.0.0.1"])
+        var configuration = LoopbackServer.Configuration()
+        configuration.tls = LoopbackServer.TLS(certificate: certificate)
+        let folder = try TemporaryFolder()
+        try folder.write(root.certificatePEM, to: "root.pem")
+        try await withLoopbackServer(configuration: configuration) { server in
+            for host in ["127.0.0.1", "127.1", "2130706433"] {
+                let url = "HTTPS://\(host):\(server.port)"
+                let result = try BuiltProgram.jwt.run("pin", url, "--roots", folder.path + "/root.pem")
+                #expect(result.output.hasPrefix("\(certificate.publicKeyPin)  # leaf CN=127.0.0.1\n"), "\(result)")
+            }
+            try await server.waitForOpenConnections(atMost: 0)
+            #expect(server.connections.map(\.receivedOctetCount) == [0, 0, 0])
+        }
+    }
+
     @Test("a program gets JSON")
     func json() async throws {
         try await withServer { _, url, folder in

@@ -104,6 +104,19 @@ struct IPAddressTests {
         #expect(IPAddress("::ffff:127.0.0.1") != IPAddress("127.0.0.1"))
     }
 
+    @Test("An IPv4 address that resolvers take is one, however it is spelled")
+    func resolved() {
+        for text in ["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "0x7F000001"] {
+            #expect(IPAddress(resolving: text) == IPAddress("127.0.0.1"), "\(text)")
+        }
+        for text in [
+            "", "localhost", "1.2.3.4.5", "08.1", "127.1 x", " 127.1", "256.1.1.1", "1.2.3.256", "1e3", "::1",
+            "4294967296",
+        ] {
+            #expect(IPAddress(resolving: text) == nil, "\(text)")
+        }
+    }
+
     @Test(
         "Other texts are no addresses",
         arguments: [

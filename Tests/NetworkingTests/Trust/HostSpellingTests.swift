@@ -1,0 +1,98 @@
+import Foundation
+import MockNetworking
+import Networking
+import Testing
+
+/// One host may be written in many ways; pins, certificates and identities mean the host.
+@Suite("Spellings of hosts in handshakes")
+struct HostSpellingTests {
+    private static let hosts = ["api.example.org", "xn--bcher-kva.example", "under_score.example", "127.0.0.1"]
+
+    /// What a request to a host meets that is this machine, whatever its name.
+    private func refusal(
+        of server: LoopbackServer,
+        _ host: String,
+        _ tls: TLSConfiguration
+    ) async throws -> NetworkError? {
+        var configuration = CurlTransport.Configuration(proxy: .none, tls: tls)
+        configuration.resolverEntries = Self.hosts.dropLast().flatMap { [$0, $0 + "."] }.map {
+            CurlTransport.ResolverEntry(host: $0, port: server.port, addresses: ["127.0.0.1"])
+        }
+        let url = try #require(URL(string: "https://\(host):\(server.port)/"))
+        return try await withCurl(configuration) { transport in
+            await failure { _ = try await transport.get(url) }
+        }
+    }
+
+    private func tls(_ fixture: TLSFixture, _ domain: String, _ pin: String) throws -> TLSConfiguration {
+        let policy = try PinningPolicy(
+            domainName: domain,
+            includeSubdomains: true,
+            pinnedHashes: [pin],
+            enforceBackupPin: false
+        )
+        // A host that a policy did not recognize would be let through.
+        let evaluator = try ServerTrustEvaluator(
+            configuration: .init(pinningPolicies: [policy], allowNotPinnedDomains: true)
+        )
+        return TLSConfiguration(trustRoots: try fixture.roots, serverTrustEvaluator: evaluator)
+    }
+
+    @Test(
+        "A14: however a URL spells the host, its certificate fits and its pins are looked at",
+        arguments: [
+            ("api.example.org.", ["api.example.org", "API.example.ORG", "api.example.org."]),
+            ("Example.org", ["api.example.org", "Api.Example.org."]),
+            ("b\u{fc}cher.example", ["b\u{fc}cher.example", "B\u{dc}CHER.example.", "XN--BCHER-KVA.example"]),
+            ("XN--bcher-kva.example.", ["b\u{fc}cher.example"]), ("under_score.example", ["UNDER_score.example"]),
+            ("127.0.0.1", ["127.0.0.1", "127.1", "127.0.1", "2130706433", "0x7f.1", "0177.0.0.1", "0X7F000001"]),
+        ]
+    )
+    func pins(_ domain: String, _ spellings: [String]) async throws {
+        let fixture = try TLSFixture(hosts: Self.hosts)
+        try await fixture.withServer { server in
+            for host in spellings {
+                let right = try tls(fixture, domain, fixture.certificate.publicKeyPin)
+                #expect(try await refusal(of: server, host, right) == nil, "\(host)")
+                let wrong = try await refusal(of: server, host, tls(fixture, domain, PublicKeyPin.nobodys))
+                guard case .pinMismatch(let seen) = wrong?.tlsFailure else {
+                    Issue.record("\(host): \(String(describing: wrong))")
+                    continue
+                }
+                #expect(seen.count == 3)
+            }
+            #expect(server.requestCount == spellings.count)
+        }
+    }
+
+    @Test(
+        "The certificate of another host is told as such, however a URL spells the host",
+        arguments: ["API.example.org.", "b\u{fc}cher.example", "127.1", "2130706433", "0x7f.0.0.1"]
+    )
+    func wrongHost(_ host: String) async throws {
+        let fixture = try TLSFixture(hosts: ["example.org", "127.0.0.2"])
+        try await fixture.withServer { server in
+            let error = try await refusal(of: server, host, TLSConfiguration(trustRoots: fixture.roots))
+            #expect(error?.tlsFailure == .wrongHost)
+            #expect(try await server.receivedOctets() == 0)
+        }
+    }
+
+    @Test("A server is shown the client certificate, however a URL spells its host", arguments: ["127.1", "LOCALHOST"])
+    func identity(_ host: String) async throws {
+        let fixture = try TLSFixture()
+        let clients = try MockCertificateAuthority(name: "Clients")
+        let certificate = try clients.issueClientCertificate(name: "billing")
+        try await fixture.withServer {
+            $0.clientAuthentication = .required(issuedBy: clients)
+        } _: { server in
+            let identity = try ClientIdentity(
+                certificateChain: certificate.chainPEM,
+                privateKey: certificate.privateKeyPEM
+            )
+            let tls = TLSConfiguration(trustRoots: try fixture.roots, clientIdentity: identity)
+            #expect(try await refusal(of: server, host, tls) == nil)
+            #expect(server.connections.map(\.clientCertificateSubject) == ["CN=billing"])
+        }
+    }
+}
