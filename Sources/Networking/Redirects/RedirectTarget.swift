@@ -20,6 +20,8 @@ enum RedirectTarget {
         guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
             throw .refusedRedirect(source, "its Location is no http or https URL")
         }
+        // URLSession does not know it in upper case.
+        target.scheme = scheme
         guard target.authority?.contains("@") == false else {
             throw .refusedRedirect(source, "its Location has user information")
         }

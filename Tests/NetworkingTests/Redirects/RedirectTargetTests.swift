@@ -19,7 +19,7 @@ struct RedirectTargetTests {
             ("/z", "https://a.example:8443/z#part"), ("z", "https://a.example:8443/x/z#part"),
             ("../z?q=1", "https://a.example:8443/z?q=1#part"), ("?q", "https://a.example:8443/x/y?q#part"),
             ("#own", "https://a.example:8443/x/y?secret=1#own"), ("//b.example/z", "https://b.example/z#part"),
-            ("https://b.example/z#own", "https://b.example/z#own"), ("HTTP://B.example", "HTTP://B.example#part"),
+            ("https://b.example/z#own", "https://b.example/z#own"), ("HTTP://B.example", "http://B.example#part"),
             ("https://[::1]:1/z", "https://[::1]:1/z#part"), ("/z#", "https://a.example:8443/z#"),
         ]
     )

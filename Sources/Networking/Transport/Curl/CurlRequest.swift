@@ -138,7 +138,7 @@ extension HTTPMethod {
 
 extension String {
     /// The text without the spaces and tabs around it.
-    fileprivate var trimmingHTTPWhitespace: Substring {
+    var trimmingHTTPWhitespace: Substring {
         let text = utf8
         func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         if let first = text.first, let last = text.last, !isWhitespace(first), !isWhitespace(last) { return self[...] }

@@ -151,7 +151,8 @@ final class URLSessionExchange {
         var fields: [HTTPHeaders.Field] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
-            fields.append(HTTPHeaders.Field(name: name, value: value))
+            // URLSession leaves the whitespace around a value in it (RFC 9110 §5.5).
+            fields.append(HTTPHeaders.Field(name: name, value: String(value.trimmingHTTPWhitespace)))
         }
         let isEncoded = fields.contains {
             $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")
