@@ -254,21 +254,13 @@ extension HTTPTransportRequest {
 
     /// The same request with the parts of its body made, as a transport makes them while it sends them.
     fileprivate func withBodyInMemory() async throws -> Self {
-        guard case .stream(let length, _, let produce) = body.source else { return self }
-        let octets = Mutex(Data())
+        guard case .stream = body.source else { return self }
+        var request = self
         do {
-            try await produce { part in octets.withLock { $0.append(part) } }
+            request.body = .data(try await body.collect(upTo: .max))
         } catch is CancellationError where Task.isCancelled {
             throw NetworkError(.cancelled, "the task was cancelled before the request was sent")
-        } catch {
-            throw NetworkError(.requestNotMade, "the request's body could not be made", cause: error)
         }
-        let whole = octets.withLock { $0 }
-        guard length == nil || length == whole.count else {
-            throw NetworkError(.invalidRequest, "the request's body is not as long as its length says")
-        }
-        var request = self
-        request.body = .data(whole)
         return request
     }
 

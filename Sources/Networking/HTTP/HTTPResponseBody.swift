@@ -29,6 +29,28 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         self.init(source: HeldBody(data, trailers: trailers))
     }
 
+    /// Makes a body that is received while it is read, for a transport of one's own.
+    ///
+    /// ```swift
+    /// HTTPResponseBody { deliver in
+    ///     while let part = try await connection.read() { try await deliver(part) }
+    ///     return connection.trailers
+    /// }
+    /// ```
+    ///
+    /// - Parameter receive: Receives the body and returns the fields after it. It runs in a task of its own, which begins when somebody
+    ///   reads and is cancelled when the body is given up. `deliver` takes a part and returns once the reader wants the next, so that at
+    ///   most one part waits; after the body was given up it throws `CancellationError`. What is thrown, the reader gets: a
+    ///   ``NetworkError`` as it is, anything else as the cause of a `connectionLost`.
+    public convenience init(
+        _ receive:
+            @escaping @Sendable (
+                _ deliver: @escaping @Sendable (_ part: Data) async throws -> Void
+            ) async throws -> HTTPHeaders
+    ) {
+        self.init(source: ProducedBody(receive))
+    }
+
     deinit {
         source.cancel()
     }

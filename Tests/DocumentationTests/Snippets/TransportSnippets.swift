@@ -1,4 +1,5 @@
 import Foundation
+import FoundationNetworking
 import MockNetworking
 import Networking
 import Testing
@@ -64,5 +65,29 @@ struct TransportSnippets {
 
         #expect(!"\(configuration.proxy)".contains(password))
         #expect(transport.engineDescription.hasPrefix("libcurl/"))
+    }
+
+    struct EchoTransport: HTTPTransport {
+        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
+            HTTPTransportResponse(status: 200, body: try await request.body.collect(upTo: limits.maximumBodySize))
+        }
+
+        func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportStream {
+            let body = HTTPResponseBody { deliver in
+                try await request.body.read { part in try await deliver(part) }
+                return [:]
+            }
+            return HTTPTransportStream(status: 200, body: body)
+        }
+    }
+
+    @Test("A transport of one's own")
+    func ownTransport() async throws {
+        let client = NetworkClient(transport: EchoTransport())
+        let request = URLRequest(url: try #require(URL(string: "https://api.example/echo")))
+        let report = Report()
+        let options = RequestOptions(body: .stream { report.parts() })
+        #expect(try await client.response(for: request, options: options).body == Data("onetwo".utf8))
+        #expect(try await client.open(request, options: options).body.collect(upTo: 6) == Data("onetwo".utf8))
     }
 }

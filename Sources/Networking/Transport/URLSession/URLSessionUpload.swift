@@ -18,69 +18,9 @@ struct URLSessionUpload {
         switch body.source {
         case .none: return nil
         case .data(let data): return data
-        case .file(let file, let length):
-            return try await limited { try read(file, length: length) }
-        case .stream(let length, _, let produce):
-            return try await limited { try await gather(produce, length: length) }
+        case .file, .stream:
+            return try await limited { try await body.collect(upTo: maximumSize, otherwise: tooLarge) }
         }
-    }
-
-    private func read(_ file: URL, length: Int) throws -> Data {
-        guard length <= maximumSize else { throw tooLarge }
-        var octets = Data()
-        do {
-            let handle = try FileHandle(forReadingFrom: file)
-            defer { try? handle.close() }
-            while octets.count < length, let part = try handle.read(upToCount: min(1 << 20, length - octets.count)) {
-                try Task.checkCancellation()
-                guard !part.isEmpty else { break }
-                octets.append(part)
-            }
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw NetworkError(
-                .invalidRequest,
-                "“\(file.lastPathComponent)” can't be read and was not sent",
-                cause: error
-            )
-        }
-        try check(octets.count, against: length)
-        return octets
-    }
-
-    private func gather(_ produce: HTTPBody.Producer, length: Int?) async throws -> Data {
-        if let length, length > maximumSize { throw tooLarge }
-        let octets = Mutex(Data())
-        do {
-            try await produce { part in
-                try Task.checkCancellation()
-                try octets.withLock { octets in
-                    guard part.count <= (length ?? maximumSize) - octets.count else {
-                        throw length.map { NetworkError.bodyLength(longerThan: $0) } ?? tooLarge
-                    }
-                    octets.append(part)
-                }
-            }
-        } catch let error as NetworkError {
-            throw error
-        } catch let error as CancellationError {
-            throw error
-        } catch {
-            throw NetworkError(
-                .requestNotMade,
-                "the request's body could not be made, and nothing was sent",
-                cause: error
-            )
-        }
-        let whole = octets.withLock { $0 }
-        if let length { try check(whole.count, against: length) }
-        return whole
-    }
-
-    private func check(_ count: Int, against length: Int) throws(NetworkError) {
-        guard count < length else { return }
-        throw NetworkError(.invalidRequest, "the request's body is shorter than its length of \(length) octets")
     }
 
     private var tooLarge: NetworkError {
@@ -145,11 +85,5 @@ private final class FirstOutcome: Sendable {
             }
             if let outcome { continuation.resume(with: outcome) }
         }
-    }
-}
-
-extension NetworkError {
-    fileprivate static func bodyLength(longerThan length: Int) -> Self {
-        Self(.invalidRequest, "the request's body is longer than its length of \(length) octets")
     }
 }

@@ -1,0 +1,143 @@
+import Foundation
+import Synchronization
+
+/// The body of a response that a closure receives, one part ahead of the task that reads it.
+final class ProducedBody: HTTPResponseBodySource {
+    typealias Producer =
+        @Sendable (_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws -> HTTPHeaders
+
+    private typealias Reader = CheckedContinuation<Data?, any Error>
+    private typealias Giver = CheckedContinuation<Void, any Error>
+
+    private struct State {
+        /// `nil` once it was started, or nobody wants it any more.
+        var producer: Producer?
+        var task: Task<Void, Never>?
+        /// What was delivered and not read yet; its giver waits.
+        var part: Data?
+        var giver: Giver?
+        var reader: Reader?
+        var end: Result<HTTPHeaders, NetworkError>?
+
+        mutating func takeGiver() -> Giver? {
+            defer { giver = nil }
+            return giver
+        }
+
+        mutating func takeReader() -> Reader? {
+            defer { reader = nil }
+            return reader
+        }
+    }
+
+    private let state: Mutex<State>
+
+    init(_ producer: @escaping Producer) {
+        state = Mutex(State(producer: producer))
+    }
+
+    var trailers: HTTPHeaders {
+        state.withLock { state in
+            guard state.part == nil, case .success(let trailers) = state.end else { return [:] }
+            return trailers
+        }
+    }
+
+    func cancel() {
+        // What the closure holds is let go outside the lock: its end may come back here.
+        let (task, reader, giver, producer) = state.withLock { state in
+            if state.end == nil || state.part != nil { state.end = .failure(.cancelledExchange) }
+            state.part = nil
+            defer { state.producer = nil }
+            return (state.task, state.takeReader(), state.takeGiver(), state.producer)
+        }
+        task?.cancel()
+        giver?.resume(throwing: CancellationError())
+        reader?.resume(throwing: NetworkError.cancelledExchange)
+        withExtendedLifetime(producer) {}
+    }
+}
+
+// The reader's side.
+extension ProducedBody {
+    func next() async throws -> Data? {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (result, giver) = state.withLock { state -> (Result<Data?, any Error>?, Giver?) in
+                    if let part = state.part {
+                        state.part = nil
+                        return (.success(part), state.takeGiver())
+                    }
+                    if let end = state.end { return (Self.last(end), nil) }
+                    state.reader = continuation
+                    start(&state)
+                    return (nil, nil)
+                }
+                giver?.resume()
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    private func start(_ state: inout State) {
+        guard let producer = state.producer else { return }
+        state.producer = nil
+        state.task = Task { [self] in
+            do {
+                end(.success(try await producer { [self] part in try await deliver(part) }))
+            } catch let error as NetworkError {
+                end(.failure(error))
+            } catch is CancellationError {
+                end(.failure(.cancelledExchange))
+            } catch {
+                end(.failure(NetworkError(.connectionLost, "the response's body could not be received", cause: error)))
+            }
+        }
+    }
+}
+
+// The producer's side.
+extension ProducedBody {
+    private func deliver(_ part: Data) async throws {
+        guard !part.isEmpty else { return }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let (result, reader) = state.withLock { state -> (Result<Void, any Error>?, Reader?) in
+                    guard state.end == nil, !Task.isCancelled else { return (.failure(CancellationError()), nil) }
+                    guard state.part == nil else { return (.failure(Self.crowd), nil) }
+                    if let reader = state.takeReader() { return (.success(()), reader) }
+                    state.part = part
+                    state.giver = continuation
+                    return (nil, nil)
+                }
+                reader?.resume(returning: part)
+                if let result { continuation.resume(with: result) }
+            }
+        } onCancel: {
+            state.withLock { $0.takeGiver() }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// What a reader gets at the end.
+    private static func last(_ end: Result<HTTPHeaders, NetworkError>) -> Result<Data?, any Error> {
+        switch end {
+        case .success: .success(nil)
+        case .failure(let error): .failure(error)
+        }
+    }
+
+    private static var crowd: NetworkError {
+        NetworkError(.invalidRequest, "two tasks deliver parts of a response's body at once; let one do it")
+    }
+
+    private func end(_ end: Result<HTTPHeaders, NetworkError>) {
+        let reader = state.withLock { state in
+            if state.end == nil { state.end = end }
+            state.task = nil
+            return state.part == nil ? state.takeReader() : nil
+        }
+        reader?.resume(with: Self.last(end))
+    }
+}

@@ -1,0 +1,285 @@
+import Foundation
+import FoundationNetworking
+import Synchronization
+import TestTurns
+import Testing
+
+@testable import Networking
+
+/// What somebody needs who brings a transport of their own: reading requests' bodies, and making responses' while they are read.
+@Suite("A transport of one's own", .timeLimit(.minutes(10)), .turns)
+struct OwnTransportTests {
+    private struct Broken: Error {}
+
+    /// Answers with the body that it was sent, part by part, and with its length as the trailer.
+    private struct Echo: HTTPTransport {
+        func send(
+            _ request: HTTPTransportRequest,
+            limits: HTTPTransportLimits
+        ) async throws -> HTTPTransportResponse {
+            let body = try await request.body.collect(upTo: 1 << 20)
+            return HTTPTransportResponse(status: 200, body: body, trailers: ["Length": String(body.count)])
+        }
+
+        func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportStream {
+            HTTPTransportStream(
+                status: 200,
+                body: HTTPResponseBody { deliver in
+                    let count = Atomic(0)
+                    try await request.body.read { part in
+                        count.add(part.count, ordering: .relaxed)
+                        try await deliver(part)
+                    }
+                    return ["Length": String(count.load(ordering: .relaxed))]
+                }
+            )
+        }
+    }
+
+    private func withFile<Result>(_ data: Data, _ test: (URL) async throws -> Result) async throws -> Result {
+        let file = FileManager.default.temporaryDirectory.appending(path: "body-\(UUID().uuidString)")
+        try data.write(to: file)
+        defer { try? FileManager.default.removeItem(at: file) }
+        return try await test(file)
+    }
+
+    private static func parts(_ texts: [String], _ error: (any Error)? = nil) -> AsyncThrowingStream<Data, any Error> {
+        AsyncThrowingStream { continuation in
+            for text in texts { continuation.yield(Data(text.utf8)) }
+            continuation.finish(throwing: error)
+        }
+    }
+
+    private func request() throws -> URLRequest {
+        URLRequest(url: try #require(URL(string: "https://api.example/echo")))
+    }
+
+    // MARK: Requests' bodies
+
+    @Test("A client sends bodies of every kind through it, and receives them while they are read")
+    func client() async throws {
+        let client = NetworkClient(transport: Echo())
+        let content = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
+        try await withFile(content) { file in
+            let bodies: [HTTPBody] = [
+                .data(content), try .file(file), .stream(length: content.count) { Self.slices(of: content) },
+                .once(Self.slices(of: content)),
+            ]
+            for body in bodies {
+                let whole = try await client.response(for: try request(), options: RequestOptions(body: body))
+                #expect(whole.body == content)
+                guard body.isReplayable else { continue }
+                let stream = try await client.open(try request(), options: RequestOptions(body: body))
+                #expect(try await stream.body.collect(upTo: 1 << 20) == content)
+                #expect(stream.body.trailers == ["Length": "1000000"])
+            }
+        }
+        let empty = try await client.open(try request())
+        #expect(try await empty.body.collect(upTo: 0).isEmpty)
+        #expect(empty.body.trailers == ["Length": "0"])
+    }
+
+    private static func slices(of content: Data) -> AsyncStream<Data> {
+        AsyncStream { continuation in
+            for start in stride(from: 0, to: content.count, by: 70_001) {
+                continuation.yield(content[start..<min(start + 70_001, content.count)])
+            }
+            continuation.finish()
+        }
+    }
+
+    @Test("Parts are handed over in order and none of them empty, and a body that can be sent again is read again")
+    func read() async throws {
+        let body = HTTPBody.stream { Self.parts(["", "ab", "", "c"]) }
+        for _ in 0..<2 {
+            let read = Mutex<[Data]>([])
+            try await body.read { part in read.withLock { $0.append(part) } }
+            #expect(read.withLock { $0 } == [Data("ab".utf8), Data("c".utf8)])
+        }
+        for nothing in [HTTPBody.none, .data(Data()), .stream { Self.parts([]) }] {
+            try await nothing.read { _ in Issue.record("there is nothing to take") }
+            #expect(try await nothing.collect(upTo: 0).isEmpty)
+        }
+    }
+
+    @Test(
+        "A body of another length than was said is an error, and no more than its length is handed over",
+        arguments: [3, 5]
+    )
+    func length(said: Int) async throws {
+        let taken = Atomic(0)
+        let error = await failure {
+            try await HTTPBody.stream(length: said) { Self.parts(["ab", "cd"]) }
+                .read { part in taken.add(part.count, ordering: .relaxed) }
+        }
+        #expect(error?.code == .invalidRequest)
+        #expect(error?.message.contains(said == 3 ? "longer" : "shorter") == true)
+        #expect(taken.load(ordering: .relaxed) == (said == 3 ? 2 : 4))
+    }
+
+    @Test("A file that has become shorter, or has gone, is an error; one that has grown is read as far as it was")
+    func changedFile() async throws {
+        let body = try await withFile(Data("some text".utf8)) { file in
+            let body = try HTTPBody.file(file)
+            try Data("some text and more".utf8).write(to: file)
+            #expect(try await body.collect(upTo: 9) == Data("some text".utf8))
+            try Data("some".utf8).write(to: file)
+            let shorter = await failure { _ = try await body.collect(upTo: 9) }
+            #expect(shorter?.code == .invalidRequest && shorter?.message.contains("shorter") == true)
+            return body
+        }
+        #expect(await failure { _ = try await body.collect(upTo: 9) }?.code == .invalidRequest)
+    }
+
+    @Test("More than is accepted is not brought into memory", arguments: [nil, 4])
+    func limit(length: Int?) async throws {
+        let body = HTTPBody.stream(length: length) { Self.parts(["ab", "cd"]) }
+        #expect(try await body.collect(upTo: 4) == Data("abcd".utf8))
+        #expect(await failure { _ = try await body.collect(upTo: 3) }?.code == .invalidRequest)
+        #expect(
+            await failure { _ = try await HTTPBody.data(Data("abcd".utf8)).collect(upTo: 3) }?.code == .invalidRequest
+        )
+    }
+
+    @Test(
+        "What whoever makes the parts throws is the cause of requestNotMade; what whoever takes them throws comes back as it is"
+    )
+    func errors() async throws {
+        let broken = HTTPBody.stream { Self.parts(["ab"], Broken()) }
+        let error = await failure { try await broken.read { _ in } }
+        #expect(error?.code == .requestNotMade)
+        #expect(error?.cause is Broken)
+        await #expect(throws: Broken.self) {
+            try await HTTPBody.stream { Self.parts(["ab", "cd"]) }.read { _ in throw Broken() }
+        }
+        await #expect(throws: Broken.self) { try await HTTPBody.data(Data("ab".utf8)).read { _ in throw Broken() } }
+    }
+
+    @Test("A task that is cancelled takes no more parts")
+    func cancelledReading() async throws {
+        let taken = Atomic(0)
+        let (parts, continuation) = AsyncStream<Data>.makeStream()
+        let task = Task {
+            try await HTTPBody.once(parts).read { _ in taken.add(1, ordering: .relaxed) }
+        }
+        continuation.yield(Data("ab".utf8))
+        try #require(try await comesTrue { taken.load(ordering: .relaxed) == 1 })
+        task.cancel()
+        continuation.yield(Data("cd".utf8))
+        continuation.finish()
+        _ = await task.result
+        #expect(taken.load(ordering: .relaxed) == 1)
+    }
+
+    // MARK: Responses' bodies
+
+    @Test("A response's body is received when it is read, and at most one part ahead")
+    func backPressure() async throws {
+        let delivered = Atomic(0)
+        let body = HTTPResponseBody { deliver in
+            for number in 0..<10 as Range<UInt8> {
+                try await deliver(Data([number]))
+                delivered.store(Int(number) + 1, ordering: .releasing)
+            }
+            return ["Checksum": "45"]
+        }
+        var iterator = body.makeAsyncIterator()
+        #expect(delivered.load(ordering: .acquiring) == 0)
+        for number in 0..<10 as Range<UInt8> {
+            #expect(try await iterator.next() == Data([number]))
+            #expect(delivered.load(ordering: .acquiring) <= Int(number) + 1)
+            #expect(body.trailers.isEmpty || number == 9)
+        }
+        #expect(try await iterator.next() == nil)
+        #expect(try await iterator.next() == nil)
+        #expect(body.trailers == ["Checksum": "45"])
+    }
+
+    @Test("A body that nobody reads is never received")
+    func unread() async throws {
+        do {
+            let body = HTTPResponseBody { _ in
+                Issue.record("nobody reads")
+                return [:]
+            }
+            body.cancel()
+            let error = await failure { _ = try await body.collect(upTo: 1) }
+            #expect(error?.code == .cancelled)
+        }
+        _ = HTTPResponseBody { _ in
+            Issue.record("nobody reads")
+            return [:]
+        }
+    }
+
+    @Test(
+        "Whoever gives a body up, drops it or is cancelled ends its receiving",
+        arguments: ["given up", "dropped", "cancelled"]
+    )
+    func end(how: String) async throws {
+        let ended = Mutex<(any Error)?>(nil)
+        var body: HTTPResponseBody? = HTTPResponseBody { deliver in
+            do {
+                while true { try await deliver(Data([1])) }
+            } catch {
+                ended.withLock { $0 = error }
+                throw error
+            }
+        }
+        switch how {
+        case "cancelled":
+            let task = Task { [body] in
+                for try await part in try #require(body) { #expect(part == Data([1])) }
+            }
+            try await Task.sleep(for: .milliseconds(5))
+            task.cancel()
+            #expect(await failure { try await task.value }?.code == .cancelled)
+        default:
+            var iterator = body?.makeAsyncIterator()
+            #expect(try await iterator?.next() == Data([1]))
+            iterator = nil
+            if how == "given up" { body?.cancel() } else { body = nil }
+        }
+        #expect(try await comesTrue { ended.withLock { $0 is CancellationError } })
+        if let body { #expect(await failure { _ = try await body.collect(upTo: 9) }?.code == .cancelled) }
+    }
+
+    @Test("What ends the receiving, the reader is told, after the parts that came before, and told again")
+    func receivingFails() async throws {
+        let lost = NetworkError(.connectionLost, "the connection is lost")
+        for (error, code) in [(lost, NetworkError.Code.connectionLost), (Broken(), .connectionLost)] as [(any Error, _)]
+        {
+            let body = HTTPResponseBody { deliver in
+                try await deliver(Data("ab".utf8))
+                throw error
+            }
+            var iterator = body.makeAsyncIterator()
+            #expect(try await iterator.next() == Data("ab".utf8))
+            for _ in 0..<2 {
+                let failure = await failure { _ = try await iterator.next() }
+                #expect(failure?.code == code)
+                #expect((failure?.cause is Broken) == (error is Broken))
+            }
+            #expect(body.trailers.isEmpty)
+        }
+    }
+
+    @Test("Two tasks that deliver at once are told so, and no part is lost")
+    func crowd() async throws {
+        let body = HTTPResponseBody { deliver in
+            let refused = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<3 {
+                    group.addTask {
+                        let error = await failure { try await deliver(Data([1])) }
+                        #expect(error == nil || error?.code == .invalidRequest)
+                        return error == nil ? 0 : 1
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+            return ["Refused": String(refused)]
+        }
+        let read = try await body.collect(upTo: 3)
+        #expect(try read.count + #require(body.trailers["Refused"].flatMap { Int($0) }) == 3 && !read.isEmpty)
+    }
+}
