@@ -72,7 +72,15 @@ extension HTTPTransportRequest {
 
     /// The transport frames the message; a field that says otherwise would let bytes pass for another request.
     private func validateFraming() throws(NetworkError) {
+        var hasHost = false
         for field in headers {
+            // RFC 9112 §3.2: whoever gets two may believe either.
+            if field.name.equalsIgnoringASCIICase("Host") {
+                guard !hasHost else {
+                    throw NetworkError(.invalidRequest, "the request has more than one Host header field; leave one")
+                }
+                hasHost = true
+            }
             if field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
                 throw NetworkError(
                     .invalidRequest,

@@ -90,6 +90,13 @@ extension ConformanceCase {
             .response(status: 200, body: "hello")
         ),
         Self(
+            "a major version that nobody spoke",
+            "RFC 9110 §2.5",
+            "HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n",
+            .close,
+            .failure(.invalidResponse)
+        ),
+        Self(
             "a later minor version",
             "RFC 9110 §2.5",
             "HTTP/1.9 200 OK\r\nContent-Length: 5\r\n\r\nhello",
@@ -219,6 +226,14 @@ extension ConformanceCase {
             "RFC 9110 §15.2.2",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello",
             .close,
+            .failure(.invalidResponse),
+            urlSession: .endsProcess
+        ),
+        Self(
+            "a switch of protocols on a connection that stays open",
+            "RFC 9110 §15.2.2",
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+            .keepOpen,
             .failure(.invalidResponse),
             urlSession: .endsProcess
         ),

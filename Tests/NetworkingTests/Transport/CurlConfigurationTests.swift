@@ -33,6 +33,8 @@ struct CurlConfigurationTests {
             Self("maximumConnectionsPerHost") { $0.maximumConnectionsPerHost = 0 },
             Self("maximumConnections") { $0.maximumConnections = 0 },
             Self("streamBufferSize") { $0.streamBufferSize = 1023 },
+            Self("streamBufferSize") { $0.streamBufferSize = (1 << 30) + 1 },
+            Self("streamBufferSize") { $0.streamBufferSize = .max },
             Self("maximumHeaderSize") { $0.maximumHeaderSize = 0 },
             Self("maximumExpansion") { $0.maximumExpansion = 0 },
             Self("host") { $0.resolverEntries = [.init(host: "a:b", port: 1, addresses: ["127.0.0.1"])] },
@@ -50,6 +52,11 @@ struct CurlConfigurationTests {
             Self("user information") { $0.proxy = .http(proxy("http://user:secret@proxy:1")) },
             Self("end after its port") { $0.proxy = .http(proxy("http://proxy:1/path")) },
             Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a,b"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a.example:80"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a*.example"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a.example/8"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["10.0.0.0/x"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: [""]) },
             Self("colon") { $0.proxy = .http(proxy("http://proxy:1"), credentials: credentials) },
             Self("control character") {
                 $0.proxy = .http(proxy("http://proxy:1"), credentials: .init(username: "a", password: "secret\r\n"))

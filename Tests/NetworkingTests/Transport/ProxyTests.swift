@@ -71,6 +71,43 @@ struct ProxyTests {
         }
     }
 
+    @Test(
+        "Names, addresses and networks are reached without the proxy, and nothing that only looks like them",
+        arguments: [
+            ("a.test", "a.test", true), ("a.test", "x.a.test", true), ("a.test", "xa.test", false),
+            ("A.Test", "a.test", true), (".a.test", "x.a.test", true), ("*.a.test", "x.a.test", true),
+            ("*.a.test", "xa.test", false), ("b.test,a.test", "a.test", true), ("b.test", "a.test", false),
+            ("*", "a.test", true), ("b.test,*", "a.test", true), ("127.0.0.1", "127.0.0.1", true),
+            ("127.0.0.2", "127.0.0.1", false), ("127.0.0.0/8", "127.0.0.1", true), ("10.0.0.0/8", "127.0.0.1", false),
+            ("::1", "[::1]", true), ("[::1]", "[::1]", true), ("::2", "[::1]", false),
+        ]
+    )
+    func exceptions(_ list: String, _ host: String, _ isDirect: Bool) async throws {
+        try await withPeer { connection in
+            let isProxied = try connection.readRequest().hasPrefix("GET http://")
+            try connection.send("HTTP/1.1 \(isProxied ? 299 : 200) OK\r\nContent-Length: 0\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            let noProxy = list.split(separator: ",").map(String.init)
+            var configuration = CurlTransport.Configuration(
+                proxy: .http(try url("http://127.0.0.1:PORT", peer), noProxy: noProxy)
+            )
+            configuration.resolverEntries = ["a.test", "x.a.test", "xa.test"].map {
+                .init(host: $0, port: peer.port, addresses: ["127.0.0.1"])
+            }
+            let origin = try url("http://\(host):PORT/", peer)
+            try await withCurl(configuration) { transport in
+                do {
+                    let response = try await transport.get(origin)
+                    #expect(response.status == (isDirect ? 200 : 299))
+                } catch let error as NetworkError {
+                    // Nobody listens at IPv6's address.
+                    #expect(error.code == .cannotConnect && host == "[::1]" && isDirect)
+                }
+            }
+        }
+    }
+
     @Test("A secure request goes through a tunnel that has nothing of its header")
     func tunnel() async throws {
         let first = AsyncStream<[UInt8]>.makeStream()

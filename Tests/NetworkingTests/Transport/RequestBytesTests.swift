@@ -111,6 +111,35 @@ struct RequestBytesTests {
         }
     }
 
+    @Test("A header too large for libcurl is refused, and the largest that is not arrives", arguments: [false, true])
+    func largeHeader(isInURL: Bool) async throws {
+        try await withPeer { connection in
+            var octets: [UInt8] = []
+            while octets.suffix(4) != [13, 10, 13, 10] { octets += try connection.read(1 << 16) }
+            connection.peer.record("\(octets.count)")
+            try connection.send("HTTP/1.1 204 No Content\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            func request(_ size: Int) -> HTTPTransportRequest {
+                let text = String(repeating: "x", count: size - peer.url("/").absoluteString.utf8.count)
+                // `X: `, and the octet that ends a line.
+                return isInURL
+                    ? HTTPTransportRequest(url: peer.url("/" + text))
+                    : HTTPTransportRequest(url: peer.url, headers: ["X": String(text.dropLast(4))])
+            }
+            try await withCurl { transport in
+                let error = await failure { _ = try await transport.send(request(900_001), limits: .generous()) }
+                #expect(error?.code == .invalidRequest)
+                #expect(error?.message.contains("900000") == true)
+                #expect(peer.acceptedCount == 0)
+                let response = try await transport.send(request(900_000), limits: .generous())
+                #expect(response.status == 204)
+            }
+            let count = try #require(peer.requests.first.flatMap { Int($0) })
+            #expect(count > 899_000)
+        }
+    }
+
     struct Refusal: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var url = "http://127.0.0.1:PORT/"
@@ -145,6 +174,7 @@ struct RequestBytesTests {
                 body: .data(Data("x".utf8))
             ),
             Self(testDescription: "Transfer-Encoding", method: .post, headers: ["transfer-encoding": "chunked"]),
+            Self(testDescription: "two hosts", headers: ["Host": "a.example", "host": "b.example"]),
         ]
     }
 }

@@ -142,6 +142,25 @@ struct StreamedRequestTests {
         }
     }
 
+    @Test("Of a body without a length, the caller may say it, but not two", arguments: ["5", "6", "+5", "5, 5"])
+    func announcedLength(_ second: String) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.empty)
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let body = HTTPBody.stream { Self.parts(of: Data("hello".utf8)) }
+                let headers: HTTPHeaders = ["Content-Length": "5", "content-length": second]
+                let request = HTTPTransportRequest(method: .put, url: peer.url, headers: headers, body: body)
+                let error = await failure { _ = try await transport.send(request, limits: .generous()) }
+                #expect(error?.code == (second == "5" ? nil : .invalidRequest))
+            }
+            #expect(peer.acceptedCount == (second == "5" ? 1 : 0))
+            #expect(second != "5" || peer.requests.first?.contains("Content-Length: 5\r\n") == true)
+        }
+    }
+
     @Test("A file that has become shorter or vanished fails", arguments: [false, true])
     func changedFile(isGone: Bool) async throws {
         try await withFile(Self.octets) { file in

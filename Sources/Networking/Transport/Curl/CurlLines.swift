@@ -5,15 +5,17 @@ import CCurl
 /// libcurl only reads them, so they can be made on any thread; they are freed with this object.
 @safe final class CurlLines: @unchecked Sendable {  // Sendable because nothing is written after `init`.
     private let memory: UnsafeMutableRawPointer
+    /// The octets of the lines, with the one that ends each.
+    let size: Int
 
     /// Makes lines; none if there are none.
     init?(_ lines: some Collection<Line>) {
         guard !lines.isEmpty else { return nil }
         let heads = unsafe MemoryLayout<ccurl_list>.stride * lines.count
-        let size = lines.reduce(heads) { $0 + $1.size }
-        unsafe memory = .allocate(byteCount: size, alignment: MemoryLayout<ccurl_list>.alignment)
+        size = lines.reduce(0) { $0 + $1.size }
+        unsafe memory = .allocate(byteCount: heads + size, alignment: MemoryLayout<ccurl_list>.alignment)
         var list = unsafe memory.bindMemory(to: ccurl_list.self, capacity: lines.count)
-        var text = unsafe memory.advanced(by: heads).bindMemory(to: UInt8.self, capacity: size - heads)
+        var text = unsafe memory.advanced(by: heads).bindMemory(to: UInt8.self, capacity: size)
         var rest = lines.count
         for line in lines {
             rest -= 1

@@ -69,7 +69,16 @@ struct CurlRequest: Sendable {
         lines = CurlLines(Self.lines(request.headers, hasBody: hasBody, proxyFields: &proxyFields))
         proxyLines = CurlLines(proxyFields)
         observer = request.observer
+        guard url.utf8.count + (lines?.size ?? 0) + (proxyLines?.size ?? 0) <= Self.maximumHeaderSize else {
+            throw NetworkError(
+                .invalidRequest,
+                "the request's URL and header fields have more than \(Self.maximumHeaderSize) octets; send less, or send it in the body"
+            )
+        }
     }
+
+    /// libcurl gives up beyond 1 MiB, with the fields that it adds and a short body, and says that it is out of memory.
+    private static let maximumHeaderSize = 900_000
 
     private static func body(_ request: HTTPTransportRequest) throws(NetworkError) -> Body {
         switch request.body.source {
@@ -91,9 +100,22 @@ struct CurlRequest: Sendable {
 
     /// What the caller's `Content-Length` says of a body that does not know its length.
     private static func announcedLength(_ headers: HTTPHeaders) throws(NetworkError) -> Int? {
-        guard let text = headers["Content-Length"] else { return nil }
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(text) else {
-            throw NetworkError(.invalidRequest, "the Content-Length header field is not a number of octets; remove it")
+        var length: Int?
+        for field in headers where field.name.equalsIgnoringASCIICase("Content-Length") {
+            let text = field.value
+            guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(text) else {
+                throw NetworkError(
+                    .invalidRequest,
+                    "the Content-Length header field is not a number of octets; remove it"
+                )
+            }
+            guard length == nil || length == count else {
+                throw NetworkError(
+                    .invalidRequest,
+                    "the Content-Length header fields contradict each other; remove them"
+                )
+            }
+            length = count
         }
         return length
     }

@@ -58,7 +58,7 @@ extension CurlSettings {
         case .server(let server):
             set(CCURL_STRING_PROXY, server.location)
             // Without it, `no_proxy` in the environment would count.
-            set(CCURL_STRING_NOPROXY, server.noProxy.joined(separator: ","))
+            set(CCURL_STRING_NOPROXY, server.exceptions)
             if let credentials = server.credentials {
                 set(CCURL_STRING_PROXYUSERNAME, credentials.username)
                 set(CCURL_STRING_PROXYPASSWORD, credentials.password)

@@ -168,9 +168,10 @@ extension CurlTransfer {
     /// What a transfer lacks that libcurl is content with.
     private var incompleteness: NetworkError? {
         guard !head.isComplete else { return decoder.map(\.isWhole) ?? true ? nil : cutContent }
-        return head.status == 101
-            ? NetworkError(.invalidResponse, "\(origin) switched protocols without being asked")
-            : NetworkError(.connectionLost, "\(origin) closed the connection before its response's header was whole")
+        return NetworkError(
+            .connectionLost,
+            "\(origin) closed the connection before its response's header was whole"
+        )
     }
 
     private var cutContent: NetworkError {

@@ -20,7 +20,7 @@ extension CurlTransport {
         public var maximumConnectionsPerHost: Int
         /// The most exchanges that run at once altogether, and the most idle connections kept.
         ///
-        /// 256 by default.
+        /// 256 by default. Connections for streamed bodies and those for all others are kept apart, up to this number of each.
         public var maximumConnections: Int
         /// How long a connection is kept without being used; zero for not at all.
         ///
@@ -55,7 +55,7 @@ extension CurlTransport {
         public var unixSocketPath: String?
         /// The most octets of a streamed body, of a response or of a request, that wait in memory for whoever takes them.
         ///
-        /// 256 KiB by default, at least 1 KiB. An exchange whose buffer is full pauses, and no other.
+        /// 256 KiB by default, 1 KiB…1 GiB. An exchange whose buffer is full pauses, and no other.
         public var streamBufferSize = 256 << 10
         /// The most octets that the header of a response may have, 1xx responses and trailers included.
         ///

@@ -36,8 +36,8 @@ extension CurlTransport {
         /// - Parameters:
         ///   - url: Where it is: `http`, the host and the port.
         ///   - credentials: What it wants to know, sent with the `Basic` scheme.
-        ///   - noProxy: The hosts that are reached without it: names, which stand for their subdomains too, IP addresses, networks such as
-        ///     `10.0.0.0/8` (libcurl 7.86), or `*` alone.
+        ///   - noProxy: The hosts that are reached without it, whatever their ports: names, which stand for their subdomains too, as
+        ///     `*.example.org` does for `example.org`; IP addresses; networks such as `10.0.0.0/8` (libcurl 7.86); or `*` for all.
         /// - Returns: The selection.
         public static func http(_ url: URL, credentials: ProxyCredentials? = nil, noProxy: [String] = []) -> Self {
             Self(["http"], url, credentials, noProxy)
@@ -120,6 +120,17 @@ extension CurlTransport.ProxySelection.Server {
         let scheme = schemes.contains("socks5") ? "socks5h" : schemes[0]
         let host = url.host(percentEncoded: true) ?? ""
         return "\(scheme)://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host):\(url.port ?? 0)"
+    }
+
+    /// The hosts that are reached without it as libcurl takes them: it knows no `*` beside others, and no brackets.
+    var exceptions: String {
+        noProxy.contains("*") ? "*" : noProxy.map { String(Self.exception($0)) }.joined(separator: ",")
+    }
+
+    /// A name, an address or a network without what may stand around it.
+    static func exception(_ text: String) -> Substring {
+        if text.hasPrefix("*.") { return text.dropFirst(2) }
+        return text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
     }
 
     /// Whether requests for `http` URLs are handed to it with their header.

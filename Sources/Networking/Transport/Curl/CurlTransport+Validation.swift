@@ -12,7 +12,7 @@ extension CurlTransport.Configuration {
         try require(happyEyeballsDelay > .zero, "happyEyeballsDelay must be more than zero")
         try require(maximumConnectionsPerHost > 0, "maximumConnectionsPerHost must be at least 1")
         try require(maximumConnections > 0, "maximumConnections must be at least 1")
-        try require(streamBufferSize >= 1 << 10, "streamBufferSize must be at least 1 KiB")
+        try require((1 << 10...1 << 30).contains(streamBufferSize), "streamBufferSize must be 1 KiB…1 GiB")
         try require(maximumHeaderSize > 0, "maximumHeaderSize must be more than zero")
         try require((1...1_000_000).contains(maximumExpansion ?? 1), "maximumExpansion must be 1…1000000, or nil")
         for entry in resolverEntries { try entry.validate() }
@@ -51,11 +51,6 @@ extension CurlTransport.ResolverEntry {
     var line: String {
         "\(host):\(port):" + addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
     }
-
-    private func isAddress(_ text: String) -> Bool {
-        var octets = in6_addr()
-        return unsafe inet_pton(AF_INET, text, &octets) == 1 || inet_pton(AF_INET6, text, &octets) == 1
-    }
 }
 
 extension CurlTransport.ProxySelection.Server {
@@ -75,13 +70,20 @@ extension CurlTransport.ProxySelection.Server {
             "the proxy's URL must end after its port"
         )
         try require(
-            noProxy.allSatisfy {
-                !$0.isEmpty && $0.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ",") }
-            },
-            "each entry of noProxy must be one host, address or network"
+            noProxy.allSatisfy { isException($0) },
+            "each entry of noProxy must be one host, address or network, without a port"
         )
         if let credentials { try validate(credentials) }
         if isSecure { try CurlLibrary.require(CCURL_FEATURE_HTTPS_PROXY, "use an HTTPS proxy") }
+    }
+
+    /// Whether libcurl would understand the entry; it leaves out what it does not, and the proxy would see what it must not.
+    private func isException(_ text: String) -> Bool {
+        let parts = Self.exception(text).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard text != "*" else { return true }
+        guard parts.count == 1 else { return parts.count == 2 && isAddress(parts[0]) && UInt8(parts[1]) != nil }
+        return isAddress(parts[0])
+            || isHost(parts[0]) && !parts[0].utf8.contains { [0x2C, 0x3A, 0x5B, 0x5D].contains($0) }
     }
 
     private func validate(_ credentials: CurlTransport.ProxyCredentials) throws(NetworkError) {
@@ -104,6 +106,11 @@ extension CurlTransport.ProxySelection.Server {
 
 private func require(_ isRight: Bool, _ message: String) throws(NetworkError) {
     guard isRight else { throw NetworkError(.invalidRequest, message) }
+}
+
+private func isAddress(_ text: String) -> Bool {
+    var octets = in6_addr()
+    return unsafe inet_pton(AF_INET, text, &octets) == 1 || inet_pton(AF_INET6, text, &octets) == 1
 }
 
 /// Whether the text is a host name or address as URLs have it.

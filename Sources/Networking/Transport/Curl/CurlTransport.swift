@@ -5,7 +5,8 @@
 /// and `Content-Length` are removed from a response whose body was decoded.
 ///
 /// Nothing is added to a request but what the protocol needs (`Host`, `Content-Length`) and, unless the caller gives
-/// them, `Accept: */*` and `Accept-Encoding`: no `Expect`, no `Content-Type`, no `User-Agent`, no cookies, no credentials.
+/// them, `Accept: */*` and `Accept-Encoding`: no `Expect`, no `Content-Type`, no `User-Agent`, no cookies, no credentials. The URL and
+/// the header fields may have 900 000 octets together; more fails with ``NetworkError/Code/invalidRequest``.
 ///
 /// Cancelling a task ends its exchange at once and leaves the others alone. A deadline covers the whole exchange,
 /// waiting for a connection included, and is kept to the millisecond.

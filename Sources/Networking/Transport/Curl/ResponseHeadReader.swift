@@ -51,6 +51,10 @@ struct ResponseHeadReader {
         }
         if content.isEmpty {
             if status >= 200 { try ResponseFraming.check(headers) }
+            // RFC 9110 §15.2.2: what follows is another protocol, in which no final response comes.
+            guard status != 101 else {
+                throw NetworkError(.invalidResponse, "the server switched protocols (101) to one that is not HTTP")
+            }
             isComplete = status >= 200
             return isComplete
         } else if content.startsStatusLine {

@@ -23,9 +23,9 @@ struct URLSessionFailure {
         case .cannotConnectToHost, .notConnectedToInternet:
             isTLS ? tls : error(.cannotConnect, "no connection to \(origin)")
         case .networkConnectionLost, .badServerResponse:
-            isHTTP09 ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
+            isOtherHTTP ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
         case .badURL: error(.invalidRequest, "URLSession can't read the URL of a request to \(origin)")
-        case .unsupportedURL where isHTTP09, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse:
+        case .unsupportedURL where isOtherHTTP, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse:
             malformed
         case .unsupportedURL: error(.invalidRequest, "URLSession can't send to \(origin)")
         case .secureConnectionFailed, .serverCertificateUntrusted, .serverCertificateHasBadDate,
@@ -41,7 +41,7 @@ struct URLSessionFailure {
             tls
         } else if Self.wordsOfLoss.contains(where: { text.contains($0) }) {
             error(.connectionLost, "the connection to \(origin) ended too early")
-        } else if isHTTP09 || Self.wordsOfMalformation.contains(where: { text.contains($0) }) {
+        } else if isOtherHTTP || Self.wordsOfMalformation.contains(where: { text.contains($0) }) {
             malformed
         } else {
             error(.unknown, "the exchange with \(origin) failed")
@@ -57,7 +57,7 @@ struct URLSessionFailure {
     private var tls: NetworkError { error(.tls, "the TLS handshake with \(origin) failed") }
     private var isTLS: Bool { ["SSL", "TLS", "certificate"].contains(where: { text.contains($0) }) }
     private var malformed: NetworkError { error(.invalidResponse, "\(origin) did not answer in well-formed HTTP") }
-    private var isHTTP09: Bool { text.contains("HTTP/0.9") }
+    private var isOtherHTTP: Bool { text.contains("HTTP/0.9") || text.contains("HTTP version") }
 
     private func error(_ code: NetworkError.Code, _ message: String) -> NetworkError {
         NetworkError(code, "\(message): \(text)")

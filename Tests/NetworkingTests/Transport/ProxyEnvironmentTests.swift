@@ -1,0 +1,121 @@
+import Foundation
+import Glibc
+import Networking
+import TestTurns
+import Testing
+
+/// What the environment says of proxies, each time in a process of its own: other tests read the environment, too.
+@Suite("Proxies that the environment names", .timeLimit(.minutes(10)), .turns)
+struct ProxyEnvironmentTests {
+    /// An environment, and who gets a request in it.
+    struct Row: Sendable, Codable, CustomTestStringConvertible {
+        enum Way: String, Codable { case proxy, direct }
+
+        /// In the values, `PROXY` stands for the proxy's host and port.
+        let variables: [String: String]
+        let url: String
+        let way: Way
+        var isIgnored = false
+
+        var testDescription: String {
+            let names = variables.keys.sorted().map { "\($0)=\(variables[$0] ?? "")" }.joined(separator: " ")
+            return "\(names) \(url): \(way.rawValue)"
+        }
+
+        static let plain = "http://origin.invalid/path"
+        static let secure = "https://origin.invalid/path"
+
+        static let all = [
+            Self(variables: [:], url: plain, way: .direct),
+            Self(variables: ["http_proxy": "http://PROXY"], url: plain, way: .proxy),
+            Self(variables: ["http_proxy": "PROXY"], url: plain, way: .proxy),
+            Self(variables: ["http_proxy": "http://PROXY"], url: secure, way: .direct),
+            // A CGI program gets the field `Proxy` of any request by this name (httpoxy, CVE-2016-5385).
+            Self(variables: ["HTTP_PROXY": "http://PROXY"], url: plain, way: .direct),
+            Self(variables: ["https_proxy": "http://PROXY"], url: secure, way: .proxy),
+            Self(variables: ["HTTPS_PROXY": "http://PROXY"], url: secure, way: .proxy),
+            Self(variables: ["HTTPS_PROXY": "http://PROXY"], url: plain, way: .direct),
+            Self(variables: ["all_proxy": "http://PROXY"], url: plain, way: .proxy),
+            Self(variables: ["ALL_PROXY": "http://PROXY"], url: secure, way: .proxy),
+            Self(variables: ["http_proxy": "http://PROXY", "no_proxy": "a,.invalid"], url: plain, way: .direct),
+            Self(variables: ["http_proxy": "http://PROXY", "NO_PROXY": "origin.invalid"], url: plain, way: .direct),
+            Self(variables: ["all_proxy": "http://PROXY", "no_proxy": "*"], url: secure, way: .direct),
+            Self(variables: ["all_proxy": "http://PROXY", "no_proxy": "another.invalid"], url: plain, way: .proxy),
+            Self(variables: ["all_proxy": "http://PROXY"], url: plain, way: .direct, isIgnored: true),
+        ]
+    }
+
+    @Test("They are used for what they are meant for, and for nothing else", arguments: Row.all)
+    func variables(row: Row) async {
+        await #expect(processExitsWith: .success) { [row = row as Row] in
+            let proxy = try TCPPeer { connection in
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n")
+                try connection.waitForClose()
+            }
+            ProxyEnvironmentTests.setEnvironment(row.variables, proxy)
+            let selection = row.isIgnored ? CurlTransport.ProxySelection.none : .environment
+            try await withCurl(.init(proxy: selection)) { transport in
+                let error = await failure { _ = try await transport.get(try require(URL(string: row.url))) }
+                switch row.way {
+                case .direct:
+                    try require(error?.code == .cannotResolveHost)
+                    try require(proxy.acceptedCount == 0)
+                case .proxy:
+                    // It answers a plain request, and refuses a tunnel.
+                    let isSecure = row.url.hasPrefix("https")
+                    try require(error?.code == (isSecure ? .cannotConnect : nil))
+                    let start = isSecure ? "CONNECT origin.invalid:443 " : "GET http://origin.invalid/path "
+                    try require(proxy.requests.first?.hasPrefix(start) == true)
+                }
+            }
+            proxy.stop()
+        }
+    }
+
+    @Test("Its credentials are for the proxy, and a loopback host is reached without it")
+    func credentials() async {
+        await #expect(processExitsWith: .success) {
+            let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+            let (proxy, origin) = try (peer(), peer())
+            func peer() throws -> TCPPeer {
+                try TCPPeer { connection in
+                    while true {
+                        try connection.readRequest()
+                        try connection.send(hello)
+                    }
+                }
+            }
+            ProxyEnvironmentTests.setEnvironment(["http_proxy": "http://someone:s%40cret@PROXY"], proxy)
+            try await withCurl(.init()) { transport in
+                _ = try await transport.get(try require(URL(string: Row.plain)))
+                for host in ["127.0.0.1", "localhost"] {
+                    _ = try await transport.get(try require(URL(string: "http://\(host):\(origin.port)/")))
+                }
+            }
+            let basic = "Proxy-Authorization: Basic " + Data("someone:s@cret".utf8).base64EncodedString()
+            try require(proxy.requests.count == 1 && proxy.requests[0].contains(basic))
+            try require(origin.requests.count == 2)
+            try require(!origin.requests.contains { $0.contains("Proxy-Authorization") })
+            proxy.stop()
+            origin.stop()
+        }
+    }
+
+    /// Sets these variables, and no others that are about proxies.
+    private static func setEnvironment(_ variables: [String: String], _ proxy: TCPPeer) {
+        for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+            unsafe unsetenv(name)
+            unsafe unsetenv(name.uppercased())
+        }
+        for (name, value) in variables {
+            unsafe setenv(name, value.replacing("PROXY", with: "127.0.0.1:\(proxy.port)"), 1)
+        }
+    }
+}
+
+/// Unwraps in the process of an exit test.
+private func require<Value>(_ value: Value?, line: Int = #line) throws -> Value {
+    guard let value else { throw Unmet(line: line) }
+    return value
+}
