@@ -56,6 +56,8 @@ struct CurlConfigurationTests {
             Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a*.example"]) },
             Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a.example/8"]) },
             Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["10.0.0.0/x"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["10.0.0.0/33"]) },
+            Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["::1/129"]) },
             Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: [""]) },
             Self("colon") { $0.proxy = .http(proxy("http://proxy:1"), credentials: credentials) },
             Self("control character") {

@@ -81,7 +81,10 @@ extension CurlTransport.ProxySelection.Server {
     private func isException(_ text: String) -> Bool {
         let parts = Self.exception(text).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard text != "*" else { return true }
-        guard parts.count == 1 else { return parts.count == 2 && isAddress(parts[0]) && UInt8(parts[1]) != nil }
+        guard parts.count == 1 else {
+            let width: UInt8 = parts[0].contains(":") ? 128 : 32
+            return parts.count == 2 && isAddress(parts[0]) && UInt8(parts[1]).map { $0 <= width } ?? false
+        }
         return isAddress(parts[0])
             || isHost(parts[0]) && !parts[0].utf8.contains { [0x2C, 0x3A, 0x5B, 0x5D].contains($0) }
     }
