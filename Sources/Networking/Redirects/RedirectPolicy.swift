@@ -47,8 +47,8 @@ public struct RedirectPolicy: Sendable {
 
     /// Asks a closure about each redirect.
     ///
-    /// It is asked before anything is refused. What it returns is checked like any other redirect, except that credentials which it
-    /// puts on the request are sent.
+    /// It is asked about each redirect whose `Location` is an `http` or `https` URL, before anything else is refused. What it returns is
+    /// checked like any other redirect, except that credentials which it puts on the request are sent.
     ///
     /// - Parameter decision: Says what becomes of a redirect.
     /// - Returns: The policy.
