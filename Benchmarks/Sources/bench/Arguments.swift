@@ -14,7 +14,7 @@ struct Arguments {
                bench cli     [--json] [--only NAME] [--rounds N] [--tokens N] [--jwt PROGRAM]
                bench profile --only "ES256 sign" --seconds N
         NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
-        "http transport" and "http client"
+        "http transport", "http TLS" and "http client"
         """
 
     let suite: Suite

@@ -130,6 +130,7 @@ struct AttemptLoop {
                 metrics: metrics
             )
             do {
+                // A span lends them, where a loop counts references to each.
                 let links = chain.participants.span
                 for index in links.indices {
                     current.replace(
@@ -176,6 +177,7 @@ struct AttemptLoop {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
         do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
+        // A span lends them, where a loop counts references to each.
         let links = chain.participants.span
         for index in links.indices {
             do {

@@ -60,8 +60,7 @@ extension HTTPBody {
                 guard !part.isEmpty else { return }
                 try Task.checkCancellation()
                 do {
-                    try progress.withLock { progress throws(NetworkError) in try progress.add(part.count, upTo: length)
-                    }
+                    try progress.withLock { try $0.add(part.count, upTo: length) }
                     try await take(part)
                 } catch {
                     // Whoever makes the parts may wrap the error, or not mind it.
@@ -74,8 +73,9 @@ extension HTTPBody {
         }
         let read = progress.withLock { $0 }
         if let failure = read.failure { throw failure }
-        guard let length, read.count < length else { return }
+        // Sequences end early when they are cancelled, and what came until then must not pass for the whole.
         try Task.checkCancellation()
+        guard let length, read.count < length else { return }
         throw NetworkError(.invalidRequest, "the request's body is shorter than its length of \(length) octets")
     }
 
@@ -95,7 +95,7 @@ private struct ReadingProgress {
     /// What whoever takes the parts threw.
     var failure: (any Error)?
 
-    mutating func add(_ more: Int, upTo length: Int?) throws(NetworkError) {
+    mutating func add(_ more: Int, upTo length: Int?) throws {
         if let length, more > length - count {
             throw NetworkError(.invalidRequest, "the request's body is longer than its length of \(length) octets")
         }

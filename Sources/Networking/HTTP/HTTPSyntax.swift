@@ -68,3 +68,17 @@ package enum HTTPSyntax {
         return quoted + "\""
     }
 }
+
+extension String {
+    /// The text without the spaces and tabs around it, as a field value is meant
+    /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+    var trimmingHTTPWhitespace: Substring {
+        let text = utf8
+        func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        if let first = text.first, let last = text.last, !isWhitespace(first), !isWhitespace(last) { return self[...] }
+        guard let first = text.firstIndex(where: { !isWhitespace($0) }),
+            let last = text.lastIndex(where: { !isWhitespace($0) })
+        else { return "" }
+        return Substring(text[first...last])
+    }
+}

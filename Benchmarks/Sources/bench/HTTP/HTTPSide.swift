@@ -125,7 +125,6 @@ struct HTTPFigures {
     var perProcessorSecond: Double
     /// In microseconds.
     var medianLatency: Double
-
 }
 
 extension HTTPFigures {

@@ -1,6 +1,6 @@
 import CCurl
 import Foundation
-import Glibc
+import OpenSSLCrypto
 
 extension CurlTransport.Configuration {
     /// Checks that the values make sense and that this libcurl can do what they ask for.
@@ -42,7 +42,7 @@ extension CurlTransport.ResolverEntry {
         try require(isHost(host) && !host.contains(":"), "a resolver entry's host must be a name as in a URL")
         try require((1...65535).contains(port), "a resolver entry's port must be 1…65535")
         try require(
-            !addresses.isEmpty && addresses.allSatisfy { isAddress($0) },
+            !addresses.isEmpty && addresses.allSatisfy { IPAddress($0) != nil },
             "a resolver entry's addresses must be IPv4 or IPv6 addresses, at least one"
         )
     }
@@ -82,10 +82,10 @@ extension CurlTransport.ProxySelection.Server {
         let parts = Self.exception(text).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard text != "*" else { return true }
         guard parts.count == 1 else {
-            let width: UInt8 = parts[0].contains(":") ? 128 : 32
-            return parts.count == 2 && isAddress(parts[0]) && UInt8(parts[1]).map { $0 <= width } ?? false
+            guard parts.count == 2, let address = IPAddress(parts[0]), let width = UInt8(parts[1]) else { return false }
+            return width <= 8 * address.octets.count
         }
-        return isAddress(parts[0])
+        return IPAddress(parts[0]) != nil
             || isHost(parts[0]) && !parts[0].utf8.contains { [0x2C, 0x3A, 0x5B, 0x5D].contains($0) }
     }
 
@@ -109,11 +109,6 @@ extension CurlTransport.ProxySelection.Server {
 
 private func require(_ isRight: Bool, _ message: String) throws(NetworkError) {
     guard isRight else { throw NetworkError(.invalidRequest, message) }
-}
-
-private func isAddress(_ text: String) -> Bool {
-    var octets = in6_addr()
-    return unsafe inet_pton(AF_INET, text, &octets) == 1 || inet_pton(AF_INET6, text, &octets) == 1
 }
 
 /// Whether the text is a host name or address as URLs have it.
