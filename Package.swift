@@ -30,12 +30,13 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         .target(name: "CCurl"),
         .systemLibrary(name: "CSocket"),
+        .systemLibrary(name: "CProcess"),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
         .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto"], swiftSettings: settings),
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",
-            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto"],
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "CSocket"],
             swiftSettings: settings
         ),
         .target(
@@ -45,7 +46,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "jwt",
-            dependencies: ["TokenGeneration", "OAuth2", "Networking"],
+            dependencies: ["TokenGeneration", "OAuth2", "Networking", "CProcess"],
             swiftSettings: settings
         ),
         .executableTarget(

@@ -5,8 +5,11 @@
 
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 
 #define WEAK __attribute__((weak))
 
@@ -50,24 +53,29 @@ enum {
     FEATURE_ASYNCHRONOUS_DNS = 1 << 7,
     VERSION_INFO_FOURTH = 3,
     GLOBAL_DEFAULT = 3,
+    OPTION_VERBOSE = 41,
     OPTION_WRITEDATA = 10001,
     OPTION_READDATA = 10009,
     OPTION_ERRORBUFFER = 10010,
     OPTION_HEADERDATA = 10029,
+    OPTION_DEBUGDATA = 10095,
     OPTION_PRIVATE = 10103,
     OPTION_SSL_CTX_DATA = 10109,
     OPTION_COPYPOSTFIELDS = 10165,
     OPTION_SEEKDATA = 10168,
     OPTION_OPENSOCKETDATA = 10164,
     OPTION_CLOSESOCKETDATA = 10209,
+    OPTION_RESOLVER_START_DATA = 10273,
     OPTION_PREREQDATA = 10313,
     OPTION_WRITEFUNCTION = 20011,
     OPTION_READFUNCTION = 20012,
     OPTION_HEADERFUNCTION = 20079,
+    OPTION_DEBUGFUNCTION = 20094,
     OPTION_SSL_CTX_FUNCTION = 20108,
     OPTION_OPENSOCKETFUNCTION = 20163,
     OPTION_SEEKFUNCTION = 20167,
     OPTION_CLOSESOCKETFUNCTION = 20208,
+    OPTION_RESOLVER_START_FUNCTION = 20272,
     OPTION_PREREQFUNCTION = 20312,
     OPTION_POSTFIELDSIZE_LARGE = 30120,
     INFO_PRIVATE = 0x100000 + 21,
@@ -81,8 +89,12 @@ enum {
     MESSAGE_DONE = 1,
 };
 
-// One libcurl has all of these functions or is none, so one of them stands for all.
-bool ccurl_is_available(void) { return curl_multi_socket_action && curl_easy_init && curl_version_info; }
+bool ccurl_is_available(void) {
+    return curl_version_info && curl_global_init && curl_easy_init && curl_easy_cleanup && curl_easy_reset &&
+        curl_easy_setopt && curl_easy_getinfo && curl_easy_pause && curl_easy_strerror && curl_multi_init &&
+        curl_multi_cleanup && curl_multi_setopt && curl_multi_add_handle && curl_multi_remove_handle &&
+        curl_multi_socket_action && curl_multi_info_read;
+}
 
 uint32_t ccurl_version_number(void) {
     return curl_version_info ? curl_version_info(VERSION_INFO_FOURTH)->version_num : 0;
@@ -177,6 +189,12 @@ int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function fun
     return code != CCURL_OK ? code : SET(easy, OPTION_PREREQDATA, context);
 }
 
+int ccurl_easy_set_words_function(ccurl_easy *easy, ccurl_words_function function, void *context) {
+    int code = SET(easy, OPTION_DEBUGFUNCTION, function);
+    if (code == CCURL_OK) code = SET(easy, OPTION_DEBUGDATA, context);
+    return code != CCURL_OK ? code : SET(easy, OPTION_VERBOSE, 1L);
+}
+
 int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context) {
     int code = SET(easy, OPTION_SSL_CTX_FUNCTION, function);
     return code != CCURL_OK ? code : SET(easy, OPTION_SSL_CTX_DATA, context);
@@ -189,6 +207,11 @@ int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_func
 
 int ccurl_make_socket(const struct ccurl_socket_kind *kind) {
     return socket(kind->family, kind->type | SOCK_CLOEXEC, kind->protocol);
+}
+
+int ccurl_easy_set_resolver_function(ccurl_easy *easy, ccurl_resolver_function function, void *context) {
+    int code = SET(easy, OPTION_RESOLVER_START_FUNCTION, function);
+    return code != CCURL_OK ? code : SET(easy, OPTION_RESOLVER_START_DATA, context);
 }
 
 ssize_t ccurl_read_held(int file, void *octets, size_t count, int64_t offset) {
@@ -233,7 +256,41 @@ void *ccurl_easy_context(ccurl_easy *easy) {
     return context;
 }
 
-ccurl_multi *ccurl_multi_init(void) { return curl_multi_init ? curl_multi_init() : NULL; }
+// libcurl wakes a multi handle up through a pair of sockets that programs would inherit, and has no option to prevent that. The system gives
+// out the lowest free numbers, so the pair is among those that were free.
+enum { CANDIDATES = 16 };
+
+static int find_free_descriptors(int *candidates) {
+    int count = 0;
+    for (int number = 0; count < CANDIDATES; number++) {
+        if (fcntl(number, F_GETFD) >= 0) continue;
+        if (errno != EBADF) break;
+        candidates[count++] = number;
+    }
+    return count;
+}
+
+static void close_on_exec(int number) {
+    int flags = fcntl(number, F_GETFD);
+    if (flags < 0 || flags & FD_CLOEXEC) return;
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (getsockopt(number, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX) return;
+    struct sockaddr_un name;
+    size = sizeof name;
+    // A pair has no name.
+    if (getsockname(number, (struct sockaddr *)&name, &size) != 0 || size > sizeof(sa_family_t)) return;
+    fcntl(number, F_SETFD, flags | FD_CLOEXEC);
+}
+
+ccurl_multi *ccurl_multi_init(void) {
+    if (!curl_multi_init) return NULL;
+    int candidates[CANDIDATES];
+    int count = find_free_descriptors(candidates);
+    ccurl_multi *multi = curl_multi_init();
+    for (int index = 0; index < count; index++) close_on_exec(candidates[index]);
+    return multi;
+}
 
 int ccurl_multi_cleanup(ccurl_multi *multi) {
     return curl_multi_cleanup ? curl_multi_cleanup(multi) : CCURL_UNAVAILABLE;

@@ -103,6 +103,19 @@ static inline int COpenSSL_is_unsupported(unsigned long code) {
 // Swift has no cast from a function to its address.
 static inline const void *COpenSSL_telling_function(void) { return (const void *)SSL_CTX_new; }
 
+// Swift reads no member of the union in PKCS7 without trusting its type: NID_undef for one without contents.
+static inline int COpenSSL_pkcs7_type(const PKCS7 *content) {
+    return content == NULL || content->d.ptr == NULL ? NID_undef : OBJ_obj2nid(content->type);
+}
+
+// The same union: how the contents are encrypted, or NULL.
+static inline const X509_ALGOR *COpenSSL_pkcs7_encryption(const PKCS7 *content) {
+    if (COpenSSL_pkcs7_type(content) != NID_pkcs7_encrypted || content->d.encrypted->enc_data == NULL) {
+        return NULL;
+    }
+    return content->d.encrypted->enc_data->algorithm;
+}
+
 // ERR_GET_REASON is a macro with an argument.
 static inline int COpenSSL_is_pkcs12_mac_failure(unsigned long code) {
     return ERR_GET_LIB(code) == ERR_LIB_PKCS12 && ERR_GET_REASON(code) == PKCS12_R_MAC_VERIFY_FAILURE;

@@ -43,20 +43,36 @@ enum Program {
     )
 
     static func main() {
-        // A closed pipe is then reported by write(2), where it can be told from other failures.
-        signal(SIGPIPE, SIG_IGN)
+        ProcessProtection.begin()
         FileDescriptor.reserveStandardNumbers()
-        exit(run(Array(CommandLine.arguments.dropFirst())))
+        TemporaryFiles.removeOnSignals()
+        exit(run(arguments()))
+    }
+
+    /// The arguments; `nil` stands for one that is not UTF-8.
+    ///
+    /// `CommandLine.arguments` repairs such an argument, and the command would work on another text or file than the one it was given.
+    private static func arguments() -> [String?] {
+        (0..<Int(CommandLine.argc)).dropFirst().map { index in
+            unsafe CommandLine.unsafeArgv[index].flatMap { unsafe String(validatingCString: $0) }
+        }
     }
 
     /// Runs a command line.
     ///
     /// - Returns: The exit code.
-    private static func run(_ arguments: [String]) -> Int32 {
+    private static func run(_ texts: [String?]) -> Int32 {
         // The wish for JSON counts however wrong the rest of the line is.
+        let arguments = texts.compactMap(\.self)
         let writesJSON = arguments.prefix { $0 != "--" }.contains(OptionDefinition.json.spelling)
         var console = Console(prefix: definition.name, writesJSON: writesJSON)
         do {
+            if let index = texts.firstIndex(of: nil) {
+                throw UsageError(
+                    path: [definition.name],
+                    message: "argument \(index + 1) is not text in UTF-8; a file of such a name can be standard input"
+                )
+            }
             switch try Invocation(arguments, root: definition) {
             case .help(let command, let path):
                 try console.print(HelpText(path: path, command: command).text, terminator: "")

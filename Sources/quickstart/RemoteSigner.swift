@@ -40,7 +40,8 @@ struct RemoteSigner: Example {
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
             clientAuthentication: .privateKeyJWT(clientID: "billing", remoteSigningService: managed),
-            grant: ClientCredentialsGrant()
+            grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin
         )
         let accessToken = try await authenticator.accessToken()
         try Surprise.unless(accessToken.value.expose(authorization.isActive), "the access token is not active")

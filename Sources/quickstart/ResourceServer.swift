@@ -32,7 +32,8 @@ struct ResourceServer: Example {
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reader", secret: Secret("s3cret")),
-            grant: ClientCredentialsGrant(scope: "reports.read")
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            resources: [api.baseURL]
         )
         let client = NetworkClient(interceptors: [authenticator])
         let answer = try await client.makeRequest(URLRequest(url: api.url(for: "/reports")))

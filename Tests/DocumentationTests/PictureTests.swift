@@ -149,6 +149,7 @@ struct PictureTests {
             server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: endpoint),
             clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             store: store,
             client: client
         )

@@ -62,7 +62,7 @@ final class Realm: Sendable {
     /// An authenticator that asks a failing token endpoint once, unless it is to ask more often.
     func authenticator(
         grant: any Grant = ClientCredentialsGrant(),
-        resources: [URL] = [],
+        resources: ResourceRule = .everyHTTPSOrigin,
         store: (any TokenStore)? = nil,
         dpop: DPoPKey? = nil,
         random: Double = 1,

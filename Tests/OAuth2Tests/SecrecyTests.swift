@@ -53,6 +53,7 @@ struct SecrecyTests {
                 server: Realm.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
                 grant: RefreshTokenGrant(refreshToken: Secret(secret)),
+                resources: .everyHTTPSOrigin,
                 dpop: .generated(),
                 client: NetworkClient(
                     transport: endpoint,
@@ -145,6 +146,7 @@ struct SecrecyTests {
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
             IDTokenVerifier(issuer: "https://id.example", clientID: "a", keys: JWKSet(keys: [])),
+            IDTokenRule.skipIDTokenCheck, ExpectedIDToken.requested(nonce: secret), ResourceRule.everyHTTPSOrigin,
             AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt,
             TrustedIssuer(issuer: "https://a.example", keys: keys),
             PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
@@ -155,7 +157,10 @@ struct SecrecyTests {
 
     /// What a resource server has to do with.
     private func valuesOfAnAPI() async throws -> [Any] {
-        let desk = EndpointDesk(.json(#"{"active":true,"sub":"ada"}"#), .json(#"{"active":false}"#))
+        let desk = EndpointDesk(
+            .json(#"{"active":true,"sub":"ada","aud":"https://api.example"}"#),
+            .json(#"{"active":false}"#)
+        )
         let introspection = CachedTokenIntrospection(desk.oauth)
         var verifier = AccessTokenVerifier(audience: "https://api.example", introspection: introspection)
         verifier.nonces = try RotatingDPoPNonces(secret: Secret(secret))
@@ -196,7 +201,12 @@ struct SecrecyTests {
             nonce: secret,
             codeVerifier: verifier
         )
-        let code = AuthorizationCodeGrant(code: Secret(secret), redirectURI: "urn:a", codeVerifier: verifier)
+        let code = AuthorizationCodeGrant(
+            code: Secret(secret),
+            redirectURI: "urn:a",
+            codeVerifier: verifier,
+            idToken: .requested(nonce: secret)
+        )
         let subject = StaticTokenSource(AccessToken(value: Secret(secret), requested: .now))
         let exchange = TokenExchangeGrant(
             subject: subject,
@@ -230,7 +240,8 @@ struct SecrecyTests {
         let hidden = secret
         return [
             verifier, authorization, code, exchange, TokenExchangeGrant.Actor(subject, identifier: "a"), client,
-            try await plain.tokens(for: code), TokenType.jwt, AuthorizationDetail(type: "a"), device,
+            try await plain.tokens(for: code, idToken: .skipIDTokenCheck), TokenType.jwt,
+            AuthorizationDetail(type: "a"), device,
             DeviceAuthorizationProgress.Event.pending, receiver, LoopbackRedirectReceiver.Pages(),
             JWTBearerGrant(identifier: "a") { Secret(hidden) }, SAMLBearerGrant(identifier: "a") { Data(hidden.utf8) },
             ExtensionGrant(type: "a", identifier: "a", isRepeatable: true) { [("a", hidden)] },

@@ -4,6 +4,7 @@ import OAuth2
 
 /// Replaces the token of a shared store over and over: `token-rotator <directory> <token endpoint> <rotations>`.
 ///
+/// A request whose process was killed is not waited for longer than 100 milliseconds: the server is on the same machine.
 /// The first refresh token is read from standard input. At the end it prints `usable <rotations>`, or the code of the error that ended it and
 /// whether a rotation may have been lost.
 @main
@@ -21,7 +22,7 @@ enum TokenRotator {
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: RefreshTokenGrant(refreshToken: Secret(first)),
             store: try FileTokenStore(directory: URL(filePath: arguments[1])),
-            options: .init(timeout: .seconds(300))
+            options: .init(timeout: .seconds(300), lostRequestDelay: .milliseconds(100))
         )
         var done = 0
         do {

@@ -1,7 +1,7 @@
 /// What the command line asks for.
 struct Arguments {
     enum Suite: String {
-        case tokens, scaling, memory, profile, http, oauth, transfers, cli
+        case tokens, scaling, memory, profile, http, oauth, transfers, cli, hostile
     }
 
     static let usage = """
@@ -12,6 +12,7 @@ struct Arguments {
                bench oauth   [--json] [--only NAME] [--rounds N]
                bench transfers [--json] [--only download|upload] [--rounds N] [--mebibytes N]
                bench cli     [--json] [--only NAME] [--rounds N] [--tokens N] [--jwt PROGRAM]
+               bench hostile [--json] [--only NAME]
                bench profile --only "ES256 sign" --seconds N
         NAME is a case or the beginning of one: "ES256 sign", ES256, RS, "plain 32"; profile also has
         "http transport", "http TLS" and "http client"

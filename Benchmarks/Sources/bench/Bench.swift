@@ -1,12 +1,21 @@
 import Foundation
 
-/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth`, `bench transfers`, `bench cli` and `bench profile`.
+/// `bench tokens`, `bench scaling`, `bench memory`, `bench http`, `bench oauth`, `bench transfers`, `bench cli`, `bench hostile`
+/// and `bench profile`.
 @main
 struct Bench {
     static func main() async {
         // A child of `bench transfers`, which transfers one file in a process of its own, as the curl command does.
         if CommandLine.arguments.count == 5, CommandLine.arguments[1] == "transfer" {
             await TransferChild.run(Array(CommandLine.arguments[2...]))
+        }
+        // Children of `bench hostile`: work that may take too long, and a server.
+        if CommandLine.arguments.count == 3 {
+            switch CommandLine.arguments[1] {
+            case "hostile-work": await HostileChild.work(CommandLine.arguments[2])
+            case "hostile-server": HostileServer.run(CommandLine.arguments[2])
+            default: break
+            }
         }
         if ["--help", "-h"].contains(CommandLine.arguments.dropFirst().first) { return print(Arguments.usage) }
         do {
@@ -20,6 +29,7 @@ struct Bench {
             case .oauth: try await OAuthSuite(arguments).run()
             case .transfers: try await TransferSuite(arguments).run()
             case .cli: try CommandSuite(arguments).run()
+            case .hostile: try await HostileSuite(arguments).run()
             }
         } catch let error as UsageError {
             FileHandle.standardError.write(Data("\(error.text)\n\(Arguments.usage)\n".utf8))

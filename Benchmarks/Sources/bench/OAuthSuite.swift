@@ -173,7 +173,8 @@ struct OAuthSuite {
                     requests.add()
                     if requests.value > 1 { try await Task.sleep(for: .milliseconds(300)) }
                     return AccessToken(value: Secret("\(Self.text)-\(requests.value)"), requested: .now)
-                }
+                },
+                resources: .everyHTTPSOrigin
             )
             let sent = try await authenticator.authenticateRequest(request, context: context)
             let response = HTTPURLResponse(

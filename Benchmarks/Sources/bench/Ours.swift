@@ -10,7 +10,7 @@ struct Ours: Sendable {
         service = KeySigningService(key: material.key)
         verifier = JWTVerifier(
             key: material.key.verificationKey,
-            policy: ValidationPolicy(issuer: Claims.sample.iss, audience: Claims.sample.aud)
+            policy: ValidationPolicy(issuer: .exactly(Claims.sample.iss), audience: .contains(Claims.sample.aud))
         )
         token = try JWTGenerator(claims: Claims.sample, signingService: service).token
     }

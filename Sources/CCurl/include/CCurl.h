@@ -86,6 +86,7 @@ enum {
     CCURL_SSL_ENGINE_INITFAILED = 66,
     CCURL_SSL_CACERT_BADFILE = 77,
     CCURL_SSL_SHUTDOWN_FAILED = 80,
+    CCURL_AGAIN = 81,
     CCURL_SSL_CRL_BADFILE = 82,
     CCURL_SSL_ISSUER_ERROR = 83,
     CCURL_SSL_PINNEDPUBKEYNOTMATCH = 90,
@@ -146,6 +147,8 @@ typedef enum {
     CCURL_LONG_PROTOCOLS = 181,
     /// Probe idle peers of a long transfer.
     CCURL_LONG_TCP_KEEPALIVE = 213,
+    /// The kind of RTSP request; see CCURL_RTSP_RECEIVE.
+    CCURL_LONG_RTSP_REQUEST = 189,
     /// Leave dot segments in the path alone.
     CCURL_LONG_PATH_AS_IS = 234,
     /// Send the proxy its own header lines only; see CCURL_HEADER_SEPARATE.
@@ -170,6 +173,8 @@ typedef enum {
     CCURL_LONG_QUICK_EXIT = 322,
 } ccurl_long_option;
 
+/// Of this kind of request libcurl repeats none because its connection died, be it RTSP or HTTP; only those that a server refused.
+enum { CCURL_RTSP_RECEIVE = 11 };
 /// HTTP/1.1 only; HTTP/2 if TLS negotiates it, HTTP/1.1 otherwise; HTTP/2 without asking.
 enum { CCURL_HTTP_VERSION_1_1 = 2, CCURL_HTTP_VERSION_2TLS = 4, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE = 5 };
 /// Any address family, IPv4 only, IPv6 only.
@@ -215,6 +220,11 @@ typedef int (*ccurl_seek_function)(void *context, int64_t offset, int origin);
 /// Is told that a request is about to be sent on a connection; returns 0 to go on and 1 to abort.
 typedef int (*ccurl_request_function)(void *context, char *peer_ip, char *local_ip, int peer_port, int local_port);
 
+/// Is given words about what libcurl does, and other things that it sends and receives; returns 0.
+typedef int (*ccurl_words_function)(ccurl_easy *easy, int kind, char *octets, size_t count, void *context);
+/// The kind of words.
+enum { CCURL_WORDS_TEXT = 0 };
+
 /// Is given the TLS library's context of a connection that is about to be made; returns 0 to go on, or the transfer's result.
 typedef int (*ccurl_tls_context_function)(ccurl_easy *easy, void *tls_context, void *context);
 /// The kind of socket that a connection needs: the leading members of libcurl's struct curl_sockaddr.
@@ -228,6 +238,9 @@ typedef int (*ccurl_make_socket_function)(void *context, int purpose, struct ccu
 enum { CCURL_NO_SOCKET = -1 };
 /// Makes a socket that no other program inherits, which libcurl's own may be.
 int ccurl_make_socket(const struct ccurl_socket_kind *kind);
+
+/// Is told that a name is about to be looked up; returns 0 to go on and 1 to fail the transfer.
+typedef int (*ccurl_resolver_function)(void *resolver, void *reserved, void *context);
 
 /// Reads octets of a file that are in memory; returns how many, or -1 if there are none or the file system can't tell.
 ssize_t ccurl_read_held(int file, void *octets, size_t count, int64_t offset);
@@ -270,12 +283,16 @@ int ccurl_easy_set_header_function(ccurl_easy *easy, ccurl_data_function functio
 int ccurl_easy_set_write_function(ccurl_easy *easy, ccurl_data_function function, void *context);
 /// Sets what is asked before each request on a connection (7.80).
 int ccurl_easy_set_request_function(ccurl_easy *easy, ccurl_request_function function, void *context);
+/// Sets what is told in words what libcurl does.
+int ccurl_easy_set_words_function(ccurl_easy *easy, ccurl_words_function function, void *context);
 /// Sets what prepares TLS connections, those to proxies included.
 int ccurl_easy_set_tls_function(ccurl_easy *easy, ccurl_tls_context_function function, void *context);
 /// Sets what makes sockets.
 int ccurl_easy_set_make_socket_function(ccurl_easy *easy, ccurl_make_socket_function function, void *context);
 /// Sets what closes the sockets that the transfer makes.
 int ccurl_easy_set_socket_closed_function(ccurl_easy *easy, ccurl_socket_closed_function function, void *context);
+/// Sets what is asked before names are looked up.
+int ccurl_easy_set_resolver_function(ccurl_easy *easy, ccurl_resolver_function function, void *context);
 /// Sets where the words of an error go: CCURL_ERROR_SIZE octets.
 int ccurl_easy_set_error_buffer(ccurl_easy *easy, char *buffer);
 /// Attaches a pointer to the transfer.
@@ -288,6 +305,8 @@ int ccurl_easy_pause(ccurl_easy *easy, int directions);
 
 /// What is known of a transfer, as a number.
 typedef enum {
+    /// The octets of requests that were sent, those to proxies included and those of bodies not.
+    CCURL_INFO_REQUEST_SIZE = 0x200000 + 12,
     /// The answer of a proxy to CONNECT; 0 if there was none.
     CCURL_INFO_HTTP_CONNECTCODE = 0x200000 + 22,
     /// The connections that were made.
@@ -344,6 +363,7 @@ typedef int (*ccurl_socket_function)(
 /// Is told when to call with CCURL_SOCKET_TIMEOUT: after some milliseconds, or never (-1); returns 0.
 typedef int (*ccurl_timer_function)(ccurl_multi *multi, long milliseconds, void *context);
 
+/// Makes a multi handle whose descriptors no other program inherits.
 ccurl_multi *ccurl_multi_init(void);
 int ccurl_multi_cleanup(ccurl_multi *multi);
 int ccurl_multi_set_long(ccurl_multi *multi, ccurl_multi_option option, long value);

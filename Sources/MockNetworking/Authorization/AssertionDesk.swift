@@ -50,7 +50,7 @@ final class AssertionDesk: Sendable {
                 throw Self.invalidGrant("the assertion's issuer is not trusted here")
             }
             var policy = ValidationPolicy(
-                issuer: issuer,
+                issuer: .exactly(issuer),
                 leeway: .seconds(10),
                 currentDate: configuration.serverTime.date
             )

@@ -67,8 +67,8 @@ final class AuthorizationRequestDesk: Sendable {
             throw TokenEndpointError(code: "invalid_request_object", description: "the client has no key here")
         }
         var policy = ValidationPolicy(
-            issuer: clientID,
-            audience: issuer,
+            issuer: .exactly(clientID),
+            audience: .contains(issuer),
             type: "oauth-authz-req+jwt",
             leeway: .seconds(10),
             currentDate: time.date

@@ -163,8 +163,8 @@ final class ClientRegister: Sendable {
         key: VerificationKey
     ) throws(TokenEndpointError) -> VerifiedToken {
         var policy = ValidationPolicy(
-            issuer: client.id,
-            subject: client.id,
+            issuer: .exactly(client.id),
+            subject: .exactly(client.id),
             leeway: .seconds(10),
             currentDate: configuration.serverTime.date
         )

@@ -14,7 +14,8 @@ public import TokenGeneration
 /// let authenticator = OAuth2Authenticator(
 ///     server: authorization.metadata,
 ///     clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-///     grant: ClientCredentialsGrant()
+///     grant: ClientCredentialsGrant(),
+///     resources: .everyHTTPSOrigin
 /// )
 /// let api = try LoopbackServer.start { routes in
 ///     routes.on(.get, "/reports", authorization.protecting { _ in .json("[]") })
@@ -224,8 +225,11 @@ public final class MockAuthorizationServer: Sendable {
         if let thumbprint = authorization.keyThumbprint {
             let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
             do throws(ProofDesk.Refusal) {
-                let bound = try? DPoPAccessToken(token, thumbprint: thumbprint)
-                _ = try await proofs.check(request, urls: urls, place: "resource", accessToken: bound)
+                guard let bound = try? DPoPAccessToken(token, thumbprint: thumbprint) else {
+                    throw .rejected("no hash of the access token")
+                }
+                let expectation = DPoPVerifier.Expectation.resource(accessToken: bound)
+                _ = try await proofs.check(request, urls: urls, place: "resource", for: expectation)
             } catch {
                 guard case .nonceNeeded(let nonce) = error else { return refusal("invalid_dpop_proof") }
                 var response = refusal("use_dpop_nonce")

@@ -19,6 +19,7 @@ final class ProofDesk: Sendable {
     init(_ configuration: MockAuthorizationServer.Configuration) {
         requiresNonces = configuration.requiresNonces
         verifier = DPoPVerifier(
+            replayCache: InMemoryReplayCache(quotaPerKey: 100_000),
             maximumAge: .seconds(60),
             leeway: .seconds(10),
             currentDate: configuration.serverTime.date
@@ -50,7 +51,7 @@ final class ProofDesk: Sendable {
         _ request: LoopbackRequest,
         urls: [String],
         place: String,
-        accessToken: DPoPAccessToken?
+        for expectation: DPoPVerifier.Expectation
     ) async throws(Refusal) -> String {
         let proofs = request.headers.values(for: "DPoP")
         guard let proof = proofs.first, proofs.count == 1 else { throw .rejected("not exactly one proof") }
@@ -63,8 +64,8 @@ final class ProofDesk: Sendable {
                     proof,
                     method: request.method.rawValue,
                     url: url,
-                    accessToken: accessToken,
-                    nonces: nonce == nil ? [] : accepted
+                    for: expectation,
+                    nonce: nonce == nil ? .notRequired : .oneOf(accepted)
                 )
                 .thumbprint
             } catch { failure = error }

@@ -112,7 +112,7 @@ struct TokenEndpointResponder: Sendable {
         case .optional where request.headers["DPoP"] == nil: return nil
         case .optional, .required: break
         }
-        do { return try await proofs.check(request, urls: urls, place: "token", accessToken: nil) } catch {
+        do { return try await proofs.check(request, urls: urls, place: "token", for: .tokenEndpoint) } catch {
             switch error {
             case .nonceNeeded(let nonce):
                 var failure = TokenEndpointError(code: "use_dpop_nonce", description: "the proof needs a nonce")

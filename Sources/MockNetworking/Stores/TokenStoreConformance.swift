@@ -84,7 +84,9 @@ public struct TokenStoreConformance: Sendable {
             refreshToken: Secret("refresh/\(name)+é\"\\\n"),
             proofKey: Secret("-----BEGIN PRIVATE KEY-----\n\(name)\n-----END PRIVATE KEY-----\n"),
             proofKeyThumbprint: "thumbprint-\(name)",
-            isBeingRefreshed: true
+            refreshAttempt: "attempt-\(name)",
+            obtained: Date(timeIntervalSince1970: 999_999_999.5),
+            isSignedOut: true
         )
     }
 }

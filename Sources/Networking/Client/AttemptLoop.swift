@@ -232,6 +232,7 @@ struct AttemptLoop {
             try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
             return received
         }
+        if case .never = (requestOptions.redirects ?? options.redirects).rule {} else { limits.cutsRedirects = true }
         let response = try await client.transport.send(request, limits: limits)
         guard RedirectFollower.concerns(response.status) else { return Received(response, from: request.url) }
         return Received(try await follower(keeping: authentication).follow(response, to: request, limits: limits))

@@ -23,10 +23,12 @@ package final class Flight<Value: Sendable>: Sendable {
     /// - Parameters:
     ///   - timeout: How long the work may take; when it is over the work is cancelled and fails with `timedOut`.
     ///   - timeSource: Where time comes from.
+    ///   - timeoutCause: Returns the reason for the timeout, if it is known; called before the work is cancelled.
     ///   - work: The work. It may finish after its timeout; its result is then dropped.
     package init(
         timeout: Duration,
         timeSource: TimeSource,
+        timeoutCause: (@Sendable () -> (any Error)?)? = nil,
         _ work: @escaping @Sendable () async throws -> Value
     ) {
         self.timeSource = timeSource
@@ -36,7 +38,12 @@ package final class Flight<Value: Sendable>: Sendable {
         }
         let timer = Task.detached { [self] in
             do { try await timeSource.sleep(timeout) } catch { return }
-            finish(.failure(NetworkError(.credential, .preparing, "the shared work did not end within \(timeout)")))
+            let message = "the shared work did not end within \(timeout)"
+            if let cause = timeoutCause?() {
+                finish(.failure(NetworkError(.timedOut, message, cause: cause)))
+            } else {
+                finish(.failure(NetworkError(.credential, .preparing, message)))
+            }
             working.cancel()
         }
         Task.detached {

@@ -51,7 +51,8 @@ public final class NetworkClient: Sendable {
 
     /// Makes a client on libcurl, with connections of its own.
     ///
-    /// Where libcurl is missing or too old, the client works on `URLSession` instead and says so on standard error.
+    /// Where libcurl can't be used, every request fails with ``NetworkError/Code/transportUnavailable``, and the message says what to
+    /// install. The client never uses another engine instead.
     ///
     /// - Parameters:
     ///   - interceptors: What hooks into every attempt, in order.
@@ -63,22 +64,17 @@ public final class NetworkClient: Sendable {
         authenticationProvider: (any AuthenticationProvider)? = nil,
         options: Options = Options()
     ) {
-        let transport: any HTTPTransport
-        do {
-            transport = try CurlTransport()
-        } catch {
-            FileHandle.standardError.write(Data("NetworkClient: using URLSession, because \(error)\n".utf8))
-            transport = URLSessionTransport(configuration: .ephemeral)
-        }
         self.init(
-            transport: transport,
+            transport: UnavailableTransport.unless { () throws(NetworkError) in try CurlTransport() },
             interceptors: interceptors,
             authenticationProvider: authenticationProvider,
             options: options
         )
     }
 
-    /// Makes a client on `URLSession`, for whoever needs a configuration of their own, such as custom protocol classes.
+    /// Makes a client on `URLSession`, for callers that need a configuration of their own, such as custom protocol classes.
+    ///
+    /// - Warning: A server can crash a process that uses `URLSession` on Linux; see ``URLSessionTransport``.
     ///
     /// The configuration is copied; its additional headers are kept, and its `User-Agent` wins over the options'.
     ///

@@ -36,7 +36,7 @@ extension HTTPEndpoint {
     ///
     /// - Returns: The request.
     /// - Throws: What ``makeURL()`` and the endpoint's body throw; ``NetworkError`` with the code `invalidRequest` if the timeout is
-    ///   zero or less.
+    ///   zero or less, or a header field has a name that isn't a token or a control character in its value.
     public func makeRequest() throws -> URLRequest {
         var request = URLRequest(url: try makeURL(), cachePolicy: cachePolicy)
         request.httpMethod = method.rawValue
@@ -46,10 +46,10 @@ extension HTTPEndpoint {
             }
             request.timeoutInterval = timeout / .seconds(1)
         }
-        for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
+        try request.addHeaderFields(headers)
         let body = try body
         if let contentType = body.contentType, headers["Content-Type"] == nil {
-            request.setValue(contentType, forHTTPHeaderField: "Content-Type")
+            try request.setHeaderField("Content-Type", to: contentType)
         }
         request.setBody(body.content)
         return request

@@ -74,7 +74,7 @@ extension NetworkError.Timeout {
     /// What an exchange does at some time, as far as the transport can tell.
     public struct Phase: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
-            case preparing, queued, connecting, tlsHandshake, sending, firstByte, receiving
+            case preparing, queued, name, connecting, tlsHandshake, sending, firstByte, receiving
         }
 
         private let wrapped: Wrapped
@@ -90,7 +90,9 @@ extension NetworkError.Timeout {
         public static var preparing: Self { Self(.preparing) }
         /// The exchange waits in line for one of the transport's connections.
         public static var queued: Self { Self(.queued) }
-        /// The name is resolved and a connection is made, through a proxy if there is one.
+        /// The name of the host, or of its proxy, is looked up.
+        public static var name: Self { Self(.name) }
+        /// A connection is made, through a proxy if there is one.
         public static var connecting: Self { Self(.connecting) }
         /// The TLS handshake.
         public static var tlsHandshake: Self { Self(.tlsHandshake) }
@@ -103,11 +105,20 @@ extension NetworkError.Timeout {
         /// The response is received.
         public static var receiving: Self { Self(.receiving) }
 
+        /// Whether the request was not sent by then.
+        var isBeforeRequest: Bool {
+            switch wrapped {
+            case .preparing, .queued, .name, .connecting, .tlsHandshake: true
+            case .sending, .firstByte, .receiving: false
+            }
+        }
+
         /// When it was, as the end of a sentence.
         fileprivate var clause: String {
             switch wrapped {
             case .preparing: "while the request was made"
             case .queued: "while it waited for one of the transport's connections"
+            case .name: "while the name was looked up"
             case .connecting: "while the connection was made"
             case .tlsHandshake: "in the TLS handshake"
             case .sending: "while the request was sent"
@@ -121,6 +132,7 @@ extension NetworkError.Timeout {
             switch wrapped {
             case .preparing: "look at what the interceptors, the authenticator or the body wait for"
             case .queued: "allow more connections, or send fewer requests at once"
+            case .name: "check the name servers (/etc/resolv.conf)"
             case .connecting: "look whether the host, its port and any proxy can be reached"
             case .tlsHandshake: "look whether it is TLS that is spoken on that port"
             case .sending, .firstByte, .receiving: nil

@@ -24,6 +24,12 @@ public struct NetworkError: ErrorWithCode, Sendable {
     ///
     /// The code is `timedOut` then, or `cannotConnect` for the time that making a connection may take.
     public let timeout: Timeout?
+    /// Whether it is certain that no server has acted on the request: it was not sent, or the server said that it did not process it
+    /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    ///
+    /// Such a request can be repeated whatever its method is. False means "perhaps": after a redirect was followed, for example,
+    /// when the request before it was answered.
+    public internal(set) var isUnprocessed: Bool
     /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
     public internal(set) var response: HTTPResponse?
     /// How the operation came to its end: earlier failures, and why there was no further attempt.
@@ -35,11 +41,19 @@ public struct NetworkError: ErrorWithCode, Sendable {
     ///   - code: What kind of failure it is.
     ///   - message: What failed, and what to do about it. Put no secret into it.
     ///   - timeout: Which limit of time was exceeded and when, if that is the failure.
+    ///   - isUnprocessed: Whether it is certain that no server has acted on the request; `nil` for what the code and the timeout say.
     ///   - cause: The error that caused this one.
-    public init(_ code: Code, _ message: String, timeout: Timeout? = nil, cause: (any Error)? = nil) {
+    public init(
+        _ code: Code,
+        _ message: String,
+        timeout: Timeout? = nil,
+        isUnprocessed: Bool? = nil,
+        cause: (any Error)? = nil
+    ) {
         self.code = code
         self.message = message
         self.timeout = timeout
+        self.isUnprocessed = isUnprocessed ?? (code.isBeforeRequest || timeout?.phase.isBeforeRequest ?? false)
         self.cause = cause
     }
 }
@@ -101,6 +115,16 @@ extension NetworkError {
             case .rangeMismatch: -1011
             case .digestMismatch: -1015
             case .bodyNotReplayable: -1021
+            }
+        }
+
+        /// Whether a failure of this kind ends an exchange before its request is sent.
+        fileprivate var isBeforeRequest: Bool {
+            switch wrapped {
+            case .cannotResolveHost, .cannotConnect, .requestNotMade, .authenticationProviderNotPresent, .rateLimited,
+                .circuitOpen:
+                true
+            default: false
             }
         }
 

@@ -10,14 +10,19 @@ struct MediaType {
     /// Reads a `Content-Type` field's value; `nil` if it does not begin with a type and a subtype.
     init?(_ text: String) {
         let parts = Self.split(text)
-        let names = parts[0].split(separator: "/", omittingEmptySubsequences: false)
-        guard names.count == 2, names.allSatisfy({ HTTPSyntax.isToken($0) }) else { return nil }
+        let names = parts[0].asciiOnly.split(separator: "/", omittingEmptySubsequences: false)
+        guard names.count == 2, parts[0].utf8.allSatisfy({ $0 < 0x80 }), names.allSatisfy({ HTTPSyntax.isToken($0) })
+        else { return nil }
         essence = parts[0].lowercased()
         var parameters: [String: String] = [:]
         for part in parts.dropFirst() {
-            guard let sign = part.firstIndex(of: "=") else { continue }
+            guard let sign = part.unicodeScalars.firstIndex(of: "="), HTTPSyntax.isToken(part[..<sign]) else {
+                continue
+            }
             let name = part[..<sign].lowercased()
-            if parameters[name] == nil { parameters[name] = Self.unquoted(part[part.index(after: sign)...]) }
+            if parameters[name] == nil {
+                parameters[name] = Self.unquoted(part[part.unicodeScalars.index(after: sign)...])
+            }
         }
         self.parameters = parameters
     }
@@ -29,21 +34,22 @@ struct MediaType {
     private static func split(_ text: String) -> [String] {
         var parts = [""]
         var (isQuoted, isEscaped) = (false, false)
-        for character in text {
+        for character in text.unicodeScalars {
             if character == ";", !isQuoted {
                 parts.append("")
                 continue
             }
             if character == "\"", !isEscaped { isQuoted.toggle() }
             isEscaped = isQuoted && character == "\\" && !isEscaped
-            parts[parts.count - 1].append(character)
+            parts[parts.count - 1].unicodeScalars.append(character)
         }
         return parts.map { $0.trimmingCharacters(in: .whitespaces) }
     }
 
     private static func unquoted(_ text: Substring) -> String {
+        let text = text.unicodeScalars
         guard text.count >= 2, text.first == "\"", text.last == "\"" else { return String(text) }
-        var (result, isEscaped) = ("", false)
+        var (result, isEscaped) = (String.UnicodeScalarView(), false)
         for character in text.dropFirst().dropLast() {
             if character == "\\", !isEscaped {
                 isEscaped = true
@@ -52,6 +58,6 @@ struct MediaType {
                 isEscaped = false
             }
         }
-        return result
+        return String(result)
     }
 }

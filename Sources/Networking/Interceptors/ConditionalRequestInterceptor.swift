@@ -51,8 +51,9 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
             cached.varying.allSatisfy({ request.value(forHTTPHeaderField: $0) ?? "" == $1 })
         else { return request }
         let headers = cached.response.headers
-        if let tag = headers["ETag"] { request.setValue(tag, forHTTPHeaderField: "If-None-Match") }
-        if let date = headers["Last-Modified"] { request.setValue(date, forHTTPHeaderField: "If-Modified-Since") }
+        // A server that sends what no request can have gets no condition.
+        if let tag = headers["ETag"] { try? request.setHeaderField("If-None-Match", to: tag) }
+        if let date = headers["Last-Modified"] { try? request.setHeaderField("If-Modified-Since", to: date) }
         found.withLock { $0[AttemptName(context)] = cached }
         return request
     }
@@ -113,14 +114,14 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
     }
 
     private static func mayBeKept(_ response: HTTPResponse) -> Bool {
-        let control = response.headers.values(for: "Cache-Control").joined(separator: ",").lowercased()
+        let control = response.headers.values(for: "Cache-Control").joined(separator: ",").asciiOnly.lowercased()
         return !control.contains("no-store")
             && (response.headers["ETag"] != nil || response.headers["Last-Modified"] != nil)
     }
 
     /// The request's fields that the response names in `Vary`; `nil` if it depends on what nobody knows.
     private static func varying(_ response: HTTPResponse, _ request: URLRequest) -> [String: String]? {
-        let names = response.headers.values(for: "Vary").flatMap { $0.split(separator: ",") }
+        let names = response.headers.values(for: "Vary").flatMap { $0.asciiOnly.split(separator: ",") }
             .map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
         guard !names.contains("*") else { return nil }
         return Dictionary(names.map { ($0, request.value(forHTTPHeaderField: $0) ?? "") }) { $1 }

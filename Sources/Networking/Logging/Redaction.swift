@@ -120,7 +120,7 @@ public struct Redaction: Sendable {
 
     private static func normalized(_ name: String) -> String {
         String(decoding: name.utf8.filter { $0 != UInt8(ascii: "_") && $0 != UInt8(ascii: "-") }, as: UTF8.self)
-            .lowercased()
+            .lowercased().asciiOnly
     }
 
     // MARK: Values

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 
 /// The file of one recording session, a whole HAR document at every moment at which the process could crash.
@@ -32,7 +33,7 @@ final class RecordingFile: Sendable {
                 attributes: [.posixPermissions: 0o600]
             )
         else { throw CocoaError(.fileWriteUnknown) }
-        state = Mutex(State(handle: try FileHandle(forWritingTo: url), end: UInt64(head.count)))
+        state = Mutex(State(handle: try FileHandle.opened(url.path, O_WRONLY), end: UInt64(head.count)))
         try Self.removeOldest(in: folder, limit: limit)
     }
 

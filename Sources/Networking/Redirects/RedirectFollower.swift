@@ -35,7 +35,14 @@ struct RedirectFollower {
         var chain = Chain(policy: policy, authentication: authentication, request: request)
         var response = first
         while try await chain.follow(status: response.status, headers: response.headers) {
-            response = try await transport.send(chain.request, limits: limits)
+            do { response = try await transport.send(chain.request, limits: limits) } catch { throw error.afterAnswer }
+        }
+        guard !response.isCut else {
+            throw NetworkError(
+                .bodyTooLarge,
+                "a redirect was not followed, and its body has more than \(RedirectBody.maximumSize) octets, did not end within "
+                    + "\(RedirectBody.patience) or can't be decoded; use the policy never to receive it"
+            )
         }
         return Arrival(response: response, url: chain.request.url, hops: chain.hops)
     }
@@ -47,7 +54,12 @@ struct RedirectFollower {
     ) async throws -> Arrival<HTTPTransportStream> {
         var chain = Chain(policy: policy, authentication: authentication, request: request)
         while true {
-            let stream = try await transport.open(chain.request, limits: limits)
+            let stream: HTTPTransportStream
+            do {
+                stream = try await transport.open(chain.request, limits: limits)
+            } catch {
+                throw chain.hops.isEmpty ? error : error.afterAnswer
+            }
             guard Self.concerns(stream.status),
                 try await chain.follow(status: stream.status, headers: stream.headers)
             else {
@@ -61,8 +73,25 @@ struct RedirectFollower {
     /// Reads what is left of a redirect if it is short, so that its connection can be kept.
     private func discard(_ stream: HTTPTransportStream) async {
         let length = stream.headers["Content-Length"].flatMap { Int($0) }
-        guard let length, length <= 64 << 10 else { return stream.body.cancel() }
-        _ = try? await stream.body.collect(upTo: 64 << 10)
+        guard let length, length <= RedirectBody.maximumSize else { return stream.body.cancel() }
+        await withTaskGroup { group in
+            group.addTask { _ = try? await stream.body.collect(upTo: RedirectBody.maximumSize) }
+            group.addTask {
+                guard (try? await Task.sleep(for: RedirectBody.patience)) != nil else { return }
+                stream.body.cancel()
+            }
+            await group.next()
+            group.cancelAll()
+        }
+    }
+}
+
+extension Error {
+    /// The failure of a request to which another one, that was answered, has led: a server has acted on that one.
+    fileprivate var afterAnswer: any Error {
+        guard var error = self as? NetworkError else { return self }
+        error.isUnprocessed = false
+        return error
     }
 }
 

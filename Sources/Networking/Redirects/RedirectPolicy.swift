@@ -11,6 +11,8 @@
 ///   ([RFC 3986 §5](https://www.rfc-editor.org/rfc/rfc3986#section-5)), whose fragment it inherits
 ///   ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
 /// - The deadline is that of the first request.
+/// - At most 64 KiB of a redirect's body are read, for at most one second: it is of no use to a client that goes on. A redirect with a larger or
+///   slower body that turns out not to be followed is ``NetworkError/Code/bodyTooLarge``, except with ``never``, which delivers any.
 ///
 /// The body of a 307 or 308 goes wherever the redirect leads. If it has secrets in it, as token requests do, use ``sameOrigin`` or
 /// ``never``.

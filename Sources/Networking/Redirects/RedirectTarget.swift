@@ -22,7 +22,11 @@ enum RedirectTarget {
         }
         // URLSession does not know it in upper case.
         target.scheme = scheme
-        guard target.authority?.contains("@") == false else {
+        // RFC 3986 §5.2.2: with a scheme, nothing is taken from the URL that answered.
+        guard let authority = target.authority, !authority.isEmpty else {
+            throw .refusedRedirect(source, "its Location has a scheme and no host")
+        }
+        guard !authority.contains("@") else {
             throw .refusedRedirect(source, "its Location has user information")
         }
         guard let url = URL(string: target.text, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),

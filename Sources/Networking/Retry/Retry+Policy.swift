@@ -179,17 +179,16 @@ extension Retry {
         /// Every failure of every request, also of a `POST`.
         public static let always = Condition { _, _ in true }
 
-        /// A failure that can pass, of a request that may be sent twice.
+        /// A failure that can pass, of a request that may be sent twice, or that no server has acted on.
         ///
-        /// The request is idempotent ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), and the
-        /// status is 408, 429, 500, 502, 503 or 504, or the transport timed out, found no address, could not connect or
-        /// lost the connection.
+        /// The transport timed out, found no address, could not connect or lost the connection, or the status is 408, 429, 500, 502, 503
+        /// or 504; and the request is idempotent ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)), or the error
+        /// says that it was not processed (``NetworkError/isUnprocessed``), which a `POST` may be that found no connection.
         public static let safeToRepeat = Condition { error, metadata in
-            guard metadata.isIdempotent else { return false }
             if let server = error as? ServerError {
-                return [408, 429, 500, 502, 503, 504].contains(server.errorCode)
+                return metadata.isIdempotent && [408, 429, 500, 502, 503, 504].contains(server.errorCode)
             }
-            guard let error = error as? NetworkError else { return false }
+            guard let error = error as? NetworkError, metadata.isIdempotent || error.isUnprocessed else { return false }
             return [.timedOut, .cannotResolveHost, .cannotConnect, .connectionLost].contains(error.code)
         }
     }

@@ -51,7 +51,7 @@ struct ServiceToken: Sendable {
             throw NetworkError(.unableToDecodeServiceTokenResponse, "the exchange's access_token is not a bearer token")
         }
         // Sent as a bearer token, a token of one of these types could not be accepted, or would be laid open.
-        guard !["dpop", "n_a", "mac", "pop"].contains(response.tokenType.lowercased()) else {
+        guard !["dpop", "n_a", "mac", "pop"].contains(response.tokenType.asciiOnly.lowercased()) else {
             throw NetworkError(
                 .unableToDecodeServiceTokenResponse,
                 "the exchanged token is of a type that can't be used as a bearer token"

@@ -8,7 +8,9 @@ enum ContentDisposition {
     /// `filename*` goes before `filename` ([RFC 6266 §4.3](https://www.rfc-editor.org/rfc/rfc6266#section-4.3)).
     static func fileName(_ field: String) -> String? {
         // The field is a token with parameters; a media type is the same with a slash in the token.
-        guard let end = field.firstIndex(of: ";"), let type = MediaType("a/" + field[..<end] + field[end...]) else {
+        guard let end = field.unicodeScalars.firstIndex(of: ";"),
+            let type = MediaType("a/" + field[..<end] + field[end...])
+        else {
             return nil
         }
         if let extended = type.parameters["filename*"].flatMap(decoded) { return extended }
@@ -17,7 +19,7 @@ enum ContentDisposition {
 
     /// Reads `UTF-8''…` or `ISO-8859-1''…` ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)); `nil` for anything else.
     private static func decoded(_ text: String) -> String? {
-        let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        let parts = text.asciiOnly.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let octets = PercentEncoding.decode(parts[2]) else { return nil }
         switch parts[0].lowercased() {
         case "utf-8": return String(validating: octets, as: UTF8.self)

@@ -12,7 +12,7 @@ struct ContentRange: Equatable {
 
     /// Reads a satisfied range in octets; `nil` if the text is anything else, or contradicts itself.
     init?(_ text: String) {
-        let parts = text.split(separator: " ", omittingEmptySubsequences: true)
+        let parts = text.asciiOnly.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
         let sides = parts[1].split(separator: "/", omittingEmptySubsequences: false)
         guard sides.count == 2 else { return nil }

@@ -83,7 +83,7 @@ struct FileDigest: Sendable, Hashable {
 
     /// Reads members such as `sha-256=:base64:`, or `SHA-256=base64`; leaves out what it does not understand.
     private static func digests(_ field: String, opening: String, closing: String) -> [FileDigest] {
-        field.split(separator: ",").compactMap { member in
+        field.asciiOnly.split(separator: ",").compactMap { member in
             let member = member.trimmingCharacters(in: .whitespaces)
             guard let sign = member.firstIndex(of: "="), let function = function(member[..<sign].lowercased()) else {
                 return nil

@@ -4,15 +4,19 @@ import Foundation
 enum FileName {
     /// The longest name that Linux's file systems have, in octets.
     static let maximumLength = 255
+    /// The longest suggestion that is read, in Unicode scalars.
+    private static let maximumScalars = 1_024
 
     /// Makes a suggestion a name that can only be that of a new ordinary file in the folder it is put into; `nil` if nothing is left.
     ///
     /// Only what follows the last separator counts, of Unix or Windows. Control characters go, and so do those that change the direction
     /// of writing, with which `exe` can be shown at another place than the end. A name never begins with a dot, which would hide it.
     static func sanitized(_ suggestion: String) -> String? {
-        let last = suggestion.split(omittingEmptySubsequences: false) { $0 == "/" || $0 == "\\" }.last ?? ""
+        // Scalars, and few of them: finding the characters of a text that combines takes quadratic time.
+        let all = suggestion.unicodeScalars
+        let start = all.lastIndex { $0 == "/" || $0 == "\\" }.map(all.index(after:)) ?? all.startIndex
         var scalars = String.UnicodeScalarView()
-        for scalar in last.unicodeScalars where !isHarmful(scalar) { scalars.append(scalar) }
+        scalars.append(contentsOf: all[start...].lazy.filter { !isHarmful($0) }.prefix(maximumScalars))
         let blanks = CharacterSet.whitespacesAndNewlines
         var name = String(scalars).trimmingCharacters(in: blanks)
         while name.hasPrefix(".") || name.hasPrefix("~") {

@@ -102,7 +102,7 @@ extension NetworkClient {
         return Resource(traits: traits) {
             var request = URLRequest(url: url)
             request.httpMethod = method.rawValue
-            for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
+            try request.addHeaderFields(headers)
             return request
         }
     }

@@ -24,7 +24,7 @@ struct UploadRun<Value: Sendable>: Sendable {
     private func makeRequest() async throws -> URLRequest {
         var request = try await resource.makeRequest().withoutDefaultTimeout()
         if let contentType = source.contentType, request.value(forHTTPHeaderField: "Content-Type") == nil {
-            request.setValue(contentType, forHTTPHeaderField: "Content-Type")
+            try request.setHeaderField("Content-Type", to: contentType)
         }
         return request
     }

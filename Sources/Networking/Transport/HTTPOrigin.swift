@@ -86,11 +86,14 @@ package struct HTTPOrigin: Hashable, Sendable {
     }
 
     /// Whether the host is this machine by its name or address.
-    package var isLoopback: Bool {
+    package var isLoopback: Bool { Self.isLoopback(host: host) }
+
+    /// Whether a host in lower case, an IPv6 address in brackets, is this machine by its name or address.
+    static func isLoopback(host: String) -> Bool {
         switch host.utf8.last {
         case UInt8(ascii: "t"): return host == "localhost" || host.hasSuffix(".localhost")
         case UInt8(ascii: "]"): return host == "[::1]"
-        default: return host.utf8.starts(with: "127.".utf8) && Self.isAddress(host.utf8)
+        default: return host.utf8.starts(with: "127.".utf8) && isAddress(host.utf8)
         }
     }
 

@@ -109,6 +109,8 @@ public struct HTTPTransportLimits: Sendable {
     public var idleTimeout: Duration?
     /// What the deadline stems from, for the words of an error.
     package var deadlineSource = NetworkError.Timeout.Limit.deadline
+    /// A Boolean value that indicates whether a redirect's body may be given up for its size or its duration; see ``RedirectBody``.
+    package var cutsRedirects = false
 
     /// Makes limits.
     ///
@@ -142,6 +144,20 @@ public struct HTTPTransportResponse: Sendable {
     public var body: Data
     /// The fields that came after the body ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public var trailers: HTTPHeaders
+    /// A Boolean value that indicates whether this is a redirect whose body was given up; ``body`` is empty then.
+    package private(set) var isCut = false
+
+    package init(
+        status: Int,
+        version: String,
+        headers: HTTPHeaders,
+        body: Data,
+        trailers: HTTPHeaders,
+        isCut: Bool
+    ) {
+        self.init(status: status, version: version, headers: headers, body: body, trailers: trailers)
+        self.isCut = isCut
+    }
 
     /// Makes a response.
     ///

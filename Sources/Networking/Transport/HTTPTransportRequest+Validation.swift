@@ -14,21 +14,7 @@ extension HTTPTransportRequest {
     /// Checks everything but the URL.
     package func validateMessage() throws(NetworkError) {
         try validateMethod()
-        for field in headers {
-            guard HTTPSyntax.isToken(field.name) else {
-                throw NetworkError(
-                    .invalidRequest,
-                    "a header field's name has \(field.name.isEmpty ? "no characters" : "a character it must not have"): "
-                        + field.name.debugDescription.prefix(64)
-                )
-            }
-            guard HTTPSyntax.isFieldValue(field.value) else {
-                throw NetworkError(
-                    .invalidRequest,
-                    "the value of the header field “\(field.name)” has a control character, such as a line break"
-                )
-            }
-        }
+        for field in headers { try field.validate() }
         try validateFraming()
     }
 
@@ -96,6 +82,27 @@ extension HTTPTransportRequest {
                     "the Content-Length header field is not the body's length, \(length); remove the header field"
                 )
             }
+        }
+    }
+}
+
+extension HTTPHeaders.Field {
+    /// Checks that the field can be sent as it is ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)).
+    ///
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the name isn't a token, or the value has a control character.
+    package func validate() throws(NetworkError) {
+        guard HTTPSyntax.isToken(name) else {
+            throw NetworkError(
+                .invalidRequest,
+                "a header field's name has \(name.isEmpty ? "no characters" : "a character it must not have"): "
+                    + name.debugDescription.prefix(64)
+            )
+        }
+        guard HTTPSyntax.isFieldValue(value) else {
+            throw NetworkError(
+                .invalidRequest,
+                "the value of the header field “\(name)” has a control character, such as a line break"
+            )
         }
     }
 }

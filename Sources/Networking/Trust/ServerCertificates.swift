@@ -10,6 +10,17 @@ package enum ServerCertificates {
         package let pin: PublicKeyPin
         /// The subject's name, to show.
         package let subject: String
+        /// The first second of its validity, counted from the start of 1970 (UTC).
+        package let notBefore: Int64
+        /// The last second of its validity, counted from the start of 1970 (UTC).
+        package let notAfter: Int64
+
+        init(_ certificate: Certificate, pin: PublicKeyPin) {
+            self.pin = pin
+            subject = certificate.subject
+            notBefore = certificate.notBefore
+            notAfter = certificate.notAfter
+        }
     }
 
     /// Connects to a server, and ends the connection once its chain and its name are verified: no request is sent.
@@ -51,7 +62,7 @@ package enum ServerCertificates {
             throw NetworkError(.unknown, "\(origin) answered without having shown its certificates")
         }
         return try shelf.chain.map { link in
-            try Item(pin: PublicKeyPin(octets: link.publicKeyHash), subject: Certificate(der: link.der).subject)
+            try Item(Certificate(der: link.der), pin: PublicKeyPin(octets: link.publicKeyHash))
         }
     }
 
@@ -63,7 +74,7 @@ package enum ServerCertificates {
     package static func list(_ octets: [UInt8]) throws(TrustConfigurationError) -> [Item] {
         var items: [Item] = []
         for certificate in try TrustFile.certificates(in: octets, from: nil) {
-            items.append(Item(pin: try PublicKeyPin(certificate), subject: certificate.subject))
+            items.append(Item(certificate, pin: try PublicKeyPin(certificate)))
         }
         return items
     }

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import Glibc
 internal import OpenSSLCrypto
 
 /// A file with certificates or keys.
@@ -12,7 +13,7 @@ struct TrustFile {
     init(_ path: String) throws(TrustConfigurationError) {
         self.path = path
         do {
-            let handle = try FileHandle(forReadingFrom: URL(filePath: path))
+            let handle = try FileHandle.opened(path, O_RDONLY)
             defer { try? handle.close() }
             octets = try [UInt8](handle.read(upToCount: Self.maximumSize + 1) ?? Data())
         } catch {

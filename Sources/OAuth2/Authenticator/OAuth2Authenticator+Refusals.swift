@@ -138,7 +138,9 @@ extension OAuth2Authenticator {
         _ attempt: Attempt,
         _ source: CachedTokenSource
     ) -> Retry.Action {
-        let demand = refusal.challenge.map { ResourceDemand($0, hiding: attempt.credential.token) } ?? ResourceDemand()
+        let proof = attempt.request.value(forHTTPHeaderField: "DPoP")
+        let secrets = SentSecrets([attempt.credential.token.expose { $0 }] + [proof].compactMap(\.self))
+        let demand = refusal.challenge.map { ResourceDemand($0, hiding: secrets) } ?? ResourceDemand()
         journal.add(.demanded(code, demand))
         let isFirst = !attempt.earlier.contains { $0 == .stepUpRequired || $0 == .insufficientScope }
         if isFirst, widerSource(answering: demand) != nil { return .retry }
@@ -150,7 +152,7 @@ extension OAuth2Authenticator {
             status: attempt.response.statusCode
         )
         error.demand = demand
-        error.challenge = refusal.challenge?.hiding([attempt.credential.token.expose { $0 }])
+        error.challenge = refusal.challenge?.without(secrets)
         return .noRetry(.custom(error))
     }
 
@@ -160,7 +162,7 @@ extension OAuth2Authenticator {
             guard let refusal = ResourceRefusal(error, isDPoP: dpop != nil), let challenge = refusal.challenge,
                 refusal.kind == .stepUpRequired || refusal.kind == .insufficientScope
             else { continue }
-            return widerSource(answering: ResourceDemand(challenge, hiding: nil)) ?? base
+            return widerSource(answering: ResourceDemand(challenge)) ?? base
         }
         return base
     }

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import FoundationNetworking
 public import Networking
 import Synchronization
@@ -10,7 +10,8 @@ import TokenGeneration
 /// let authenticator = OAuth2Authenticator(
 ///     server: AuthorizationServer(issuer: "https://as.example", tokenEndpoint: tokenEndpoint),
 ///     clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
-///     grant: ClientCredentialsGrant(scope: "reports.read")
+///     grant: ClientCredentialsGrant(scope: "reports.read"),
+///     resources: [api]
 /// )
 /// let client = NetworkClient(interceptors: [authenticator])
 /// ```
@@ -23,7 +24,7 @@ import TokenGeneration
 ///   ``OAuth2Error/Code/freshTokenRejected`` as the reason in its error.
 /// - A rotated refresh token is in the store before anyone uses the access token that came with it.
 ///
-/// Tokens are sent over `https` only, loopback addresses excepted, and to no other origins than those given, if any are.
+/// Tokens are sent over `https` only, loopback addresses excepted, and to no other origins than those given.
 /// A request that has an `Authorization` already is left as it is.
 public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// How many wider grants are kept; who asks for more goes on with their own grant.
@@ -35,8 +36,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     let journal: TokenJournal
     /// What resources have said; the authorization server's hints are the token endpoint's.
     let hints: ServerHints
-    /// `nil` if every request is meant.
-    private let origins: [HTTPOrigin]?
+    private let resources: ResourceRule
     private let grant: (any Grant)?
     private let grantSource: GrantTokenSource?
     private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
@@ -57,8 +57,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - server: Who issues the tokens.
     ///   - clientAuthentication: How the client proves who it is.
     ///   - grant: What entitles the client to a token.
-    ///   - resources: URLs of the origins that the token is meant for; requests to others are left as they are. With an
-    ///     empty list every request is meant; a URL without a host is the origin of none.
+    ///   - resources: The origins that the token is meant for; requests to others are left as they are.
     ///   - store: Where tokens are kept.
     ///   - dpop: The key that tokens are to be bound to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)); `nil` for bearer
     ///     tokens.
@@ -68,7 +67,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
         grant: any Grant,
-        resources: [URL] = [],
+        resources: ResourceRule,
         store: any TokenStore = InMemoryTokenStore(),
         dpop: DPoPKey? = nil,
         client: NetworkClient = NetworkClient(),
@@ -86,7 +85,14 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             journal: journal
         )
         let makeSource = { @Sendable (grant: any Grant) in
-            GrantTokenSource(grant, endpoint: endpoint, store: store, dpop: dpop, timeout: options.flightTimeout)
+            GrantTokenSource(
+                grant,
+                endpoint: endpoint,
+                store: store,
+                dpop: dpop,
+                timeout: options.flightTimeout,
+                lostRequestDelay: options.lostRequestDelay
+            )
         }
         let source = makeSource(grant)
         base = CachedTokenSource(source, options: options.caching, journal: journal)
@@ -97,17 +103,16 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.options = options
         self.journal = journal
         hints = ServerHints(timeSource: options.timeSource, journal: journal)
-        origins = resources.isEmpty ? nil : resources.compactMap { HTTPOrigin($0) }
+        self.resources = resources
     }
 
     /// Makes an authenticator for tokens of any source.
     ///
     /// - Parameters:
     ///   - source: Where tokens come from. They are kept as in a ``CachedTokenSource``; it need not be one.
-    ///   - resources: URLs of the origins that the token is meant for; requests to others are left as they are. With an
-    ///     empty list every request is meant; a URL without a host is the origin of none.
+    ///   - resources: The origins that the token is meant for; requests to others are left as they are.
     ///   - options: What the authenticator does by default.
-    public init(source: any TokenSource, resources: [URL] = [], options: Options = Options()) {
+    public init(source: any TokenSource, resources: ResourceRule, options: Options = Options()) {
         let journal = TokenJournal()
         base = CachedTokenSource(source, options: options.caching, journal: journal)
         grantSource = source as? GrantTokenSource
@@ -117,7 +122,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.options = options
         self.journal = journal
         hints = ServerHints(timeSource: options.timeSource, journal: journal)
-        origins = resources.isEmpty ? nil : resources.compactMap { HTTPOrigin($0) }
+        self.resources = resources
     }
 
     // MARK: What happens
@@ -137,6 +142,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// Whoever waits for a token fails at once, with the code `reauthenticationRequired`. A token request that is under way goes on to
     /// its end, and what it brings is removed as well. The server does not hear of it: revoke the refresh token there, too.
     ///
+    /// If the grant needs a user, a mark stays in the store, so that other processes and this one after a restart stay signed out, too.
+    ///
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the tokens may still be in the store; here they are
     ///   dropped all the same.
     public func signOut() async throws {
@@ -145,6 +152,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         wider.withLock { $0 = [:] }
         journal.add(.signedOut)
         try await grantSource?.signOut()
+        // The store has none now: what is there later, somebody else has been granted.
+        for source in all { source.lookAgain() }
     }
 
     /// Goes on with another refresh token, after a sign-out or a grant that has ended.
@@ -210,13 +219,12 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - request: The request.
     ///   - context: What is known about the operation.
     /// - Returns: The request with an `Authorization`, or unchanged if it has one already or goes elsewhere.
-    /// - Throws: ``OAuth2Error`` if there is no token, or the request would carry it unencrypted.
+    /// - Throws: ``OAuth2Error`` if there is no token, the request would carry it unencrypted, or the resources name no origin;
+    ///   `malformedRequest` for a token that RFC 6750 doesn't allow in a header field.
     public func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
         guard let url = request.url, !request.hasAuthorization else { return request }
         let origin = HTTPOrigin(quickly: url)
-        if let origins {
-            guard let origin, origins.contains(origin) else { return request }
-        }
+        guard try resources.covers(origin) else { return request }
         guard let origin, origin.isConfidential else { throw url.isNotConfidential("an access token") }
         let state = context.retryState
         let source = state.authenticationErrors.isEmpty ? base : source(for: state)
@@ -225,6 +233,15 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
                 try await source.token(for: TokenNeed(deadline: context.deadline))
             }
         var request = request
+        guard
+            token.value.expose({ HTTPSyntax.isToken68($0[...]) })
+                || token.type.equalsIgnoringASCIICase(AccessToken.notApplicable)
+        else {
+            throw OAuth2Error(
+                .malformedRequest,
+                "the access token has characters that no access token may have (RFC 6750 §2.1); it was not sent"
+            )
+        }
         guard let generator = token.proofGenerator else {
             guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
                 throw OAuth2Error(.unsupportedTokenType, "what was issued in exchange is no access token; ask for one")

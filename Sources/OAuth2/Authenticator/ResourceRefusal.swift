@@ -39,9 +39,10 @@ struct ResourceRefusal {
         }
         let challenges = field.map(AuthenticationChallenge.parse) ?? []
         let challenge = Self.challenge(in: challenges, isDPoP: isDPoP)
-        let code = challenge?.parameters["error"]
+        let code = challenge?.parameters["error"]?.asciiOnly
         if isDPoP, status != 403 {
-            let bodyCode = body.flatMap { $0.count <= 65_536 ? try? JSONObject(parsing: $0) : nil }?["error"]?.string
+            let bodyCode = body.flatMap { $0.count <= 65_536 ? try? JSONObject(parsing: $0) : nil }?["error"]?.string?
+                .asciiOnly
             if code == "use_dpop_nonce" && status == 401 || bodyCode == "use_dpop_nonce" {
                 self.init(.nonceNeeded, challenge)
                 return

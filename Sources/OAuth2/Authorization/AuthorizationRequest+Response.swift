@@ -1,5 +1,6 @@
 public import Foundation
 import Networking
+internal import OpenSSLCrypto
 import TokenGeneration
 
 extension AuthorizationRequest {
@@ -117,7 +118,9 @@ extension AuthorizationRequest {
                 authorizationError: error,
                 description: answer["error_description"],
                 uri: answer["error_uri"],
-                hiding: [self.state, nonce ?? "", codeVerifier.value.expose { $0 }]
+                hiding: SentSecrets(
+                    [self.state, nonce ?? "", codeVerifier.value.expose { $0 }] + answer.credentials
+                )
             )
         }
         for name in ["response", "access_token", "id_token"] where answer[name] != nil {
@@ -126,7 +129,12 @@ extension AuthorizationRequest {
         guard let code = answer["code"] else {
             throw OAuth2Error(.protocolViolation, "the answer has neither a code nor an error")
         }
-        return AuthorizationCodeGrant(code: Secret(code), redirectURI: redirectURI, codeVerifier: codeVerifier)
+        return AuthorizationCodeGrant(
+            code: Secret(code),
+            redirectURI: redirectURI,
+            codeVerifier: codeVerifier,
+            idToken: expectedIDToken
+        )
     }
 
     private func check(issuer: String?, _ server: AuthorizationServer) throws(OAuth2Error) {
@@ -155,9 +163,11 @@ extension AuthorizationRequest {
 
 /// The parameters of an answer, none of them repeated.
 private struct AuthorizationAnswer {
-    private static let known: Set = [
-        "code", "state", "iss", "error", "error_description", "error_uri", "response", "access_token", "id_token",
-    ]
+    private static let known = Set(
+        [
+            "code", "state", "iss", "error", "error_description", "error_uri", "response", "access_token", "id_token",
+        ].map(ExactString.init)
+    )
 
     private var values: [String: String] = [:]
 
@@ -165,7 +175,7 @@ private struct AuthorizationAnswer {
         guard query.utf8.count <= limit, let pairs = FormURLEncoded.decode(query) else {
             throw OAuth2Error(.protocolViolation, "the answer's query is malformed, or longer than \(limit) octets")
         }
-        for pair in pairs where Self.known.contains(pair.name) {
+        for pair in pairs where Self.known.contains(ExactString(pair.name)) {
             guard values.updateValue(pair.value, forKey: pair.name) == nil else {
                 throw OAuth2Error(.protocolViolation, "the answer has “\(pair.name)” several times")
             }
@@ -174,13 +184,16 @@ private struct AuthorizationAnswer {
 
     /// Takes what a signed answer says.
     init(_ claims: JSONObject) throws(OAuth2Error) {
-        for claim in claims where Self.known.contains(claim.name) {
+        for claim in claims where Self.known.contains(ExactString(claim.name)) {
             guard let text = claim.value.string else {
                 throw OAuth2Error(.protocolViolation, "“\(claim.name)” of the signed answer is no text")
             }
             values[claim.name] = text
         }
     }
+
+    /// What may be a credential, though an answer with an error has none.
+    var credentials: [String] { ["code", "response", "access_token", "id_token"].compactMap { self[$0] } }
 
     /// A parameter; one without a value counts as missing.
     subscript(name: String) -> String? {
@@ -191,9 +204,9 @@ private struct AuthorizationAnswer {
 extension OAuth2Error {
     /// An error that the authorization endpoint answered
     /// ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
-    fileprivate init(authorizationError: String, description: String?, uri: String?, hiding secrets: [String]) {
+    fileprivate init(authorizationError: String, description: String?, uri: String?, hiding secrets: SentSecrets) {
         let serverCode = Self.printable(serverCode: authorizationError, hiding: secrets)
-        let words = description.map { Self.printable($0, limit: 256, hiding: secrets) }
+        let words = description.flatMap { Self.printable($0, limit: 256, hiding: secrets) }
         let (code, text) =
             switch serverCode {
             case "access_denied": (Code.authorizationDenied, "the user, or the server, has refused")

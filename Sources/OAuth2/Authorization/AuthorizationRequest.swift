@@ -36,6 +36,8 @@ public struct AuthorizationRequest: Sendable {
     public let responseMode: ResponseMode?
     /// Parameters of extensions, such as `prompt` or `login_hint`.
     public let additionalParameters: [String: String]
+    /// The ID token that the token endpoint has to issue.
+    let expectedIDToken: ExpectedIDToken
     /// All parameters in the order in which they are sent: for the URL, for a pushed request or a signed one.
     ///
     /// Only `resource` may be there several times.
@@ -56,7 +58,8 @@ public struct AuthorizationRequest: Sendable {
     ///   - nonce: 256 random bits if `nil` and the scope has `openid`.
     ///   - codeVerifier: A new one if `nil`.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that is not absolute or has a fragment, a
-    ///   scope or resource that is none, an empty state, or an additional parameter that the request has anyway.
+    ///   scope or resource that is none, an empty state, a `max_age` that is no number, or an additional parameter that the
+    ///   request has anyway.
     public init(
         clientID: String,
         redirectURI: String,
@@ -81,6 +84,8 @@ public struct AuthorizationRequest: Sendable {
         let isOpenID = (scope ?? "").split(separator: " ").contains("openid")
         let state = if let state { state } else { try String.random() }
         let nonce = if let nonce { nonce } else if isOpenID { try String.random() } else { String?.none }
+        let maximumAge = try Self.maximumAuthenticationAge(additionalParameters["max_age"])
+        expectedIDToken = isOpenID ? .requested(nonce: nonce, maximumAuthenticationAge: maximumAge) : .none
         let codeVerifier = if let codeVerifier { codeVerifier } else { try CodeVerifier() }
         (self.state, self.nonce, self.codeVerifier) = (state, nonce, codeVerifier)
         guard let scheme = URL(string: redirectURI)?.scheme, !scheme.isEmpty, !redirectURI.contains("#") else {
@@ -106,6 +111,15 @@ public struct AuthorizationRequest: Sendable {
         if let dpopKeyThumbprint { parameters.append(("dpop_jkt", dpopKeyThumbprint)) }
         let own = Set(parameters.map(\.0) + ["scope", "resource", "nonce", "request", "request_uri"])
         self.parameters = parameters + (try RequestedAccess.additional(additionalParameters, besides: own))
+    }
+
+    /// Reads `max_age`, which the ID token is checked against.
+    private static func maximumAuthenticationAge(_ text: String?) throws(OAuth2Error) -> Duration? {
+        guard let text else { return nil }
+        guard let seconds = UInt32(text) else {
+            throw OAuth2Error(.malformedRequest, "“max_age” must be a whole number of seconds")
+        }
+        return .seconds(Int64(seconds))
     }
 
     /// Where to send the user.

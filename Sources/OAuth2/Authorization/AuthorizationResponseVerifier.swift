@@ -65,8 +65,8 @@ public struct AuthorizationResponseVerifier: Sendable {
     ///   `TokenError`. As ``RemoteKeySet/keys()`` does if there are no keys; `CancellationError`.
     func claims(of response: String, issuer: String, clientID: String) async throws -> JSONObject {
         var policy = ValidationPolicy(
-            issuer: issuer,
-            audience: clientID,
+            issuer: .exactly(issuer),
+            audience: .contains(clientID),
             leeway: leeway,
             requiredClaims: ["iss", "aud", "exp"],
             currentDate: currentDate

@@ -15,7 +15,8 @@ import Synchronization
 ///
 /// It listens from the moment it is made until the answer has come, the time is up, or ``stop()``. Only a `GET` of its path, under
 /// its own address, with the request's `state`, is an answer; everything else is refused and changes nothing, so that no page
-/// in the user's browser, and no other program, can end the waiting. Answers are at most 16 KiB, and at most 16 connections are open.
+/// in the user's browser, and no other program, can end the waiting. Answers are at most 16 KiB, and at most 64 connections are
+/// open: for another one, the oldest idle one is closed.
 public final class LoopbackRedirectReceiver: Sendable {
     /// The pages that the browser shows in the end, as HTML; scripts in them don't run, and nothing is fetched for them.
     public struct Pages: Sendable {

@@ -40,8 +40,9 @@ extension OAuth2Client {
         }
         let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
         let pushed = options.timeSource.now()
-        return try await post(form, to: server.pushedAuthorizationRequestEndpoint, place: place) { response in
-            let answer = AnswerMembers(members: try response.jsonObject(from: place), place: place)
+        return try await post(form, to: server.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
+            let members = try response.jsonObject(from: place, hiding: secrets)
+            let answer = AnswerMembers(members: members, place: place)
             let uri = try answer.required("request_uri")
             guard uri.utf8.count <= 8_192, HTTPSyntax.isFieldValue(uri) else { throw answer.wrong("request_uri") }
             guard let seconds = try answer.seconds("expires_in"), seconds > 0 else { throw answer.wrong("expires_in") }

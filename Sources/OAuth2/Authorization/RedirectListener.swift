@@ -143,9 +143,12 @@ private struct RedirectDesk {
         var isAnswered = false
         /// When the connection is given up.
         var deadline: ContinuousClock.Instant
+
+        /// How much would be lost with the connection: nothing if it is idle or answered, and most if its request is whole.
+        var rank: Int { isAnswered || octets.isEmpty ? 0 : head == nil ? 1 : 2 }
     }
 
-    private static let maximumVisitors = 16
+    private static let maximumVisitors = 64
 
     let socket: RedirectSocket
     let host: String
@@ -199,14 +202,29 @@ private struct RedirectDesk {
     private mutating func admit(_ board: RedirectListener.Board) {
         guard !isClosing else { return }
         while let visitor = socket.accept() {
-            if visitors.count >= Self.maximumVisitors,
-                let oldest = visitors.min(by: { $0.value.deadline < $1.value.deadline })
-            {
-                dismiss(oldest.key, board)
+            while visitors.count >= Self.maximumVisitors, let least = leastVisitor {
+                // What it has sent in the meantime counts.
+                let rank = visitors[least]?.rank
+                attend(least, board)
+                if visitors[least]?.rank == rank { dismiss(least, board) }
             }
             visitors[visitor.number] = Visitor(socket: visitor, deadline: .now + patience)
             board.poller.watch(visitor.number, of: 0, readable: true, writable: false)
+            attend(visitor.number, board)
         }
+    }
+
+    /// Reads what there is, and answers if it is a request.
+    private mutating func attend(_ number: Int32, _ board: RedirectListener.Board) {
+        hear(number, board)
+        if let visitor = visitors[number], visitor.head != nil, !visitor.isAnswered { consider(number, board) }
+    }
+
+    /// The connection to close for another one: the oldest of those that have sent the least of a request.
+    private var leastVisitor: Int32? {
+        visitors.min { left, right in
+            (left.value.rank, left.value.deadline) < (right.value.rank, right.value.deadline)
+        }?.key
     }
 
     private mutating func hear(_ number: Int32, _ board: RedirectListener.Board) {

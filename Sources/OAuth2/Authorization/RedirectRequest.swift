@@ -29,7 +29,8 @@ struct RedirectRequest {
     /// - Parameter octets: The octets up to the empty line, without it.
     init?(_ octets: some Collection<UInt8>) {
         guard octets.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || [0x09, 0x0A, 0x0D].contains($0) }) else { return nil }
-        let lines = String(decoding: octets, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
+        let text = String(decoding: octets, as: UTF8.self).asciiOnly
+        let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false)
         let words = lines.first?.split(separator: " ", omittingEmptySubsequences: false) ?? []
         guard words.count == 3, words[2] == "HTTP/1.1" || words[2] == "HTTP/1.0", words[1].hasPrefix("/"),
             words[1].utf8.allSatisfy({ (0x21...0x7E).contains($0) })

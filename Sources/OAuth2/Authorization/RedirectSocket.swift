@@ -1,3 +1,4 @@
+import CSocket
 import Glibc
 
 /// A TCP socket on 127.0.0.1 that never blocks and never raises SIGPIPE; whoever has it closes it, once.
@@ -43,7 +44,7 @@ struct RedirectSocket: Sendable {
         let call = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address -> String? in
                 guard unsafe bind(number, address, length) == 0 else { return "bind" }
-                guard listen(number, 16) == 0 else { return "listen" }
+                guard listen(number, SOMAXCONN) == 0 else { return "listen" }
                 return unsafe getsockname(number, address, &length) == 0 ? nil : "getsockname"
             }
         }
@@ -57,11 +58,9 @@ struct RedirectSocket: Sendable {
 
     /// Accepts a connection; `nil` if none waits.
     func accept() -> Self? {
-        let accepted = Glibc.accept(number, nil, nil)
+        let flags = SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+        let accepted = accept4(number, nil, nil, Int32(flags))
         guard accepted >= 0 else { return nil }
-        // Ended with `shutdown`, so that a process that was started a moment ago can't hold the connection open.
-        _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
-        _ = fcntl(accepted, F_SETFL, O_NONBLOCK)
         return Self(number: accepted, port: 0)
     }
 

@@ -9,6 +9,9 @@ public struct IssuedTokens: Sendable {
     public let refreshToken: Secret?
     /// All members of the answer, those of extensions among them; the secrets as well.
     public let members: JSONObject
+    /// The user who has signed in, as the verified ID token says; `nil` if none was asked for, or the check was skipped
+    /// (``IDTokenRule``).
+    public internal(set) var idToken: VerifiedToken?
     /// The key that the tokens are bound to.
     let boundKey: BoundKey?
 
@@ -19,11 +22,11 @@ public struct IssuedTokens: Sendable {
         self.boundKey = boundKey
     }
 
-    /// Who the user is, signed by the server, if the scope had `openid`
+    /// The ID token as the server sent it, if the scope had `openid`
     /// ([OpenID Connect Core §3.1.3.3](https://openid.net/specs/openid-connect-core-1_0.html#TokenResponse)).
     ///
-    /// - Warning: It is as the server sent it; nothing in it has been verified.
-    public var idToken: Secret? { members["id_token"]?.string.map(Secret.init) }
+    /// - Warning: Nothing in it has been verified. ``idToken`` says who the user is.
+    public var unverifiedIDToken: Secret? { members["id_token"]?.string.map(Secret.init) }
 
     /// What was issued in a token exchange, such as `urn:ietf:params:oauth:token-type:access_token`
     /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).

@@ -1,4 +1,5 @@
 public import Foundation
+internal import Networking
 public import TokenGeneration
 
 extension OAuth2Client {
@@ -35,8 +36,9 @@ extension OAuth2Client {
     public func introspect(_ token: Secret, kind: TokenKind? = nil) async throws -> IntrospectedToken {
         let place = "the introspection endpoint"
         let form = token.expose { [("token", $0)] } + (kind.map { [("token_type_hint", $0.name)] } ?? [])
-        return try await post(form, to: server.introspectionEndpoint, place: place) { response in
-            try IntrospectedToken(AnswerMembers(members: response.jsonObject(from: place), place: place))
+        return try await post(form, to: server.introspectionEndpoint, place: place) { response, secrets in
+            let members = try response.jsonObject(from: place, hiding: secrets)
+            return try IntrospectedToken(AnswerMembers(members: members, place: place))
         }
     }
 }
@@ -81,7 +83,7 @@ public struct IntrospectedToken: Sendable, Hashable {
         guard case .bool(let isActive)? = answer.members["active"] else { throw answer.wrong("active") }
         let answer = isActive ? answer : AnswerMembers(members: ["active": false], place: answer.place)
         self.isActive = isActive
-        scope = try answer.string("scope")?.split(separator: " ").map(String.init) ?? []
+        scope = try answer.string("scope")?.spaceSeparated ?? []
         clientID = try answer.string("client_id")
         userName = try answer.string("username")
         tokenType = try answer.string("token_type")

@@ -3,36 +3,43 @@ import Synchronization
 import TokenGeneration
 
 extension OAuth2Client {
-    /// Gets the tokens that a grant entitles to.
+    /// Gets the tokens that a grant entitles to, without a check of the ID token.
     ///
     /// - Parameter grant: The grant.
     /// - Returns: The tokens.
     /// - Throws: ``OAuth2Error``; `CancellationError` if the task is cancelled.
-    public func tokens(for grant: some Grant) async throws -> IssuedTokens {
+    func issuedTokens(for grant: some Grant) async throws -> IssuedTokens {
         let bound = try key.bound()
-        return try await cancellable { () async throws(OAuth2Error) in
-            if let response = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline) {
-                return IssuedTokens(response, boundKey: bound)
+        let tokens = try await cancellable { () async throws(OAuth2Error) -> IssuedTokens? in
+            let answer = try await tokenEndpoint.redeem(grant, proof: bound?.generator, until: deadline)
+            return try answer.map { answer throws(OAuth2Error) in
+                IssuedTokens(try answer.tokens(), boundKey: bound)
             }
-            guard let refreshToken = grant.refreshToken else {
-                throw OAuth2Error(
-                    .reauthenticationRequired,
-                    "the grant has nothing to ask with: its code was used before, or nobody has granted anything yet"
-                )
-            }
-            var response = try await tokenEndpoint.refresh(
-                refreshToken,
-                of: grant,
-                proof: bound?.generator,
-                until: deadline
+        }
+        if let tokens { return tokens }
+        guard let refreshToken = grant.refreshToken else {
+            throw OAuth2Error(
+                .reauthenticationRequired,
+                "the grant has nothing to ask with: its code was used before, or nobody has granted anything yet"
             )
-            // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
-            response.refreshToken = response.refreshToken ?? refreshToken
-            return IssuedTokens(response, boundKey: bound)
+        }
+        var endpoint = tokenEndpoint
+        // The request may take longer than the caller waits.
+        endpoint.requestTimeout = nil
+        return try await refreshes.tokens(
+            refreshing: refreshToken,
+            as: grant.identifier,
+            within: options.timeout,
+            boundKey: bound
+        ) { [endpoint, deadline] token throws(OAuth2Error) in
+            try await endpoint.refresh(token, of: grant, proof: bound?.generator, until: deadline)
         }
     }
 
     /// Gets new tokens with a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
+    ///
+    /// The request goes on when the caller is cancelled, or has waited for as long as ``Options/timeout`` says: what the server has
+    /// issued is there for the next call with the same refresh token, which the server may not take any more.
     ///
     /// - Parameters:
     ///   - refreshToken: The refresh token. Servers may replace it; the new one is then among the tokens.
@@ -45,7 +52,7 @@ extension OAuth2Client {
         scope: String? = nil,
         resources: [String] = []
     ) async throws -> IssuedTokens {
-        try await tokens(for: RefreshTokenGrant(refreshToken: refreshToken, scope: scope, resources: resources))
+        try await issuedTokens(for: RefreshTokenGrant(refreshToken: refreshToken, scope: scope, resources: resources))
     }
 
     /// Makes a request for a user's authorization, whose code will be bound to the client's key if it has one.

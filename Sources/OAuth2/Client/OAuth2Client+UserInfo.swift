@@ -33,8 +33,8 @@ extension OAuth2Client {
             // Who expects a signature can take nothing else; some servers sign only if nothing else will do.
             let types = keys == nil ? "application/json, application/jwt" : "application/jwt"
             request.setValue(types, forHTTPHeaderField: "Accept")
-            return (request, [])
-        } read: { response in
+            return (request, .none)
+        } read: { response, _ in
             let answer = AnswerMembers(members: try claims(of: response, from: place, keys: keys), place: place)
             guard try answer.required("sub").utf8.elementsEqual(subject.utf8) else {
                 throw OAuth2Error(
@@ -51,20 +51,22 @@ extension OAuth2Client {
         from place: String,
         keys: JWKSet?
     ) throws(OAuth2Error) -> JSONObject {
-        let type = (response.headers["Content-Type"] ?? "").prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+        let field = (response.headers["Content-Type"] ?? "").asciiOnly
+        let type = field.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
         guard type.equalsIgnoringASCIICase("application/jwt") else {
             // A client that expects a signature must not take an answer without one.
             guard keys == nil else {
                 throw OAuth2Error(.protocolViolation, "\(place) answered without a signature, though one was expected")
             }
-            return try response.jsonObject(from: place)
+            // The token that was sent is the authenticator's: not even the names of members are shown.
+            return try response.jsonObject(from: place, hiding: nil)
         }
         guard let keys else {
             throw OAuth2Error(.protocolViolation, "\(place) answered a JWT; give the keys by which it verifies")
         }
         var policy = ValidationPolicy(
-            issuer: server.issuer,
-            audience: clientAuthentication.clientID,
+            issuer: .exactly(server.issuer),
+            audience: .contains(clientAuthentication.clientID),
             expiration: .optional,
             requiredClaims: ["sub"],
             currentDate: options.timeSource.date

@@ -58,6 +58,7 @@ public struct OAuth2Client: Sendable {
     let options: Options
     let hints: ServerHints
     let key: ClientKey
+    let refreshes: ClientRefreshes
 
     /// Makes a client.
     ///
@@ -81,6 +82,7 @@ public struct OAuth2Client: Sendable {
         self.options = options
         hints = ServerHints(timeSource: options.timeSource, journal: TokenJournal())
         key = ClientKey(dpop)
+        refreshes = ClientRefreshes(timeSource: options.timeSource)
     }
 
     /// Sends a form to an endpoint that wants to know which client asks, and reads the answer.
@@ -89,14 +91,14 @@ public struct OAuth2Client: Sendable {
     ///   - form: The form's fields.
     ///   - endpoint: The endpoint; `nil` if the server has none.
     ///   - place: How the endpoint is called in errors.
-    ///   - read: Reads an answer with a status of 2xx.
+    ///   - read: Reads an answer with a status of 2xx, given the secrets that its errors must not repeat.
     /// - Returns: What was read.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`.
     func post<Value>(
         _ form: [(name: String, value: String)],
         to endpoint: URL?,
         place: String,
-        read: (HTTPResponse) async throws -> Value
+        read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
         let url = try endpoint.required(place)
         let exchange = EndpointExchange(
@@ -105,7 +107,8 @@ public struct OAuth2Client: Sendable {
             client: client,
             options: options,
             hints: hints,
-            usesAssertion: clientAuthentication.usesAssertion
+            usesAssertion: clientAuthentication.usesAssertion,
+            isOfClient: true
         )
         try clientAuthentication.checkCertificate(of: client)
         return try await exchange.value { date in
@@ -117,9 +120,9 @@ public struct OAuth2Client: Sendable {
             } catch {
                 throw OAuth2Error(.assertionFailed, "the client could not make the proof of who it is", cause: error)
             }
-            return (request.urlRequest, request.secrets)
+            return (try request.urlRequest, request.secrets)
         } read: {
-            try await read($0)
+            try await read($0, $1)
         }
     }
 }

@@ -11,6 +11,7 @@ public import Foundation
 ///     server: server,
 ///     clientAuthentication: .tlsClientAuth(clientID: "reports"),
 ///     grant: ClientCredentialsGrant(),
+///     resources: [api],
 ///     client: try NetworkClient(tls: TLSConfiguration(clientIdentity: identity))
 /// )
 /// ```

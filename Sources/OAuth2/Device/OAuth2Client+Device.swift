@@ -30,16 +30,18 @@ extension OAuth2Client {
                 ]
             )
         let requested = options.timeSource.now()
-        return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response in
-            let answer = AnswerMembers(members: try response.jsonObject(from: place), place: place)
+        return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response, secrets in
+            let members = try response.jsonObject(from: place, hiding: secrets)
+            let answer = AnswerMembers(members: members, place: place)
             // Some servers report errors with status 200.
             if let error = answer.members["error"]?.string, !error.isEmpty {
                 throw OAuth2Error(
                     serverCode: error,
                     description: answer.members["error_description"],
+                    uri: answer.members["error_uri"],
                     place: place,
                     status: response.status,
-                    hiding: []
+                    hiding: secrets
                 )
             }
             return try DeviceAuthorization(answer, requested: requested)
@@ -78,8 +80,13 @@ extension OAuth2Client {
             try await options.timeSource.sleep(min(pause, timeLeft))
             guard options.timeSource.now() < device.expiry else { throw OAuth2Error.deviceExpired }
             do {
-                let response = try await endpoint.requestToken(form: form, proof: bound?.generator, until: deadline)
-                return IssuedTokens(response, boundKey: bound)
+                let answer = try await endpoint.requestToken(
+                    form: form,
+                    proof: bound?.generator,
+                    isSingleUse: true,
+                    until: deadline
+                )
+                return IssuedTokens(try answer.tokens(), boundKey: bound)
             } catch {
                 try Task.checkCancellation()
                 switch polling.next(after: error) {

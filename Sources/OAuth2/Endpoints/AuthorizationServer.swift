@@ -1,4 +1,5 @@
 public import Foundation
+import Networking
 public import TokenGeneration
 
 /// An authorization server: who it is and where its endpoints are
@@ -8,7 +9,8 @@ public import TokenGeneration
 /// let server = try await AuthorizationServer.discover(issuer: "https://id.example")
 /// ```
 ///
-/// Every endpoint must be `https`; only a loopback address may be `http`. One that is `nil` is one that the server lacks.
+/// Every endpoint must be `https`; only a loopback address may be `http`. The metadata of an `https` issuer can't name
+/// endpoints of this machine, unless the issuer is on this machine, too. One that is `nil` is one that the server lacks.
 public struct AuthorizationServer: Sendable, Hashable {
     /// The server's issuer identifier, exactly as the server writes it; assertions are addressed to it.
     public let issuer: String
@@ -34,6 +36,12 @@ public struct AuthorizationServer: Sendable, Hashable {
     /// Where the endpoints are for clients that show a certificate, by the names that the metadata have for them
     /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)); see ``usingMutualTLSAliases()``.
     public var mutualTLSAliases: [String: URL] = [:]
+    /// A Boolean value that indicates whether the server leaves `token_type` out of its token responses, though RFC 6749 §5.1
+    /// requires it.
+    ///
+    /// If true, a token without a type counts as a bearer token. The default is false: such a response is an error with the code
+    /// `protocolViolation`.
+    public var omitsTokenType = false
     /// All that the server says of itself; empty if it was not asked.
     public private(set) var metadata: JSONObject = [:]
 
@@ -55,9 +63,9 @@ public struct AuthorizationServer: Sendable, Hashable {
     ///   - issuer: The issuer that it was asked of. The document must name this one, exactly
     ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)): else anybody could pass for it.
     /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`; `insecureTransport` for an endpoint that is neither `https` nor
-    ///   on this machine; `protocolViolation` for a member of a wrong type, or if there is no token endpoint.
+    ///   on this machine, or that an `https` issuer has no business with: one that is `http`, or on this machine; `protocolViolation` for a member of a wrong type, or if there is no token endpoint.
     public init(metadata: JSONObject, issuer: String) throws(OAuth2Error) {
-        let document = MetadataDocument(metadata)
+        let document = MetadataDocument(metadata, issuer: issuer)
         guard let named = try document.string("issuer") else { throw MetadataDocument.missing("issuer") }
         guard named.utf8.elementsEqual(issuer.utf8) else {
             throw OAuth2Error(
@@ -73,7 +81,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         keySetURL = try document.endpoint("jwks_uri")
         if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
             guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
-            let document = MetadataDocument(aliases)
+            let document = MetadataDocument(aliases, issuer: issuer)
             for alias in aliases { mutualTLSAliases[alias.name] = try document.endpoint(alias.name) }
         }
         self.metadata = metadata
@@ -126,9 +134,11 @@ public struct AuthorizationServer: Sendable, Hashable {
 /// Reads members of server metadata; `null` counts as missing.
 struct MetadataDocument {
     private let members: JSONObject
+    private let issuer: String
 
-    init(_ members: JSONObject) {
+    init(_ members: JSONObject, issuer: String) {
         self.members = members
+        self.issuer = issuer
     }
 
     func string(_ name: String) throws(OAuth2Error) -> String? {
@@ -143,15 +153,45 @@ struct MetadataDocument {
     func endpoint(_ name: String) throws(OAuth2Error) -> URL? {
         guard let text = try string(name) else { return nil }
         guard let url = URL(string: text), url.host != nil, url.fragment == nil else { throw Self.wrongType(name) }
-        _ = try url.confidentialOrigin("what “\(name)” is for")
+        try url.checkIsEndpoint(ofIssuer: issuer, name)
         return url
     }
 
     static func wrongType(_ name: String) -> OAuth2Error {
-        OAuth2Error(.protocolViolation, "“\(name)” of the server metadata is not what RFC 8414 says it must be")
+        OAuth2Error(.protocolViolation, "“\(shown(name))” of the server metadata is not what RFC 8414 says it must be")
+    }
+
+    /// A name that the server may have made up, fit for a line of a log.
+    private static func shown(_ name: String) -> String {
+        OAuth2Error.printable(name, limit: 64, hiding: .none) ?? ""
     }
 
     static func missing(_ name: String) -> OAuth2Error {
         OAuth2Error(.protocolViolation, "the server metadata have no “\(name)”; is this the URL of their document?")
+    }
+}
+
+extension URL {
+    /// Refuses an endpoint that credentials must not be sent to because its issuer's metadata say so.
+    ///
+    /// A server on the network that names `http`, or a service of the client's own machine, has the client send its credentials
+    /// to somebody else.
+    ///
+    /// - Parameters:
+    ///   - issuer: The issuer identifier.
+    ///   - name: The name that the server has for the endpoint.
+    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
+    func checkIsEndpoint(ofIssuer issuer: String, _ name: String) throws(OAuth2Error) {
+        let what = "what “\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” is for"
+        let origin = try confidentialOrigin(what)
+        guard let issuer = URL(string: issuer).flatMap({ HTTPOrigin($0) }), issuer.scheme == "https" else { return }
+        guard origin.scheme == "https" else { throw isNotConfidential(what) }
+        guard !origin.isThisMachine || issuer.isThisMachine else {
+            throw OAuth2Error(
+                .insecureTransport,
+                "“\(OAuth2Error.printable(name, limit: 64, hiding: .none) ?? "")” of the server is on this machine, though "
+                    + "the issuer is elsewhere; ask the server's operator"
+            )
+        }
     }
 }

@@ -165,9 +165,10 @@ public final class AuthorizationServerDiscovery: Sendable {
         return try await exchange.value { _ in
             var request = URLRequest(url: url)
             request.setValue("application/json", forHTTPHeaderField: "Accept")
-            return (request, [])
-        } read: { response in
-            let server = try AuthorizationServer(metadata: response.jsonObject(from: place), issuer: issuer)
+            return (request, .none)
+        } read: { response, secrets in
+            let metadata = try response.jsonObject(from: place, hiding: secrets)
+            let server = try AuthorizationServer(metadata: metadata, issuer: issuer)
             let lifetime =
                 CacheLifetime.read(response.headers, at: options.exchange.timeSource.date()) ?? options.lifetime
             return (server, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))

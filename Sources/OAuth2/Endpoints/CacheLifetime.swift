@@ -13,7 +13,7 @@ enum CacheLifetime {
     ///   - now: When the response came; for one that does not say by its `Date` when it was made.
     /// - Returns: The time that is left, zero if the response must not be used again without asking; `nil` if it does not say.
     static func read(_ headers: HTTPHeaders, at now: Date) -> Duration? {
-        let directives = headers.values(for: "Cache-Control").flatMap { $0.split(separator: ",") }
+        let directives = headers.values(for: "Cache-Control").flatMap { $0.asciiOnly.split(separator: ",") }
         var maxAge: Duration?
         var hasMaxAge = false
         for directive in directives {
@@ -27,15 +27,15 @@ enum CacheLifetime {
             maxAge = seconds(parts[1].trimmingSpaces)
         }
         guard let lifetime = hasMaxAge ? maxAge : expiry(headers, at: now) else { return nil }
-        let age = headers["Age"].flatMap { seconds($0[...].trimmingSpaces) } ?? .zero
+        let age = headers["Age"].flatMap { seconds($0.asciiOnly[...].trimmingSpaces) } ?? .zero
         return max(lifetime - age, .zero)
     }
 
     /// The time between `Date` and `Expires`; `nil` if there is no `Expires`.
     private static func expiry(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         guard let field = headers.values(for: "Expires").first else { return nil }
-        guard let expires = HTTPDate.parse(field[...].trimmingSpaces, now: now) else { return .zero }
-        let made = headers["Date"].flatMap { HTTPDate.parse($0[...].trimmingSpaces, now: now) } ?? now
+        guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingSpaces, now: now) else { return .zero }
+        let made = headers["Date"].flatMap { HTTPDate.parse($0.asciiOnly[...].trimmingSpaces, now: now) } ?? now
         let seconds = expires.timeIntervalSince(made)
         return .seconds(Int64(min(max(seconds, 0), Double(Int32.max))))
     }

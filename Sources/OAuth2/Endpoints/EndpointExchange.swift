@@ -6,7 +6,7 @@ import Networking
 /// the vocabulary of OAuth 2.
 struct EndpointExchange: Sendable {
     /// A request and the values in it that no error may repeat.
-    typealias Request = (request: URLRequest, secrets: [String])
+    typealias Request = (request: URLRequest, secrets: SentSecrets)
 
     /// How the endpoint is called in errors.
     let place: String
@@ -16,6 +16,8 @@ struct EndpointExchange: Sendable {
     let hints: ServerHints
     /// Whether a request has a time in it, so that a wrong clock makes it invalid.
     var usesAssertion = false
+    /// Whether the endpoint is asked who the client is, and not with an access token.
+    var isOfClient = false
     /// Whether errors may repeat the server's words: not if an authenticator of the client puts secrets on the request.
     var isQuotable = true
     /// Whether a request whose answer was lost may be sent again.
@@ -25,12 +27,12 @@ struct EndpointExchange: Sendable {
     ///
     /// - Parameters:
     ///   - makeRequest: Makes the request, by the time of the server's clock; called anew for every attempt.
-    ///   - read: Reads an answer with a status of 2xx.
+    ///   - read: Reads an answer with a status of 2xx, given the secrets that its errors must not repeat.
     /// - Returns: What was read.
     /// - Throws: ``OAuth2Error``; `NetworkError` with the code `cancelled`, or `CancellationError`, if the caller is cancelled.
     func value<Value>(
         _ makeRequest: (Date) async throws -> Request,
-        read: (HTTPResponse) async throws -> Value
+        read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
         let origin = try url.confidentialOrigin("what \(place) is asked with")
         let deadline = options.timeSource.now() + options.timeout
@@ -40,7 +42,7 @@ struct EndpointExchange: Sendable {
             let failure: OAuth2Error
             do {
                 let request = try await makeRequest(hints.date(for: origin))
-                return try await read(try await response(to: request, until: deadline))
+                return try await read(try await response(to: request, until: deadline), request.secrets)
             } catch let error as OAuth2Error { failure = error }
             let step = sequence.next(
                 after: failure,
@@ -86,6 +88,7 @@ struct EndpointExchange: Sendable {
                 place: place,
                 hiding: request.secrets,
                 now: options.timeSource.date(),
+                isOfClient: isOfClient,
                 isQuotable: isQuotable
             )
         } catch let error as NetworkError {

@@ -4,16 +4,18 @@ import TokenGeneration
 extension HTTPResponse {
     /// The body as a JSON object.
     ///
-    /// - Parameter place: How the endpoint that answered is called.
+    /// - Parameters:
+    ///   - place: How the endpoint that answered is called.
+    ///   - secrets: The secrets that the error must not repeat; `nil` if they aren't known.
     /// - Returns: The object.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation`.
-    func jsonObject(from place: String) throws(OAuth2Error) -> JSONObject {
+    func jsonObject(from place: String, hiding secrets: SentSecrets?) throws(OAuth2Error) -> JSONObject {
         do { return try JSONObject(parsing: body) } catch {
             throw OAuth2Error(
                 .protocolViolation,
                 "the answer of \(place) is not a JSON object; check the endpoint's URL",
                 status: status,
-                cause: error
+                cause: secrets?.redacted(error)
             )
         }
     }

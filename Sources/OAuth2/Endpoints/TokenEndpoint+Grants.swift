@@ -9,20 +9,37 @@ extension TokenEndpoint {
     ///   - grant: The grant.
     ///   - proof: What the tokens are to be bound to.
     ///   - deadline: When the time for it ends.
-    /// - Returns: The tokens; `nil` if the grant has nothing to ask with but a refresh token.
+    /// - Returns: What was issued; `nil` if the grant has nothing to ask with but a refresh token.
     /// - Throws: ``OAuth2Error``.
     func redeem(
         _ grant: any Grant,
         proof: DPoPProofGenerator?,
         until deadline: ContinuousClock.Instant
-    ) async throws(OAuth2Error) -> TokenResponse? {
+    ) async throws(OAuth2Error) -> TokenAnswer? {
         guard let form = try await parameters({ try await grant.parameters(at: serverDate) }) else { return nil }
         let refusal: OAuth2Error
-        do { return try await requestToken(form: form, proof: proof, until: deadline) } catch { refusal = error }
+        do {
+            return try await requestToken(
+                form: form,
+                proof: proof,
+                isSingleUse: !grant.isRepeatable,
+                until: deadline
+            )
+        } catch {
+            if !error.isAboutSentRequest { grant.parametersWereNotSent() }
+            refusal = error
+        }
         guard [.reauthenticationRequired, .requestRejected].contains(refusal.code),
             let form = try await parameters({ try await grant.renewedParameters(at: serverDate) })
         else { throw Self.softened(refusal, of: grant) }
-        do { return try await requestToken(form: form, proof: proof, until: deadline) } catch {
+        do {
+            return try await requestToken(
+                form: form,
+                proof: proof,
+                isSingleUse: !grant.isRepeatable,
+                until: deadline
+            )
+        } catch {
             throw Self.softened(error, of: grant)
         }
     }
@@ -34,22 +51,24 @@ extension TokenEndpoint {
     ///   - grant: The grant.
     ///   - proof: What the tokens are to be bound to.
     ///   - deadline: When the time for it ends.
-    /// - Returns: The tokens.
+    /// - Returns: What was issued.
     /// - Throws: ``OAuth2Error``.
     func refresh(
         _ refreshToken: Secret,
         of grant: any Grant,
         proof: DPoPProofGenerator?,
         until deadline: ContinuousClock.Instant
-    ) async throws(OAuth2Error) -> TokenResponse {
+    ) async throws(OAuth2Error) -> TokenAnswer {
         let form = [("grant_type", "refresh_token"), ("refresh_token", refreshToken.expose { $0 })]
         let more = try await parameters { try grant.refreshParameters() } ?? []
         let refusal: OAuth2Error
-        do { return try await requestToken(form: form + more, proof: proof, until: deadline) } catch { refusal = error }
+        do {
+            return try await requestToken(form: form + more, proof: proof, isSingleUse: true, until: deadline)
+        } catch { refusal = error }
         guard refusal.code == .requestRejected, let fewer = grant.reducedRefreshParameters(after: refusal) else {
             throw refusal
         }
-        return try await requestToken(form: form + fewer, proof: proof, until: deadline)
+        return try await requestToken(form: form + fewer, proof: proof, isSingleUse: true, until: deadline)
     }
 
     /// The time by the server's clock, as far as its answers have told.

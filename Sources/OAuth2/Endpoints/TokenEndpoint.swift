@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Glibc
 import Networking
 import TokenGeneration
 
@@ -46,16 +47,19 @@ struct TokenEndpoint: Sendable {
     /// - Parameters:
     ///   - form: What the grant asks for.
     ///   - proof: What the tokens are to be bound to.
+    ///   - isSingleUse: Whether what is sent may be used once only.
     ///   - deadline: When the flight ends.
-    /// - Returns: The tokens.
+    /// - Returns: What was issued.
     /// - Throws: ``OAuth2Error``.
     func requestToken(
         form: [(name: String, value: String)],
         proof: DPoPProofGenerator?,
+        isSingleUse: Bool,
         until deadline: ContinuousClock.Instant
-    ) async throws(OAuth2Error) -> TokenResponse {
+    ) async throws(OAuth2Error) -> TokenAnswer {
         let origin = try server.tokenEndpoint.confidentialOrigin("the client's credential")
-        var sequence = TokenRequestSequence(attempts: attempts)
+        var sequence = TokenRequestSequence(attempts: attempts, isSingleUse: isSingleUse)
+        var wasSent = false
         while true {
             let nonce = hints.nonce(for: origin)
             let skew = hints.skew(for: origin)
@@ -63,6 +67,8 @@ struct TokenEndpoint: Sendable {
             do {
                 return try await requestTokenOnce(form: form, proof: proof, nonce: nonce, date: hints.date(for: origin))
             } catch { failure = error }
+            wasSent = wasSent || failure.isAboutSentRequest
+            failure.isAboutSentRequest = wasSent
             let news = hints.nonce(for: origin)
             let step = sequence.next(
                 after: failure,
@@ -95,7 +101,7 @@ struct TokenEndpoint: Sendable {
         proof: DPoPProofGenerator?,
         nonce: String?,
         date: Date
-    ) async throws(OAuth2Error) -> TokenResponse {
+    ) async throws(OAuth2Error) -> TokenAnswer {
         var request = TokenRequest(server: server, form: form)
         try clientAuthentication.checkCertificate(of: client)
         do {
@@ -114,11 +120,22 @@ struct TokenEndpoint: Sendable {
             throw OAuth2Error(.assertionFailed, "the client could not make the proof of who it is", cause: error)
         }
         journal.count(\.tokenRequests)
+        do throws(OAuth2Error) { return try await send(request, proof) } catch {
+            var error = error
+            error.isAboutSentRequest = (error.cause as? NetworkError)?.isUnprocessed != true
+            throw error
+        }
+    }
+
+    private func send(
+        _ request: TokenRequest,
+        _ proof: DPoPProofGenerator?
+    ) async throws(OAuth2Error) -> TokenAnswer {
         let requested = timeSource.now()
         do {
             // A redirect would carry credentials, which are in the body, to wherever it points.
             let response = try await client.response(
-                for: request.urlRequest,
+                for: try request.urlRequest,
                 options: RequestOptions(
                     redirects: .never,
                     timeout: requestTimeout,
@@ -126,15 +143,26 @@ struct TokenEndpoint: Sendable {
                 )
             )
             note(response.headers, requested: requested)
-            return try TokenResponse(
-                parsing: response.body,
-                status: response.status,
-                requested: requested,
-                proof: proof,
-                insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
-                isExchange: request.form.contains { $0.name == "grant_type" && $0.value == TokenExchangeGrant.type },
-                hiding: request.secrets
-            )
+            do throws(OAuth2Error) {
+                return .tokens(
+                    try TokenResponse(
+                        parsing: response.body,
+                        status: response.status,
+                        requested: requested,
+                        proof: proof,
+                        insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
+                        acceptsMissingType: server.omitsTokenType,
+                        isExchange: request.form.contains {
+                            $0.name == "grant_type" && $0.value == TokenExchangeGrant.type
+                        },
+                        hiding: request.secrets
+                    )
+                )
+            } catch {
+                guard let refreshToken = TokenAnswer.refreshToken(in: response.body) else { throw error }
+                // Whatever else is wrong with the answer, the server counts this token as issued.
+                return .refreshTokenOnly(refreshToken, error)
+            }
         } catch let error as OAuth2Error {
             throw error
         } catch let error as ServerError {
@@ -143,7 +171,8 @@ struct TokenEndpoint: Sendable {
                 answer: error,
                 place: "the token endpoint",
                 hiding: request.secrets,
-                now: timeSource.date()
+                now: timeSource.date(),
+                isOfClient: true
             )
         } catch let error as NetworkError where error.code == .bodyTooLarge {
             throw OAuth2Error(
@@ -167,6 +196,34 @@ struct TokenEndpoint: Sendable {
 extension HTTPOrigin {
     /// Whether what is sent there is encrypted, or never leaves the machine.
     var isConfidential: Bool { scheme == "https" || isLoopback }
+
+    /// Whether the host is a name or an address of this machine, in any spelling that the system's resolver accepts.
+    ///
+    /// Broader than ``HTTPOrigin/isLoopback``, which decides what may go without TLS.
+    var isThisMachine: Bool {
+        var name = Substring(host)
+        while name.last == "." { name.removeLast() }
+        if isLoopback || name == "localhost" || name.hasSuffix(".localhost") { return true }
+        if ["localhost.localdomain", "ip6-localhost", "ip6-loopback"].contains(name) { return true }
+        var address = in_addr()
+        // Also 127.1, 0x7F000001 and 2130706433.
+        if unsafe inet_aton(String(name), &address) != 0 { return Self.isThisMachine(address.s_addr) }
+        let text = name.drop { $0 == "[" }.prefix { $0 != "]" && $0 != "%" }
+        var octets = [UInt8](repeating: 0, count: 16)
+        guard unsafe inet_pton(AF_INET6, String(text), &octets) == 1 else { return false }
+        if octets.dropLast().allSatisfy({ $0 == 0 }) { return octets[15] <= 1 }
+        // An IPv4 address, mapped or compatible (RFC 4291 §2.5.5).
+        guard octets.prefix(10).allSatisfy({ $0 == 0 }), [0, 0xFF].contains(octets[10]), octets[10] == octets[11] else {
+            return false
+        }
+        return octets[12] == 127 || octets[12] == 0
+    }
+
+    /// Whether an IPv4 address, in network byte order, is 127/8, or 0/8, which leads there.
+    private static func isThisMachine(_ address: UInt32) -> Bool {
+        let first = UInt32(bigEndian: address) >> 24
+        return first == 127 || first == 0
+    }
 }
 
 extension URL {

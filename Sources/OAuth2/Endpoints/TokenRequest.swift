@@ -38,15 +38,21 @@ public struct TokenRequest: Sendable {
         form.append((name, value))
     }
 
-    /// The values in the request that must not be shown, whoever put them there.
-    var secrets: [String] {
+    /// The values in the request that must not be shown: those of fields that may be secret, and of all header fields, such as a
+    /// DPoP proof or what an authentication of the application's own adds.
+    var secrets: SentSecrets {
         let fields = form.filter { !Self.openFields.contains($0.name) }.map(\.value)
-        let credentials = (headers["Authorization"] ?? "").split(separator: " ").dropFirst().map(String.init)
-        let pairs = credentials.compactMap { Data(base64Encoded: $0) }.map { String(decoding: $0, as: UTF8.self) }
-        let passwords = pairs.compactMap { pair in
-            pair.firstIndex(of: ":").map { String(pair[pair.index(after: $0)...]) }
+        let values = headers.filter { $0.name != "Authorization" }.map(\.value)
+        let credentials = headers.values(for: "Authorization").map { $0.split(separator: " ", maxSplits: 1) }
+        let passwords = credentials.filter { $0.first?.lowercased() == "basic" }.compactMap { parts -> String? in
+            guard let octets = parts.last.flatMap({ Data(base64Encoded: String($0)) }) else { return nil }
+            let pair = String(decoding: octets, as: UTF8.self)
+            return pair.firstIndex(of: ":").map { String(pair[pair.index(after: $0)...]) }
         }
-        return fields + credentials + passwords + passwords.compactMap(FormURLEncoded.decodeComponent)
+        return SentSecrets(
+            fields + values + credentials.compactMap { $0.last.map(String.init) } + passwords
+                + passwords.compactMap { FormURLEncoded.decodeComponent($0) }
+        )
     }
 
     private static let openFields: Set = [
@@ -56,14 +62,19 @@ public struct TokenRequest: Sendable {
         "authorization_details", "dpop_jkt",
     ]
 
+    /// The request to send.
+    ///
+    /// - Throws: `NetworkError` with the code `invalidRequest` if it can't have one of the header fields.
     var urlRequest: URLRequest {
-        var request = URLRequest(url: endpoint)
-        request.httpMethod = "POST"
-        for field in headers { request.addValue(field.value, forHTTPHeaderField: field.name) }
-        request.setValue(FormURLEncoded.contentType, forHTTPHeaderField: "Content-Type")
-        request.setValue("application/json", forHTTPHeaderField: "Accept")
-        request.httpBody = Data(FormURLEncoded.encode(form).utf8)
-        return request
+        get throws(NetworkError) {
+            var request = URLRequest(url: endpoint)
+            request.httpMethod = "POST"
+            try request.addHeaderFields(headers)
+            request.setValue(FormURLEncoded.contentType, forHTTPHeaderField: "Content-Type")
+            request.setValue("application/json", forHTTPHeaderField: "Accept")
+            request.httpBody = Data(FormURLEncoded.encode(form).utf8)
+            return request
+        }
     }
 }
 

@@ -29,13 +29,19 @@ struct TokenRequestSequence {
 
     /// How often a server is asked that fails for the moment.
     let attempts: Int
+    /// Whether what the request carries may be used once only, such as a rotating refresh token.
+    ///
+    /// A request of that kind is repeated only if the server can't have acted on it: it was not sent, or the server has said so. The
+    /// first one may still wait at the server when the second is served, and then counts as the use of a token that was stolen.
+    let isSingleUse: Bool
     private var failures = 0
     private var repetitions: Set<Repetition> = []
     /// Whether a request was sent whose answer is not known.
     private(set) var isAmbiguous = false
 
-    init(attempts: Int) {
+    init(attempts: Int, isSingleUse: Bool = false) {
         self.attempts = attempts
+        self.isSingleUse = isSingleUse
     }
 
     mutating func next(after error: OAuth2Error, _ circumstances: Circumstances) -> Step {
@@ -53,17 +59,18 @@ struct TokenRequestSequence {
         case .invalidClient where circumstances.usesAssertion && circumstances.isSkewNews,
             .reauthenticationRequired where circumstances.usesAssertion && circumstances.isSkewNews:
             return once(.clock) ?? .fail(error)
-        case .protocolViolation where (200...299).contains(error.status ?? 0):
+        case .protocolViolation where error.mayHideAnswer:
             isAmbiguous = true
-            return attempts > 1 ? once(.garbage) ?? .fail(error) : .fail(error)
-        case .serverTransient:
-            return later(error, circumstances)
+            return attempts > 1 && !isSingleUse ? once(.garbage) ?? .fail(error) : .fail(error)
         case .serverUnreachable where error.isFromBeforeSending:
             return later(error, circumstances)
-        case .serverUnreachable:
+        case .serverTransient where error.mayHideAnswer, .serverUnreachable:
             isAmbiguous = true
-            if attempts > 1, let step = once(.lostAnswer) { return step }
+            if isSingleUse { return .fail(error) }
+            if error.code == .serverUnreachable, attempts > 1, let step = once(.lostAnswer) { return step }
             return later(error, circumstances)
+        case .serverTransient:
+            return isSingleUse && !error.isBusy ? .fail(error) : later(error, circumstances)
         default:
             return .fail(error)
         }
@@ -83,12 +90,19 @@ struct TokenRequestSequence {
 }
 
 extension OAuth2Error {
-    /// Whether the request had certainly not been sent when it failed.
+    /// Whether the server has certainly not acted on the request.
     fileprivate var isFromBeforeSending: Bool {
-        let codes: [NetworkError.Code] = [
-            .cannotResolveHost, .cannotConnect, .tls, .proxyAuthenticationRequired, .rateLimited, .circuitOpen,
-            .invalidRequest, .requestNotMade, .transportUnavailable, .closed,
-        ]
-        return (cause as? NetworkError).map { codes.contains($0.code) } ?? false
+        (cause as? NetworkError)?.isUnprocessed ?? false
     }
+
+    /// Whether the server may have done what it was asked for, and the answer that says so is not the one that came: a gateway has
+    /// lost it (502, 504, and 520 to 527 of some), or it is no answer of OAuth 2.
+    fileprivate var mayHideAnswer: Bool {
+        // Without a status: the answer was there, and too long to read.
+        guard let status else { return cause is NetworkError }
+        return status == 502 || status == 504 || (520...527).contains(status) || (200...299).contains(status)
+    }
+
+    /// Whether the server says that it has not dealt with the request.
+    fileprivate var isBusy: Bool { status == 429 || status == 503 || serverCode == "temporarily_unavailable" }
 }

@@ -19,6 +19,7 @@ struct TokenResponse: Sendable {
     ///   - requested: When the request was sent; the lifetime counts from then.
     ///   - proof: What the token is to be bound to; `nil` for a bearer token.
     ///   - insecurelyAcceptsBearerTokens: Whether a bearer token will do where it is to be bound.
+    ///   - acceptsMissingType: Whether a token without a type counts as a bearer token.
     ///   - isExchange: Whether a token was exchanged, so that what was issued need not be an access token.
     ///   - secrets: What an error's text must not repeat.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `unsupportedTokenType`.
@@ -28,8 +29,9 @@ struct TokenResponse: Sendable {
         requested: ContinuousClock.Instant,
         proof: DPoPProofGenerator? = nil,
         insecurelyAcceptsBearerTokens: Bool = false,
+        acceptsMissingType: Bool = false,
         isExchange: Bool = false,
-        hiding secrets: [String] = []
+        hiding secrets: SentSecrets = .none
     ) throws(OAuth2Error) {
         let object: JSONObject
         do { object = try JSONObject(parsing: body) } catch {
@@ -37,7 +39,7 @@ struct TokenResponse: Sendable {
                 .protocolViolation,
                 "the token endpoint's answer is not a JSON object; check the endpoint's URL",
                 status: status,
-                cause: error
+                cause: secrets.redacted(error)
             )
         }
         // Some servers report errors with status 200.
@@ -50,15 +52,24 @@ struct TokenResponse: Sendable {
                 hiding: secrets
             )
         }
-        guard case .string(let value)? = object["access_token"], !value.isEmpty, HTTPSyntax.isFieldValue(value) else {
+        let isMissing = object["token_type"] == nil || object["token_type"] == .null
+        guard let type = object["token_type"]?.string ?? (isMissing && acceptsMissingType ? AccessToken.bearer : nil)
+        else {
             throw OAuth2Error(
                 .protocolViolation,
-                "the token endpoint's answer has no access_token that can be sent",
+                "the token endpoint's answer has no token_type; `omitsTokenType` of the server accepts that",
                 status: status
             )
         }
-        guard case .string(let type)? = object["token_type"] else {
-            throw OAuth2Error(.protocolViolation, "the token endpoint's answer has no token_type", status: status)
+        // What was exchanged for another kind of token need not fit into a header field.
+        let isSent = !type.equalsIgnoringASCIICase(AccessToken.notApplicable)
+        guard let value = object["access_token"]?.string, !value.isEmpty, !isSent || HTTPSyntax.isToken68(value[...])
+        else {
+            throw OAuth2Error(
+                .protocolViolation,
+                "the token endpoint's answer has no access_token that can be sent (RFC 6750 §2.1)",
+                status: status
+            )
         }
         let isBound = type.equalsIgnoringASCIICase("DPoP")
         // A token that is no access token has no type (RFC 8693 §2.2.1).
@@ -109,11 +120,11 @@ extension OAuth2Error {
         uri: JSONValue? = nil,
         place: String = "the token endpoint",
         status: Int,
-        hiding secrets: [String],
+        hiding secrets: SentSecrets,
         cause: (any Error)? = nil
     ) {
         let serverCode = Self.printable(serverCode: serverCode, hiding: secrets)
-        let words = description?.string.map { Self.printable($0, limit: 256, hiding: secrets) }
+        let words = description?.string.flatMap { Self.printable($0, limit: 256, hiding: secrets) }
         let (code, text) =
             switch serverCode {
             // Whatever an overloaded or failing server says, it is not about the grant.
@@ -153,23 +164,24 @@ extension OAuth2Error {
     ]
 
     /// The code of a server's error, fit for a line of a log.
-    static func printable(serverCode: String, hiding secrets: [String]) -> String {
-        registeredCodes.contains(serverCode) ? serverCode : printable(serverCode, limit: 64, hiding: secrets)
+    static func printable(serverCode: String, hiding secrets: SentSecrets) -> String {
+        guard serverCode.utf8.count > 64 || !registeredCodes.contains(serverCode) else { return serverCode }
+        return printable(serverCode, limit: 64, hiding: secrets) ?? SentSecrets.placeholder
     }
 
-    /// What a server says of its error, without what could break a log line, and without the secrets that it was sent.
-    static func printable(_ text: String, limit: Int, hiding secrets: [String]) -> String {
-        var text = text
-        for secret in secrets where !secret.isEmpty {
-            text = text.replacingOccurrences(of: secret, with: "<redacted>")
+    /// The server's words about its error, without what could break a log line, and without the secrets that it was sent; `nil` if
+    /// they can't be shown.
+    static func printable(_ text: String, limit: Int, hiding secrets: SentSecrets) -> String? {
+        secrets.redacted(text).map { text in
+            String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
         }
-        return String(text.unicodeScalars.prefix(limit).map { (0x20...0x7E).contains($0.value) ? Character($0) : "?" })
     }
 
     /// A page about an error, if it is one on the web and repeats nothing that must not be shown.
-    static func link(_ text: String, hiding secrets: [String]) -> URL? {
-        let isFit = text.utf8.count <= 2_048 && !secrets.contains { !$0.isEmpty && text.contains($0) }
-        guard isFit, let url = URL(string: text), HTTPOrigin(url) != nil else { return nil }
+    static func link(_ text: String, hiding secrets: SentSecrets) -> URL? {
+        guard text.utf8.count <= 2_048, secrets.isFree(text), let url = URL(string: text), HTTPOrigin(url) != nil else {
+            return nil
+        }
         return url
     }
 }

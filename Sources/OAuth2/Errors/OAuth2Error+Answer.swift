@@ -10,10 +10,19 @@ extension OAuth2Error {
     ///   - place: How the endpoint is called.
     ///   - secrets: What the error's text must not repeat.
     ///   - now: The present time, for a `Retry-After` that is a date.
+    ///   - isOfClient: Whether the endpoint was asked who the client is, and not with an access token.
     ///   - isQuotable: Whether the server's words may be repeated: not if what it was sent is not known here.
-    init(answer: ServerError, place: String, hiding secrets: [String], now: Date, isQuotable: Bool = true) {
+    init(
+        answer: ServerError,
+        place: String,
+        hiding secrets: SentSecrets,
+        now: Date,
+        isOfClient: Bool = false,
+        isQuotable: Bool = true
+    ) {
         // A server's answer may have in it what was sent; the cause goes without.
-        let cause = ServerError(endpoint: answer.endpoint, errorCode: answer.errorCode)
+        let endpoint = answer.endpoint.flatMap { secrets.isFree($0) ? $0 : nil }
+        let cause = ServerError(endpoint: endpoint, errorCode: answer.errorCode)
         let body = answer.response.flatMap { try? JSONObject(parsing: $0) }
         let challenges = answer.headers.values(for: "WWW-Authenticate").flatMap(AuthenticationChallenge.parse)
         // Some servers say what is wrong with a proof, or with a token, in a challenge only.
@@ -41,6 +50,14 @@ extension OAuth2Error {
                 status: answer.errorCode,
                 cause: cause
             )
+        } else if answer.errorCode == 401, isOfClient {
+            // Whatever the answer looks like: nothing else was authenticated (RFC 6749 §5.2).
+            self.init(
+                .invalidClient,
+                "\(place) does not accept the client's authentication; check id and key",
+                status: answer.errorCode,
+                cause: cause
+            )
         } else if answer.errorCode == 401,
             challenges.contains(where: { $0.isOfScheme("Bearer") || $0.isOfScheme("DPoP") })
         {
@@ -59,7 +76,7 @@ extension OAuth2Error {
             )
         }
         if isQuotable {
-            challenge = (challenges.first { $0.parameters["error"] != nil } ?? challenges.first)?.hiding(secrets)
+            challenge = (challenges.first { $0.parameters["error"] != nil } ?? challenges.first)?.without(secrets)
         }
         hasNonce = answer.headers["DPoP-Nonce"] != nil
         if code == .serverTransient {
@@ -80,15 +97,20 @@ extension OAuth2Error {
 }
 
 extension AuthenticationChallenge {
-    /// The challenge without the parameters that have a secret in them, or are longer than any use.
-    func hiding(_ secrets: [String]) -> Self {
-        func isFit(_ text: String) -> Bool {
-            text.utf8.count <= 2_048 && !secrets.contains { !$0.isEmpty && text.contains($0) }
-        }
+    /// The challenge without the parameters that have a secret in them, or are longer than any use; `nil` if its scheme has.
+    func without(_ secrets: SentSecrets) -> Self? {
+        let parameters = parameters.filter { $0.value.utf8.count <= 2_048 }.sorted { $0.key < $1.key }
+        let token = token68.flatMap { $0.utf8.count <= 2_048 ? $0 : nil }
+        let values = secrets.areFree(parameters.map(\.value) + [token ?? ""])
+        let names = secrets.foldingCase.areFree(parameters.map(\.key) + [scheme])
+        guard names.last == true else { return nil }
         return Self(
             scheme: scheme,
-            token68: token68.flatMap { isFit($0) ? $0 : nil },
-            parameters: parameters.filter { isFit($0.value) }
+            token68: values.last == true ? token : nil,
+            parameters: Dictionary(
+                uniqueKeysWithValues: zip(parameters, zip(names, values)).filter { $0.1.0 && $0.1.1 }
+                    .map { ($0.0.key, $0.0.value) }
+            )
         )
     }
 }

@@ -12,7 +12,8 @@ public struct OAuth2Error: Error, Sendable {
     /// The error code the server answered, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     public let serverCode: String?
-    /// What the server says of its error, for developers: at most 256 printable characters, without what it was sent.
+    /// What the server says of its error, for developers: at most 256 printable characters, without the secrets that it
+    /// was sent in any encoding; `nil` if they could not be told apart.
     public internal(set) var serverDescription: String?
     /// Where the server says more of its error: `error_uri`.
     public internal(set) var serverURI: URL?
@@ -33,6 +34,8 @@ public struct OAuth2Error: Error, Sendable {
     public internal(set) var challenge: AuthenticationChallenge?
     /// Whether the answer had a nonce for the next DPoP proof.
     var hasNonce = false
+    /// Whether a token request was sent that the server may have acted on.
+    var isAboutSentRequest = false
 
     /// Makes an error.
     ///
@@ -75,7 +78,7 @@ extension OAuth2Error {
         private enum Wrapped: String {
             case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
             case protocolViolation, unsupportedTokenType, insecureTransport, freshTokenRejected, excessiveRefresh
-            case assertionFailed, grantFailed, storeFailed, storeBusy, storeDamaged, storeTooNew
+            case assertionFailed, grantFailed, storeFailed, storeBusy, storeUnavailable, storeDamaged, storeTooNew
             case malformedRequest, stateMismatch, authorizationDenied, authorizationExpired, receiverFailed
             case stepUpRequired, insufficientScope, missingNonce, repeatedNonce, tooManyNonces, proofRejected
             case invalidIssuer, issuerMismatch, endpointMissing, subjectMismatch, accessTokenRejected
@@ -118,6 +121,8 @@ extension OAuth2Error {
         public static var storeFailed: Self { Self(.storeFailed) }
         /// Others had the token store to themselves for as long as getting a token may take.
         public static var storeBusy: Self { Self(.storeBusy) }
+        /// The token store did not answer in time; the token endpoint is not to blame.
+        public static var storeUnavailable: Self { Self(.storeUnavailable) }
         /// What is in the token store is not what was put there, or is encrypted with another key.
         public static var storeDamaged: Self { Self(.storeDamaged) }
         /// What is in the token store was written by a newer version of this package.

@@ -34,14 +34,11 @@ public struct ResourceDemand: Sendable, Hashable {
     }
 
     /// Reads a challenge, without what repeats the token that it answers.
-    init(_ challenge: AuthenticationChallenge, hiding token: Secret?) {
-        func value(_ name: String) -> String? {
-            challenge.parameters[name].flatMap { text in
-                text.utf8.count <= 2_048 && token?.expose { text.contains($0) } != true ? text : nil
-            }
-        }
-        scope = value("scope")?.split(separator: " ").map(String.init) ?? []
-        acrValues = value("acr_values")?.split(separator: " ").map(String.init) ?? []
+    init(_ challenge: AuthenticationChallenge, hiding secrets: SentSecrets = .none) {
+        let shown = challenge.without(secrets)
+        func value(_ name: String) -> String? { shown?.parameters[name] }
+        scope = value("scope")?.spaceSeparated ?? []
+        acrValues = value("acr_values")?.spaceSeparated ?? []
         maxAge = value("max_age").flatMap(UInt32.init).map { .seconds(Int64($0)) }
         resourceMetadata = value("resource_metadata").flatMap(URL.init(string:))
             .flatMap { HTTPOrigin($0) == nil ? nil : $0 }

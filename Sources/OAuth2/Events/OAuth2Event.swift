@@ -9,6 +9,9 @@ public enum OAuth2Event: Sendable, Hashable {
     case refreshFailed(OAuth2Error.Code, status: Int?)
     /// The server has replaced the refresh token, and the new one is in the store.
     case rotated
+    /// The refresh token was sent and its answer is missing: here, or by a process that ended before it could write it. The token is not
+    /// sent again while that request may be on its way; if the server refuses it then, a successor was lost.
+    case refreshInDoubt
     /// The server is left alone for this long.
     case backoff(Duration, OAuth2Error.Code)
     /// There will be no token without somebody's help.

@@ -3,13 +3,16 @@ import Synchronization
 /// A user has granted what an ``AuthorizationRequest`` asked for
 /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
 ///
-/// A code must not be used twice: whoever asks for ``parameters()`` again gets none, and then only a refresh token helps.
+/// A code must not be used twice: whoever asks for ``parameters()`` again gets none, and then only a refresh token helps. A code
+/// that was certainly not sent, because there was no connection for example, can be used again.
 public struct AuthorizationCodeGrant: Grant {
     /// The grant's type and a digest of the code.
     public let identifier: String
     /// The services that this token is for, of those that were asked for; all of them if empty
     /// ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
     public var resources: [String] = []
+    /// The ID token that the request asked for.
+    let expectedIDToken: ExpectedIDToken
     private let code: Secret
     private let redirectURI: String
     private let codeVerifier: CodeVerifier
@@ -21,7 +24,9 @@ public struct AuthorizationCodeGrant: Grant {
     ///   - code: The code.
     ///   - redirectURI: The redirect URI of the request.
     ///   - codeVerifier: The verifier of the request.
-    public init(code: Secret, redirectURI: String, codeVerifier: CodeVerifier) {
+    ///   - idToken: The ID token that the request asked for.
+    public init(code: Secret, redirectURI: String, codeVerifier: CodeVerifier, idToken: ExpectedIDToken) {
+        expectedIDToken = idToken
         self.code = code
         self.redirectURI = redirectURI
         self.codeVerifier = codeVerifier
@@ -43,6 +48,9 @@ public struct AuthorizationCodeGrant: Grant {
             ("code_verifier", codeVerifier.value.expose { $0 }),
         ] + access
     }
+
+    /// Makes the code good for another use.
+    public func parametersWereNotSent() { use.undo() }
 }
 
 /// Lets the first through.
@@ -52,4 +60,6 @@ private final class SingleUse: Sendable {
     func isFirst() -> Bool {
         !isUsed.exchange(true, ordering: .relaxed)
     }
+
+    func undo() { isUsed.store(false, ordering: .relaxed) }
 }

@@ -38,6 +38,12 @@ public protocol Grant: Sendable {
     /// - Throws: As ``renewedParameters()``.
     func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]?
 
+    /// Takes back what ``parameters()`` has returned: no request with it has been sent.
+    ///
+    /// A grant that can be used once only, such as a code, can be used again after that. Other grants need nothing here, which is the
+    /// default.
+    func parametersWereNotSent()
+
     /// The form's fields that are sent along with a refresh token, such as `resource`; none by default.
     ///
     /// - Returns: The fields in the order in which they are sent.
@@ -64,6 +70,9 @@ public protocol Grant: Sendable {
 extension Grant {
     /// No refresh token to start with.
     public var refreshToken: Secret? { nil }
+
+    /// Nothing to take back.
+    public func parametersWereNotSent() {}
 
     /// Nothing else to ask with.
     ///

@@ -25,6 +25,11 @@ public struct IDTokenVerifier: Sendable {
     public var leeway: Duration = .seconds(60)
     /// The longest time since a token was issued: a day by default; `nil` to accept any that has not expired.
     public var maximumAge: Duration? = .seconds(86_400)
+    /// The audiences that `aud` may name besides the client; none by default.
+    ///
+    /// A token for other audiences as well is refused unless all of them are here
+    /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation), rule 3).
+    public var trustedAudiences: [String] = []
     /// Names of claims that a token must have besides `iss`, `sub`, `aud`, `exp` and `iat`.
     ///
     /// Where the access token comes from the authorization endpoint, `at_hash` is one of them.
@@ -75,6 +80,11 @@ public struct IDTokenVerifier: Sendable {
         self.keys = keys
     }
 
+    /// Gets the provider's keys ready, so that a verification soon after needs no network in most cases.
+    ///
+    /// - Throws: ``OAuth2Error`` as ``RemoteKeySet/keys()`` does; `CancellationError`.
+    func prepare() async throws { try await keys.prepare() }
+
     /// Verifies an ID token.
     ///
     /// - Parameters:
@@ -110,7 +120,8 @@ public struct IDTokenVerifier: Sendable {
             code: code,
             maximumAuthenticationAge: maximumAuthenticationAge,
             state: state,
-            acrValues: acrValues
+            acrValues: acrValues,
+            trustedAudiences: trustedAudiences
         )
         policy.leeway = leeway
         policy.maximumAge = maximumAge

@@ -13,6 +13,14 @@ enum IssuerKeys: Sendable {
         self = .fixed(JWTVerifier(keys: keys, selection: selection))
     }
 
+    /// Fetches the keys if there are none that are good now.
+    ///
+    /// - Throws: ``OAuth2Error`` or `CancellationError` if there are none to be had.
+    func prepare() async throws {
+        guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
+        _ = try await verifier.keys.loaded()
+    }
+
     /// Verifies a token.
     ///
     /// - Throws: `TokenError` if the token is not good; ``OAuth2Error`` or `CancellationError` if there are no keys to tell.

@@ -17,7 +17,7 @@ struct KeySetCopy: Sendable {
 
     /// Keeps keys; `nil` if the server wants them not to be kept.
     init?(_ keys: JWKSet, from url: URL, _ headers: HTTPHeaders, at date: Date) {
-        let control = headers.values(for: "Cache-Control").joined(separator: ",").lowercased()
+        let control = headers.values(for: "Cache-Control").joined(separator: ",").asciiOnly.lowercased()
         guard !control.contains("no-store") else { return nil }
         self.init(keys, url, headers, Self.conditions(headers, at: date))
     }
@@ -56,6 +56,8 @@ struct KeySetCopy: Sendable {
 
     /// `"…"` or `W/"…"` ([RFC 9110 §8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)), in ASCII.
     private static func isEntityTag(_ text: String) -> Bool {
+        // Other texts would be compared character by character, in quadratic time for a run of combining ones.
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return false }
         let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
         guard opaque.utf8.count >= 2, opaque.utf8.count <= maximumTagSize, opaque.first == "\"", opaque.last == "\""
         else { return false }

@@ -7,6 +7,8 @@ import TokenGeneration
 struct KeySetSource: Sendable {
     struct Response: Sendable {
         let keys: JWKSet
+        /// The key set as it was sent; `nil` if the server says that it is the one of the copy.
+        let document: Data?
         /// How long they are to be used.
         let lifetime: Duration
         /// What the next request can ask by whether there are others.
@@ -54,7 +56,12 @@ struct KeySetSource: Sendable {
                 )
             }
             let confirmed = copy.confirmed(by: error.headers)
-            return Response(keys: copy.keys, lifetime: lifetime(confirmed.headers), copy: confirmed)
+            return Response(
+                keys: copy.keys,
+                document: nil,
+                lifetime: lifetime(confirmed.headers),
+                copy: confirmed
+            )
         }
         guard response.status == 200 else {
             throw OAuth2Error(
@@ -64,7 +71,9 @@ struct KeySetSource: Sendable {
             )
         }
         let keys: JWKSet
-        do { keys = try JWKSet(parsing: response.body) } catch {
+        do {
+            keys = try JWKSet(parsing: response.body, maximumRSAKeySize: options.maximumRSAKeySize)
+        } catch {
             throw OAuth2Error(
                 .protocolViolation,
                 "what is at the key set's address is no key set: \(error.message)",
@@ -74,6 +83,7 @@ struct KeySetSource: Sendable {
         }
         return Response(
             keys: keys,
+            document: response.body,
             lifetime: lifetime(response.headers),
             copy: KeySetCopy(keys, from: url, response.headers, at: options.timeSource.date())
         )

@@ -73,13 +73,11 @@ public final class RemoteJWTVerifier: Sendable {
     }
 
     private func verifier(for loaded: LoadedKeys) -> JWTVerifier {
-        let known = prepared.withLock { $0.flatMap { $0.version == loaded.version ? $0.verifier : nil } }
-        if let known { return known }
-        // Not under the lock: a set of many keys takes a while, and its result is the same whoever makes it.
-        let verifier = JWTVerifier(keys: loaded.keys, selection: selection, policy: policy)
-        return prepared.withLock { prepared in
-            if let prepared, prepared.version >= loaded.version { return verifier }
-            prepared = (loaded.version, verifier)
+        prepared.withLock { prepared in
+            if let prepared, prepared.version == loaded.version { return prepared.verifier }
+            // Making a verifier reads what the keys state. It prepares none of them.
+            let verifier = JWTVerifier(keys: loaded.keys, selection: selection, policy: policy)
+            if loaded.version > prepared?.version ?? 0 { prepared = (loaded.version, verifier) }
             return verifier
         }
     }

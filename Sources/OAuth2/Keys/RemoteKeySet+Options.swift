@@ -20,6 +20,8 @@ extension RemoteKeySet {
         public var timeout: Duration
         /// The largest key set accepted, in octets; 256 KiB by default, and 1 MiB at most.
         public var maximumSize: Int
+        /// The largest RSA modulus, in bits, that a key may have to verify; 4096 by default, and 8192 at most.
+        public var maximumRSAKeySize: Int
         /// Where time comes from; the client should have the same.
         public var timeSource: TimeSource
 
@@ -33,6 +35,7 @@ extension RemoteKeySet {
         ///   - staleIfError: How long the last good keys are used after their time while the server fails.
         ///   - timeout: How long a request may take.
         ///   - maximumSize: The largest key set accepted, in octets.
+        ///   - maximumRSAKeySize: The largest RSA modulus, in bits, that a key may have to verify.
         ///   - timeSource: Where time comes from.
         public init(
             lifetime: Duration = .seconds(300),
@@ -42,6 +45,7 @@ extension RemoteKeySet {
             staleIfError: Duration = .seconds(3600),
             timeout: Duration = .seconds(5),
             maximumSize: Int = 256 << 10,
+            maximumRSAKeySize: Int = 4_096,
             timeSource: TimeSource = .system
         ) {
             self.lifetime = lifetime
@@ -51,6 +55,7 @@ extension RemoteKeySet {
             self.staleIfError = staleIfError
             self.timeout = timeout
             self.maximumSize = maximumSize
+            self.maximumRSAKeySize = maximumRSAKeySize
             self.timeSource = timeSource
         }
     }

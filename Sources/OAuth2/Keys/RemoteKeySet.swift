@@ -30,6 +30,10 @@ public final class RemoteKeySet: Sendable {
         var lifecycle: KeySetLifecycle
         /// The keys as they came, for the server to say whether they are still the ones.
         var copy: KeySetCopy?
+        /// The latest keys as they were sent.
+        ///
+        /// Equal bytes mean the same keys. Comparing the keys themselves takes longer.
+        var document: Data?
         var flight: (id: Int, flight: Flight<LoadedKeys>)?
     }
 
@@ -176,12 +180,13 @@ public final class RemoteKeySet: Sendable {
     private func land(_ id: Int, _ response: KeySetSource.Response) -> LoadedKeys {
         let now = options.timeSource.now()
         // Compared before the lock is taken: there is one flight at a time.
-        let latest = state.withLock { $0.lifecycle.keys }
-        let isSame = latest?.keys.keys == response.keys.keys
+        let latest = state.withLock { $0.document }
+        let isSame = response.document == nil || response.document == latest
         return state.withLock { state in
             if state.flight?.id == id {
                 state.flight = nil
                 state.copy = response.copy
+                if let document = response.document { state.document = document }
             }
             return state.lifecycle.landed(id, response.keys, isSame: isSame, lifetime: response.lifetime, at: now)
         }

@@ -48,7 +48,11 @@ extension TokenLifecycle {
             if sent.generation == generation { held?.rejectedWhileFresh[request.origin] = now + Self.stormWindow }
             return .noRetry(.custom(Self.freshTokenRejected))
         }
-        if let dead { return .noRetry(.custom(dead)) }
+        if let dead {
+            // Another may have signed in: the next request looks, and does not go with a token that is known to be refused.
+            if sent.generation == generation { held?.isRejected = true }
+            return .noRetry(.custom(dead))
+        }
         guard canReplace else {
             return .noRetry(
                 .custom(
@@ -60,12 +64,16 @@ extension TokenLifecycle {
         if sent.generation == generation, let until = held?.rejectedWhileFresh[request.origin], now < until {
             return .noRetry(.custom(Self.freshTokenRejected))
         }
-        if refreshes.count(where: { now - $0 <= Self.stormWindow }) >= Self.stormLimit {
+        rejections.removeAll { now - $0.at > Self.stormWindow }
+        // By origin: an API that refuses every token must not use up what the others may need.
+        if rejections.count(where: { $0.origin == request.origin }) >= Self.stormLimit
+            || rejections.count >= Self.totalStormLimit
+        {
             return .noRetry(
                 .custom(
                     OAuth2Error(
                         .excessiveRefresh,
-                        "\(Self.stormLimit) tokens within \(Self.stormWindow) were refused; no more are asked for now"
+                        "too many tokens were refused within \(Self.stormWindow); no more are asked for now because of it"
                     )
                 )
             )
@@ -75,7 +83,10 @@ extension TokenLifecycle {
         {
             return .retryAfter(delay)
         }
-        if sent.generation == generation { held?.isRejected = true }
+        if sent.generation == generation, held?.isRejected == false {
+            held?.isRejected = true
+            rejections.append((request.origin, now))
+        }
         guard !isUsable(at: now), let backoff, now < backoff.until else { return .retry }
         let delay = backoff.until - now
         guard request.totalDelay + delay <= limits.delayBudget else {

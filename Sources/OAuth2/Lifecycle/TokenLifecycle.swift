@@ -15,6 +15,8 @@ struct TokenLifecycle: Sendable {
         let deadline: ContinuousClock.Instant
         /// Whether it is made beside callers who have a token, rather than for those who wait.
         let isInBackground: Bool
+        /// Whether it only looks if somebody has signed in elsewhere, after the grant has ended.
+        var isLook = false
     }
 
     /// What is to be done for a caller that needs a token.
@@ -41,6 +43,10 @@ struct TokenLifecycle: Sendable {
         var replicationDelay: Duration?
         /// How long a refused request may be held back altogether.
         var delayBudget = Duration.seconds(60)
+        /// How long a server is left alone at most that asks for it.
+        var longestRetryAfter = Duration.seconds(300)
+        /// Whether the source has a store in which somebody else's sign-in is found after a grant has ended.
+        var looksAgain = false
     }
 
     struct Held {
@@ -64,8 +70,10 @@ struct TokenLifecycle: Sendable {
         let expiry: ContinuousClock.Instant?
     }
 
-    /// How many refreshes within ``stormWindow`` mean that tokens are refused as fast as they are issued.
+    /// How many refusals of one resource within ``stormWindow`` mean that it refuses tokens as fast as they are issued.
     static let stormLimit = 5
+    /// The same of all resources: what the token endpoint is spared, however many they are.
+    static let totalStormLimit = 30
     static let stormWindow = Duration.seconds(30)
     /// How long to leave the server alone after a refresh ahead of expiry has failed.
     static let backgroundPause = Duration.seconds(30)
@@ -74,6 +82,8 @@ struct TokenLifecycle: Sendable {
     static let clientRefusalPause = Duration.seconds(60)
     /// The longest pause after a transient failure, unless the server asks for a longer one.
     static let longestBackoff = Duration.seconds(60)
+    /// How often to look if somebody has signed in elsewhere, at most.
+    static let lookInterval = Duration.seconds(1)
     /// How often a request is sent again because others replaced its token while it was under way.
     static let supersededLimit = 3
     private static let rememberedTokens = 16
@@ -96,7 +106,10 @@ struct TokenLifecycle: Sendable {
     private var flightCount = 0
     /// The latest tokens, oldest first, by which a refused request's token is recognized.
     private(set) var issued: [Issued] = []
-    private(set) var refreshes: [ContinuousClock.Instant] = []
+    /// The latest refusals that made a token unusable, and where they came from.
+    var rejections: [(origin: String, at: ContinuousClock.Instant)] = []
+    /// When to look next if somebody has signed in elsewhere; `nil` for not at all.
+    private var nextLook: ContinuousClock.Instant?
 
     init(limits: Limits = Limits()) {
         self.limits = limits
@@ -126,10 +139,15 @@ struct TokenLifecycle: Sendable {
         endOverdueFlight(at: now)
         if let held, isUsable(at: now) {
             let isPaused = backgroundGate.map { now < $0 } ?? false
-            guard now >= held.soft, !isPaused, dead == nil, flight == nil else { return .use(held.token) }
+            guard now >= held.soft, !isPaused, flight == nil, dead == nil || isLookDue(at: now) else {
+                return .use(held.token)
+            }
             return .useAndStart(held.token, startFlight(at: now, isInBackground: true))
         }
-        if let dead { return .fail(dead) }
+        if let dead {
+            guard flight == nil, isLookDue(at: now) else { return .fail(dead) }
+            return .start(startFlight(at: now, isInBackground: false))
+        }
         if let flight { return .join(flight) }
         if let backoff, now < backoff.until { return .pause(until: backoff.until, backoff.error) }
         return .start(startFlight(at: now, isInBackground: false))
@@ -172,6 +190,15 @@ struct TokenLifecycle: Sendable {
             return true
         }
         self.flight = nil
+        if flight.isLook, dead != nil {
+            // Only a token is news. A server that was asked with what was found there is not asked every second.
+            if !error.isOfStore, error.code != .reauthenticationRequired {
+                nextLook =
+                    now
+                    + min(max(error.retryAfter ?? Self.backgroundPause, Self.lookInterval), limits.longestRetryAfter)
+            }
+            return true
+        }
         failed(with: error, at: now, jitter: jitter)
         return true
     }
@@ -200,8 +227,6 @@ struct TokenLifecycle: Sendable {
             )
         )
         if issued.count > Self.rememberedTokens { issued.removeFirst() }
-        refreshes.removeAll { now - $0 > Self.stormWindow }
-        if !token.isFound { refreshes.append(now) }
     }
 
     /// No new token could be had.
@@ -211,26 +236,35 @@ struct TokenLifecycle: Sendable {
     ///   - now: The time.
     ///   - jitter: A random number of 0…1, by which the next attempts of many clients are spread.
     mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant, jitter: Double) {
-        backgroundGate = now + max(Self.backgroundPause, error.retryAfter ?? .zero)
-        switch error.code {
-        case .reauthenticationRequired:
+        let requested = error.retryAfter.map { min($0, limits.longestRetryAfter) }
+        backgroundGate = now + max(Self.backgroundPause, requested ?? .zero)
+        guard error.code != .reauthenticationRequired else {
             dead = error
-        case .invalidClient:
-            clientRefusals += 1
-            guard clientRefusals >= Self.clientRefusalLimit else { return }
-            backoff = (now + Self.clientRefusalPause, error)
-        case .serverTransient, .serverUnreachable:
-            failures += 1
-            let ceiling = min(Self.longestBackoff, .seconds(1) * (1 << min(failures - 1, 6)))
-            backoff = (now + (error.retryAfter ?? ceiling * min(max(jitter, 0), 1)), error)
-        default: break
+            nextLook = limits.looksAgain ? now + Self.lookInterval : nil
+            return
         }
+        clientRefusals = error.code == .invalidClient ? clientRefusals + 1 : 0
+        guard !error.isOfStore else { return }
+        failures += 1
+        let ceiling = min(Self.longestBackoff, .seconds(1) * (1 << min(failures - 1, 6)))
+        // What fails for the moment may be over in a moment; a refusal stays until somebody changes something.
+        let share = error.isRetryable ? min(max(jitter, 0), 1) : 0.5 + 0.5 * min(max(jitter, 0), 1)
+        let isRefusedForLong = clientRefusals >= Self.clientRefusalLimit
+        let pause = requested ?? (isRefusedForLong ? Self.clientRefusalPause : ceiling * share)
+        backoff = (now + pause, error)
     }
 
     /// The user has signed out: nothing that was asked for before may come back.
     mutating func signedOut(with error: OAuth2Error) {
         forget()
         dead = error
+        nextLook = nil
+    }
+
+    /// Nothing of what was there before the sign-out is left: what is found a while from now is somebody's new sign-in.
+    mutating func lookAgain(at now: ContinuousClock.Instant) {
+        guard limits.looksAgain, dead != nil else { return }
+        nextLook = now + Self.lookInterval
     }
 
     /// The user has signed in again.
@@ -254,14 +288,18 @@ struct TokenLifecycle: Sendable {
 
     // MARK: Flights
 
+    private func isLookDue(at now: ContinuousClock.Instant) -> Bool { nextLook.map { now >= $0 } ?? false }
+
     private mutating func startFlight(at now: ContinuousClock.Instant, isInBackground: Bool) -> FlightID {
         flightCount += 1
+        if dead != nil { nextLook = now + Self.lookInterval }
         let flight = FlightID(
             number: flightCount,
             replacing: generation,
             epoch: epoch,
             deadline: now + limits.flightTimeout,
-            isInBackground: isInBackground
+            isInBackground: isInBackground,
+            isLook: dead != nil
         )
         self.flight = flight
         return flight
@@ -274,6 +312,17 @@ struct TokenLifecycle: Sendable {
         guard let flight, now >= flight.deadline else { return }
         self.flight = nil
         backgroundGate = now + Self.backgroundPause
+    }
+}
+
+extension OAuth2Error {
+    /// Whether the failure says nothing of a server: nobody is spared by a pause.
+    fileprivate var isOfStore: Bool {
+        [
+            .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,
+            .insecureTransport,
+            .endpointMissing,
+        ].contains(code)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Networking
 public import TokenGeneration
 
 /// What a client says of itself when it registers
@@ -46,7 +47,7 @@ public struct ClientMetadata: Sendable, Hashable {
 
     /// The scopes that the client may ask for, names apart: `scope`.
     public var scope: [String] {
-        get { members["scope"]?.string?.split(separator: " ").map(String.init) ?? [] }
+        get { members["scope"]?.string?.spaceSeparated ?? [] }
         set { members["scope"] = newValue.isEmpty ? nil : .string(newValue.joined(separator: " ")) }
     }
 

@@ -58,8 +58,9 @@ public struct ClientRegistrar: Sendable {
             token: initialAccessToken,
             body: metadata.members,
             place: place
-        ) { response in
-            try RegisteredClient(AnswerMembers(members: response.jsonObject(from: place), place: place))
+        ) { response, secrets in
+            let members = try response.jsonObject(from: place, hiding: secrets)
+            return try RegisteredClient(AnswerMembers(members: members, place: place), issuer: server.issuer)
         }
     }
 
@@ -99,7 +100,7 @@ public struct ClientRegistrar: Sendable {
             token: registered.registrationAccessToken,
             body: nil,
             place: place
-        ) { response in
+        ) { response, _ in
             guard response.status == 204 || response.status == 200 else {
                 throw OAuth2Error(
                     .protocolViolation,
@@ -122,9 +123,10 @@ public struct ClientRegistrar: Sendable {
             token: registered.registrationAccessToken,
             body: body,
             place: place
-        ) { response in
+        ) { response, secrets in
             try RegisteredClient(
-                AnswerMembers(members: response.jsonObject(from: place), place: place),
+                AnswerMembers(members: response.jsonObject(from: place, hiding: secrets), place: place),
+                issuer: server.issuer,
                 updating: registered
             )
         }
@@ -136,7 +138,7 @@ public struct ClientRegistrar: Sendable {
         token: Secret?,
         body: JSONObject?,
         place: String,
-        read: (HTTPResponse) async throws -> Value
+        read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
         var exchange = EndpointExchange(place: place, url: url, client: client, options: options, hints: hints)
         // A token may be replaced by each of the others, too, and the answer with the new one be lost.
@@ -155,9 +157,9 @@ public struct ClientRegistrar: Sendable {
                 request.httpBody = body.serializedData()
                 if let statement = body["software_statement"]?.string { secrets.append(statement) }
             }
-            return (request, secrets)
+            return (request, SentSecrets(secrets))
         } read: {
-            try await read($0)
+            try await read($0, $1)
         }
     }
 }

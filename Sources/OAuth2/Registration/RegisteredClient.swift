@@ -48,9 +48,10 @@ public struct RegisteredClient: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - answer: The answer.
+    ///   - issuer: The issuer identifier of the server.
     ///   - old: What was known before; what the answer does not say is still so.
     /// - Throws: ``OAuth2Error`` with the code `protocolViolation` or `insecureTransport`.
-    init(_ answer: AnswerMembers, updating old: RegisteredClient? = nil) throws(OAuth2Error) {
+    init(_ answer: AnswerMembers, issuer: String, updating old: RegisteredClient? = nil) throws(OAuth2Error) {
         clientID = try answer.required("client_id")
         guard old == nil || clientID.utf8.elementsEqual((old?.clientID ?? "").utf8) else {
             throw answer.wrong("client_id")
@@ -65,13 +66,13 @@ public struct RegisteredClient: Sendable, Hashable {
             clientSecretExpiry = old?.clientSecretExpiry
         }
         let token = try answer.string("registration_access_token")
-        guard token.map({ !$0.isEmpty && HTTPSyntax.isFieldValue($0) }) ?? true else {
+        guard token.map({ HTTPSyntax.isToken68($0[...]) }) ?? true else {
             throw answer.wrong("registration_access_token")
         }
         registrationAccessToken = token.map { Secret($0) } ?? old?.registrationAccessToken
         if let text = try answer.string("registration_client_uri") {
             guard let url = URL(string: text), url.host != nil else { throw answer.wrong("registration_client_uri") }
-            _ = try url.confidentialOrigin("a registration access token")
+            try url.checkIsEndpoint(ofIssuer: issuer, "registration_client_uri")
             registrationURL = url
         } else {
             registrationURL = old?.registrationURL

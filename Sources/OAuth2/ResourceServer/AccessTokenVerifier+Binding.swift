@@ -59,20 +59,23 @@ extension AccessTokenVerifier {
         guard let proof = proofs.first, proofs.count == 1 else {
             throw invalidProof(presented, "the request has \(proofs.isEmpty ? "no" : "more than one") DPoP proof")
         }
-        var accepted: [String] = []
+        var accepted: [String]?
         do {
-            accepted = try await nonces?.accepted(at: dpop.currentDate()) ?? []
+            accepted = try await nonces?.accepted(at: policy.currentDate())
+            guard accepted?.isEmpty != true else {
+                throw OAuth2Error(.assertionFailed, "there is no nonce that DPoP proofs could have")
+            }
             let found = try await dpop.verify(
                 proof,
                 method: request.method.rawValue,
                 url: request.url,
-                accessToken: DPoPAccessToken(presented.text, thumbprint: thumbprint),
-                nonces: accepted
+                for: .resource(accessToken: DPoPAccessToken(presented.text, thumbprint: thumbprint)),
+                nonce: accepted.map { .oneOf($0) } ?? .notRequired
             )
-            guard let next = accepted.first, found.nonce != next else { return [:] }
+            guard let next = accepted?.first, found.nonce?.isExactly(next) != true else { return [:] }
             return ["DPoP-Nonce": next]
         } catch let error as TokenError {
-            throw refusal(of: error, presented, nonce: accepted.first)
+            throw refusal(of: error, presented, nonce: accepted?.first)
         } catch {
             throw AccessRefusal(.undecided, "it could not be found out whether the DPoP proof is good", cause: error)
         }

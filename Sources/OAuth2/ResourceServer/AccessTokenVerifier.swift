@@ -31,6 +31,13 @@ public struct AccessTokenVerifier: Sendable {
     public internal(set) var audience: String
     /// What a JWT must say; by default what RFC 9068 demands (`ValidationPolicy.accessToken(issuer:audience:)`).
     ///
+    /// Of a token that the authorization server is asked about, the policy decides by its issuer, subject, audience, leeway and
+    /// clock. The server's answer must have an `aud`; for a server that sends none, use `AudienceRule.absentOrContains(_:)`:
+    ///
+    /// ```swift
+    /// verifier.policy.audience = .absentOrContains("https://api.example")
+    /// ```
+    ///
     /// Many issuers don't keep to RFC 9068. For those, say what their tokens have:
     ///
     /// ```swift
@@ -44,9 +51,9 @@ public struct AccessTokenVerifier: Sendable {
     public var realm: String?
     /// Where the API's metadata are, for challenges ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
     public var resourceMetadata: URL?
-    /// What checks DPoP proofs; `nil` to accept no token that is bound to a key.
+    /// What checks DPoP proofs; `nil`, the default, to accept no token that is bound to a key.
     ///
-    /// Servers that share their load have to share its replay cache.
+    /// Servers that share their load have to share its replay cache. The clock is the one of ``policy``.
     public var dpop: DPoPVerifier?
     /// The nonces that DPoP proofs need; `nil`, the default, if they need none.
     public var nonces: (any DPoPNonces)?
@@ -75,7 +82,6 @@ public struct AccessTokenVerifier: Sendable {
         self.policy.currentDate = currentDate
         self.keys = keys
         self.introspection = introspection
-        dpop = DPoPVerifier(currentDate: currentDate)
     }
 
     /// Decides about a request.
@@ -88,6 +94,21 @@ public struct AccessTokenVerifier: Sendable {
     public func verify(
         _ request: ProtectedRequest,
         requires requirement: AccessRequirement = AccessRequirement()
+    ) async throws(AccessRefusal) -> VerifiedAccessToken {
+        try await stopped(at: policy.currentDate()).decision(about: request, requirement)
+    }
+
+    /// The verifier with its clocks stopped, so that all checks of one request agree on what time it is.
+    private func stopped(at now: Date) -> Self {
+        var verifier = self
+        verifier.policy.currentDate = { now }
+        verifier.dpop?.currentDate = { now }
+        return verifier
+    }
+
+    private func decision(
+        about request: ProtectedRequest,
+        _ requirement: AccessRequirement
     ) async throws(AccessRefusal) -> VerifiedAccessToken {
         let presented = try presentedToken(of: request, requirement)
         var token = try await verified(presented)

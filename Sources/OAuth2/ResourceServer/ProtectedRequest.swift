@@ -72,7 +72,7 @@ struct PresentedToken {
         let fields = headers.values(for: "Authorization")
         guard fields.count <= 1 else { throw Malformed(description: "more than one Authorization field") }
         guard let field = fields.first else { return nil }
-        let parts = field.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+        let parts = field.asciiOnly.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
         guard let scheme = parts.first.flatMap(Scheme.init(written:)) else { return nil }
         guard parts.count == 2, case let text = parts[1].drop(while: { $0 == " " }), HTTPSyntax.isToken68(text) else {
             throw Malformed(description: "the Authorization field has no well-formed access token")

@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+internal import OpenSSLCrypto
 public import TokenGeneration
 
 /// One of several authorization servers whose access tokens an ``AccessTokenVerifier`` lets in.
@@ -106,7 +107,7 @@ extension AccessTokenVerifier {
     ) throws(OAuth2Error) {
         let trusted = try TrustedIssuers(issuers)
         var policy = ValidationPolicy.accessToken(issuer: trusted.names[0], audience: audience)
-        policy.issuers = trusted.names
+        policy.issuer = .oneOf(trusted.names)
         self.init(policy, audience, keys: nil, introspection: nil, currentDate: currentDate)
         self.trusted = trusted
     }
@@ -123,7 +124,7 @@ extension AccessTokenVerifier {
             verifier.audience = audience
             if issuer.policy == nil { verifier.policy.audience = .contains(audience) }
         }
-        verifier.policy.issuers = [issuer.issuer]
+        verifier.policy.issuer = .exactly(issuer.issuer)
         verifier.scopeClaim = issuer.scopeClaim ?? scopeClaim
         verifier.keys = issuer.keys
         verifier.introspection = issuer.introspection
@@ -135,13 +136,13 @@ extension AccessTokenVerifier {
 final class TrustedIssuers: Sendable {
     /// Their names, in the order in which they were given; there is one at least.
     let names: [String]
-    private let byName: [String: TrustedIssuer]
+    private let byName: [ExactString: TrustedIssuer]
     /// Those that can be asked about tokens that are no JWTs, the longest prefix first.
     private let byPrefix: [TrustedIssuer]
 
     init(_ issuers: [TrustedIssuer]) throws(OAuth2Error) {
         names = issuers.map(\.issuer)
-        byName = Dictionary(issuers.map { ($0.issuer, $0) }) { first, _ in first }
+        byName = Dictionary(issuers.map { (ExactString($0.issuer), $0) }) { first, _ in first }
         guard !names.isEmpty, byName.count == names.count else {
             throw OAuth2Error(
                 .invalidIssuer,
@@ -172,8 +173,7 @@ final class TrustedIssuers: Sendable {
         }
         switch token.unverifiedClaims["iss"] {
         case .string(let name)?:
-            // A dictionary takes texts for the same that are written differently.
-            guard let issuer = byName[name], issuer.issuer.isExactly(name) else {
+            guard let issuer = byName[ExactString(name)] else {
                 throw TokenError(.issuerMismatch, "the token is of an issuer that is not trusted here")
             }
             return (issuer, true)

@@ -56,7 +56,7 @@ public struct VerifiedAccessToken: Sendable {
     static func scope(_ value: JSONValue?, _ name: String) throws(TokenError) -> [String] {
         switch value {
         case nil: return []
-        case .string(let text)?: return text.split(separator: " ").map(String.init)
+        case .string(let text)?: return text.spaceSeparated
         case .array(let elements)?:
             let names = elements.compactMap(\.string)
             if names.count == elements.count { return names }

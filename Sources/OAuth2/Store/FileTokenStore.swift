@@ -20,7 +20,13 @@ internal import OpenSSLCrypto
 /// ``OAuth2Authenticator/signIn(with:)-(Secret)``, or at once for a grant that needs nobody. One of a newer version of this package is an error
 /// with the code `storeTooNew`, and left as it is.
 ///
-/// The directory must be on a file system of the machine itself: network file systems do not all keep locks.
+/// The directory must be on a file system of the machine itself: network file systems do not all keep locks. It and all folders above it
+/// must belong to the process's user or root, and nobody else may write to them, unless they are sticky as `/tmp` is.
+///
+/// A sealed record is tied to its grant and to the version in its file: it is of no use under another name. A whole file that is
+/// replaced by an older copy of itself is not noticed; the folder's permissions keep others from doing that.
+///
+/// A file has at most 1 MiB. A record that would make a larger one, or that can't be read back for another reason, isn't written.
 public final class FileTokenStore: TokenStore {
     /// The longest pause between two attempts to get a lock that another process has.
     private static let longestPause = Duration.milliseconds(20)
@@ -37,7 +43,8 @@ public final class FileTokenStore: TokenStore {
     ///   - encryptionKey: What records are encrypted with (AES-256-GCM): 32 octets as base64 or base64url text. `nil` to write them in the
     ///     clear, for the file system to protect.
     ///   - timeSource: Where time comes from.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the directory can't be made, others can write to it, or the key is not one.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the directory can't be made, if others than the user and root could
+    ///   replace what is in it, or if the key is not one.
     public init(
         directory: URL,
         encryptionKey: Secret? = nil,
@@ -46,11 +53,10 @@ public final class FileTokenStore: TokenStore {
         guard directory.isFileURL, directory.path.hasPrefix("/") else {
             throw OAuth2Error(.storeFailed, "the directory of the token store is not a file URL")
         }
-        self.directory = directory.path
         self.timeSource = timeSource
         coding = TokenRecordCoding(cipher: try encryptionKey.map(Self.cipher))
         sections = ExclusiveSections(timeSource: timeSource)
-        try TokenFile.prepareDirectory(self.directory)
+        self.directory = try TokenFile.prepareDirectory(directory.path)
     }
 
     private static func cipher(_ key: Secret) throws(OAuth2Error) -> AESGCM {
@@ -102,6 +108,12 @@ public final class FileTokenStore: TokenStore {
             guard version == expectedVersion else { return false }
             let next = VersionedTokenRecord(record: record, version: try Self.newVersion())
             let encoded = try coding.encode(next, key: key)
+            guard encoded.count <= TokenFile.maximumSize, try coding.isReadable(encoded, as: next, key: key) else {
+                throw OAuth2Error(
+                    .storeFailed,
+                    "the record could not be read back, and isn't written: its tokens are too large, or not text"
+                )
+            }
             if isDamaged { try file.setAside() }
             try file.write(encoded)
             return true

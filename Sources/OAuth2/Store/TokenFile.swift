@@ -21,6 +21,9 @@ struct TokenFile: Sendable {
 
     // MARK: Reading and writing
 
+    /// The largest file that is read, and so the largest that is written, in bytes.
+    static let maximumSize = 1 << 20
+
     /// The text; `nil` if there is no file.
     func read() throws(OAuth2Error) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -37,8 +40,8 @@ struct TokenFile: Sendable {
             guard count >= 0 else { throw Self.failure("read") }
             guard count > 0 else { return text }
             text += part.prefix(count)
-            // No record of ours is as large as that.
-            guard text.count <= 1 << 20 else { return text }
+            // No record of ours is as large as that; what was cut off makes it unusable.
+            guard text.count <= Self.maximumSize else { return text }
         }
     }
 
@@ -104,8 +107,12 @@ struct TokenFile: Sendable {
         return lock
     }
 
-    /// Makes the directory if it is not there, and refuses one that others can write to.
-    static func prepareDirectory(_ path: String) throws(OAuth2Error) {
+    /// Makes the directory if it is not there, and refuses one whose files others could replace.
+    ///
+    /// - Parameter path: The directory.
+    /// - Returns: The directory's path without symbolic links, for all that follows: a link that is changed later changes nothing.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
+    static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
             try FileManager.default.createDirectory(
                 atPath: path,
@@ -115,14 +122,16 @@ struct TokenFile: Sendable {
         } catch {
             throw OAuth2Error(.storeFailed, "the directory of the token store can't be made", cause: error)
         }
-        var status = stat()
-        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { throw failure("used") }
-        guard status.st_mode & 0o022 == 0 else {
-            throw OAuth2Error(
-                .storeFailed,
-                "the directory of the token store can be written to by others; take that right away (chmod 700)"
-            )
+        guard let resolved = unsafe realpath(path, nil) else { throw failure("used") }
+        defer { unsafe free(resolved) }
+        let target = unsafe String(cString: resolved)
+        // Where the path leads, and each link on the way.
+        for chain in Set([path, target]) {
+            for folder in DirectoryCheck.chain(of: chain) {
+                try DirectoryCheck(folder, isStore: folder == target).check()
+            }
         }
+        return target
     }
 
     static func failure(_ verb: String) -> OAuth2Error {
@@ -154,7 +163,13 @@ struct TokenFile: Sendable {
 }
 
 /// A lock that this process holds until the value goes.
+///
+/// The file may have been removed, and another made under its name, before the lock was taken; then the lock would be nobody else's.
+/// So the descriptor's file is compared with the path's, and the lock is taken anew until they are the same.
 final class FileLock: Sendable {
+    /// The number of attempts to lock a file that another process keeps replacing.
+    private static let attempts = 100
+
     private let descriptor: Int32
 
     /// Takes a lock; `nil` if another has it.
@@ -162,18 +177,44 @@ final class FileLock: Sendable {
     /// - Parameters:
     ///   - path: Its file, which is made if it is not there.
     ///   - isPatient: Whether to wait for whoever has it.
+    ///   - afterLocking: Called each time that a file has been locked, for tests that replace it.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
-    init?(_ path: String, isPatient: Bool) throws(OAuth2Error) {
-        descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
+        for _ in 1...Self.attempts {
+            guard let descriptor = try Self.locked(path, isPatient: isPatient) else { return nil }
+            afterLocking?()
+            if Self.isCurrent(descriptor, path) {
+                self.descriptor = descriptor
+                return
+            }
+            close(descriptor)
+        }
+        throw OAuth2Error(
+            .storeFailed,
+            "the lock file of the token store is replaced all the time; leave the files in its folder alone"
+        )
+    }
+
+    private static func locked(_ path: String, isPatient: Bool) throws(OAuth2Error) -> Int32? {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw TokenFile.failure("locked") }
         while flock(descriptor, LOCK_EX | (isPatient ? 0 : LOCK_NB)) != 0 {
             if errno == EINTR { continue }
-            guard errno == EWOULDBLOCK else { throw TokenFile.failure("locked") }
+            let isBusy = errno == EWOULDBLOCK
+            let failure = TokenFile.failure("locked")
+            close(descriptor)
+            guard isBusy else { throw failure }
             return nil
         }
+        return descriptor
     }
 
-    deinit {
-        if descriptor >= 0 { close(descriptor) }
+    /// Whether the path still leads to the file that is locked.
+    private static func isCurrent(_ descriptor: Int32, _ path: String) -> Bool {
+        var (locked, named) = (stat(), stat())
+        guard unsafe fstat(descriptor, &locked) == 0, unsafe lstat(path, &named) == 0 else { return false }
+        return locked.st_dev == named.st_dev && locked.st_ino == named.st_ino
     }
+
+    deinit { close(descriptor) }
 }

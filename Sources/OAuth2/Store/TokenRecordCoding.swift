@@ -35,6 +35,20 @@ struct TokenRecordCoding: Sendable {
         return Array(file.serialized().utf8)
     }
 
+    /// A Boolean value that indicates whether what was written reads as the same record.
+    func isReadable(_ text: [UInt8], as record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> Bool {
+        var expected = record.record
+        // What a number of seconds since 1970 keeps of a date.
+        expected.expiration = expected.expiration.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970) }
+        expected.obtained = expected.obtained.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970) }
+        do {
+            return try decode(text, key: key) == VersionedTokenRecord(record: expected, version: record.version)
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+            return false
+        }
+    }
+
     /// Reads a record.
     func decode(_ text: [UInt8], key: String) throws(OAuth2Error) -> VersionedTokenRecord {
         guard let file = try? JSONObject(parsing: Data(text)), file["format"]?.string == Self.format,
@@ -57,6 +71,10 @@ struct TokenRecordCoding: Sendable {
         guard expiration == nil || expiration.flatMap(Double.init)?.isFinite == true else {
             throw Self.damaged("its expiration is not a time")
         }
+        let obtained = content["obtained"]?.string
+        guard obtained == nil || obtained.flatMap(Double.init)?.isFinite == true else {
+            throw Self.damaged("the time when it was obtained is not a time")
+        }
         let record = TokenRecord(
             accessToken: Secret(access),
             tokenType: type,
@@ -65,7 +83,9 @@ struct TokenRecordCoding: Sendable {
             refreshToken: content["refresh_token"]?.string.map(Secret.init),
             proofKey: content["proof_key"]?.string.map(Secret.init),
             proofKeyThumbprint: content["proof_key_thumbprint"]?.string,
-            isBeingRefreshed: content["is_being_refreshed"] != nil
+            refreshAttempt: content["is_being_refreshed"]?.string,
+            obtained: obtained.flatMap(Double.init).map(Date.init(timeIntervalSince1970:)),
+            isSignedOut: content["signed_out"] != nil
         )
         return VersionedTokenRecord(record: record, version: revision)
     }
@@ -80,7 +100,9 @@ struct TokenRecordCoding: Sendable {
         content["refresh_token"] = record.refreshToken.map { .string($0.expose { $0 }) }
         content["proof_key"] = record.proofKey.map { .string($0.expose { $0 }) }
         content["proof_key_thumbprint"] = record.proofKeyThumbprint.map(JSONValue.string)
-        if record.isBeingRefreshed { content["is_being_refreshed"] = .string("yes") }
+        content["obtained"] = record.obtained.map { .string(String($0.timeIntervalSince1970)) }
+        if record.isSignedOut { content["signed_out"] = .string("yes") }
+        content["is_being_refreshed"] = record.refreshAttempt.map(JSONValue.string)
         return content
     }
 
@@ -104,7 +126,9 @@ struct TokenRecordCoding: Sendable {
         return content
     }
 
-    /// What ties a sealed record to its place, so that nobody puts an older one, or another's, there.
+    /// What ties a sealed record to its grant and its version.
+    ///
+    /// An older copy of the whole file has both: it isn't noticed.
     private static func context(_ key: String, revision: Int) -> [UInt8] {
         Array("\(format)\n\(version)\n\(revision)\n\(key)".utf8)
     }

@@ -4,11 +4,22 @@ public import Foundation
 ///
 /// A record has a version. Whoever writes says which version it replaces, so that nobody overwrites what another has
 /// written in the meantime.
+///
+/// A conforming type writes the body of ``withExclusiveAccess(to:timeout:_:)`` as a `nonisolated(nonsending)` closure. A package with
+/// default compiler settings has to say so; with the upcoming feature `NonisolatedNonsendingByDefault` it goes without saying:
+///
+///     func withExclusiveAccess<Result: Sendable>(
+///         to key: String,
+///         timeout: Duration,
+///         _ body: nonisolated(nonsending) @Sendable () async throws -> Result
+///     ) async throws -> Result
+///
+/// <doc:KeepingRefreshTokens> has a whole type.
 public protocol TokenStore: Sendable {
     /// Whether the records are still there after the process has ended; yes, unless a store says otherwise.
     ///
-    /// In a store that outlives the process, a refresh token is marked as being used before it is sent, so that a process that
-    /// comes after a crash can tell a lost answer from a revoked grant.
+    /// In a store that outlives the process, the end of a grant is a record too: whoever comes later must not dig out the first refresh
+    /// token again.
     var outlivesProcess: Bool { get }
 
     /// Reads a record.
@@ -78,8 +89,16 @@ public struct TokenRecord: Sendable, Hashable {
     public var proofKey: Secret?
     /// The thumbprint of the key that the tokens are bound to.
     public var proofKeyThumbprint: String?
-    /// Whether the refresh token was sent and no answer has been written yet.
-    public var isBeingRefreshed: Bool
+    /// The attempt to refresh whose answer has not been written yet; `nil` if there is none.
+    ///
+    /// It is written before the token is sent, so that whoever finds it knows that the token may have been used.
+    public var refreshAttempt: String?
+    /// When the tokens were obtained, by the wall clock of whoever stored them.
+    ///
+    /// If that is in the future, the clock was set back, and ``expiration`` can't be relied on: the access token counts as expired.
+    public var obtained: Date?
+    /// A Boolean value that indicates whether the user has signed out: there are no tokens, and only a new sign-in brings some.
+    public var isSignedOut: Bool
 
     /// Makes a record.
     ///
@@ -91,7 +110,9 @@ public struct TokenRecord: Sendable, Hashable {
     ///   - refreshToken: The refresh token.
     ///   - proofKey: The private key that the tokens are bound to, if it was made for them.
     ///   - proofKeyThumbprint: The thumbprint of the key that the tokens are bound to.
-    ///   - isBeingRefreshed: Whether the refresh token was sent and no answer has been written yet.
+    ///   - refreshAttempt: The attempt to refresh whose answer has not been written yet.
+    ///   - obtained: When the tokens were obtained.
+    ///   - isSignedOut: Whether the user has signed out.
     public init(
         accessToken: Secret,
         tokenType: String = "Bearer",
@@ -100,7 +121,9 @@ public struct TokenRecord: Sendable, Hashable {
         refreshToken: Secret? = nil,
         proofKey: Secret? = nil,
         proofKeyThumbprint: String? = nil,
-        isBeingRefreshed: Bool = false
+        refreshAttempt: String? = nil,
+        obtained: Date? = nil,
+        isSignedOut: Bool = false
     ) {
         self.accessToken = accessToken
         self.tokenType = tokenType
@@ -109,7 +132,20 @@ public struct TokenRecord: Sendable, Hashable {
         self.refreshToken = refreshToken
         self.proofKey = proofKey
         self.proofKeyThumbprint = proofKeyThumbprint
-        self.isBeingRefreshed = isBeingRefreshed
+        self.refreshAttempt = refreshAttempt
+        self.obtained = obtained
+        self.isSignedOut = isSignedOut
+    }
+}
+
+extension TokenRecord {
+    /// The time that the access token has left by the wall clock, in seconds; `nil` if it is not known to expire.
+    ///
+    /// - Parameter date: The present time.
+    /// - Returns: Zero for a token that was obtained in the future. A second is what small corrections of a clock may be.
+    func timeLeft(at date: Date) -> TimeInterval? {
+        if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
+        return expiration?.timeIntervalSince(date)
     }
 }
 

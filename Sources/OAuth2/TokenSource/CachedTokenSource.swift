@@ -14,6 +14,8 @@ public final class CachedTokenSource: TokenSource {
         /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
         /// time, once.
         public var replicationDelay: Duration?
+        /// How long a server is left alone at most that asks for it with `Retry-After`; 5 minutes by default.
+        public var longestRetryAfter: Duration
         /// Where time comes from.
         public var timeSource: TimeSource
         /// Where the random numbers of 0…1 come from that spread the refreshes of many clients.
@@ -24,16 +26,19 @@ public final class CachedTokenSource: TokenSource {
         /// - Parameters:
         ///   - flightTimeout: How long getting a token may take.
         ///   - replicationDelay: How long a resource may take to learn of a new token.
+        ///   - longestRetryAfter: How long a server is left alone at most that asks for it.
         ///   - timeSource: Where time comes from.
         ///   - random: Where random numbers of 0…1 come from.
         public init(
             flightTimeout: Duration = .seconds(30),
             replicationDelay: Duration? = nil,
+            longestRetryAfter: Duration = .seconds(300),
             timeSource: TimeSource = .system,
             random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
         ) {
             self.flightTimeout = flightTimeout
             self.replicationDelay = replicationDelay
+            self.longestRetryAfter = longestRetryAfter
             self.timeSource = timeSource
             self.random = random
         }
@@ -72,7 +77,9 @@ public final class CachedTokenSource: TokenSource {
         self.journal = journal
         let limits = TokenLifecycle.Limits(
             flightTimeout: options.flightTimeout,
-            replicationDelay: options.replicationDelay
+            replicationDelay: options.replicationDelay,
+            longestRetryAfter: options.longestRetryAfter,
+            looksAgain: source is GrantTokenSource
         )
         state = Mutex(State(lifecycle: TokenLifecycle(limits: limits)))
     }
@@ -84,31 +91,25 @@ public final class CachedTokenSource: TokenSource {
     ///
     /// - Parameter need: What the token is for. If it rules out the token that is kept, a new one is asked for.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if there is none; `NetworkError` with the code `timedOut` at the deadline;
+    /// - Throws: ``OAuth2Error`` if there is none, at once while the server is left alone, with the time in
+    ///   ``OAuth2Error/retryAfter``; `NetworkError` with the code `timedOut` at the deadline;
     ///   `CancellationError` if the caller is cancelled while it waits.
     public func token(for need: TokenNeed) async throws -> AccessToken {
-        var hasPaused = false
-        while true {
-            switch step(at: options.timeSource.now(), need) {
-            case .use(let token):
-                return token
-            case .fail(let error):
-                throw error
-            case .join(let flight, let epoch):
-                journal.count(\.waits)
-                let token = try await result(of: flight, until: need.deadline)
-                guard state.withLock({ $0.lifecycle.epoch == epoch }) else { throw OAuth2Error.signedOut }
-                return token
-            case .pause(let until, var error):
-                let now = options.timeSource.now()
-                // One pause for each caller: whom the next flight fails, too, hears of it.
-                if hasPaused || need.deadline.map({ $0 <= until }) ?? false {
-                    error.retryAfter = until - now
-                    throw error
-                }
-                hasPaused = true
-                try await options.timeSource.sleep(until - now)
-            }
+        let now = options.timeSource.now()
+        switch step(at: now, need) {
+        case .use(let token):
+            return token
+        case .fail(let error):
+            throw error
+        case .join(let flight, let epoch):
+            journal.count(\.waits)
+            let token = try await result(of: flight, until: need.deadline)
+            guard state.withLock({ $0.lifecycle.epoch == epoch }) else { throw OAuth2Error.signedOut }
+            return token
+        case .pause(let until, var error):
+            // Not after waiting: whoever has the time can come again, and knows when.
+            error.retryAfter = until - now
+            throw error
         }
     }
 
@@ -154,6 +155,8 @@ public final class CachedTokenSource: TokenSource {
             return try await flight.value(until: deadline)
         } catch let error as NetworkError where error.code == .timedOut {
             if let deadline, options.timeSource.now() >= deadline { throw error }
+            if let cause = error.cause as? OAuth2Error { throw cause }
+            if let dead = state.withLock({ $0.lifecycle.dead }) { throw dead }
             throw OAuth2Error(.serverUnreachable, "no token came in the time that getting one may take")
         }
     }
@@ -186,6 +189,12 @@ public final class CachedTokenSource: TokenSource {
         flight?.abandon(with: OAuth2Error.signedOut)
     }
 
+    /// Lets a source that was signed out look whether somebody has signed in elsewhere.
+    func lookAgain() {
+        let now = options.timeSource.now()
+        state.withLock { $0.lifecycle.lookAgain(at: now) }
+    }
+
     /// Begins anew after a sign-out, or after a grant that has ended.
     func signIn() {
         let flight = state.withLock { state in
@@ -200,19 +209,25 @@ public final class CachedTokenSource: TokenSource {
 
     @discardableResult
     private func start(_ id: TokenLifecycle.FlightID, _ state: inout State) -> Flight<AccessToken> {
-        journal.started(id)
+        if !id.isLook { journal.started(id) }
         let need = TokenNeed(deadline: id.deadline) { [weak self] token in
             self?.isKnown(token.fingerprint) ?? false
         }
-        let flight = Flight(timeout: options.flightTimeout, timeSource: options.timeSource) { [self] in
+        let timeoutCause = { @Sendable [source] () -> (any Error)? in
+            (source as? any StoreWaiting)?.isWaitingForStore == true ? OAuth2Error.storeHangs : nil
+        }
+        let flight = Flight(
+            timeout: options.flightTimeout,
+            timeSource: options.timeSource,
+            timeoutCause: timeoutCause
+        ) { [self] in
             do {
                 let token = try await source.token(for: need)
                 land(id, token)
                 return token
             } catch {
                 let failure = OAuth2Error(wrapping: error)
-                fail(id, failure)
-                throw failure
+                throw fail(id, failure)
             }
         }
         state.flight = (id, flight)
@@ -230,16 +245,20 @@ public final class CachedTokenSource: TokenSource {
         if let generation { journal.landed(token, generation: generation, at: now) }
     }
 
-    private func fail(_ id: TokenLifecycle.FlightID, _ error: OAuth2Error) {
+    /// - Returns: What those who wait are told.
+    private func fail(_ id: TokenLifecycle.FlightID, _ error: OAuth2Error) -> OAuth2Error {
         let now = options.timeSource.now()
         let jitter = options.random()
-        let outcome = state.withLock { state -> (backoff: Duration?, isDead: Bool)? in
+        let outcome = state.withLock { state -> (backoff: Duration?, dead: OAuth2Error?)? in
             guard state.lifecycle.failed(id, with: error, at: now, jitter: jitter) else { return nil }
             if state.flight?.id == id { state.flight = nil }
-            return (state.lifecycle.backoff.map { $0.until - now }, state.lifecycle.dead != nil)
+            return (state.lifecycle.backoff.map { $0.until - now }, state.lifecycle.dead)
         }
-        guard let outcome else { return }
-        journal.failed(error, backoff: outcome.backoff, isDead: outcome.isDead)
+        guard let outcome else { return error }
+        // A look that finds nothing is no news.
+        if id.isLook, let dead = outcome.dead { return dead }
+        journal.failed(error, backoff: outcome.backoff, isDead: outcome.dead != nil)
+        return error
     }
 }
 
@@ -247,6 +266,14 @@ extension OAuth2Error {
     /// Nobody is signed in.
     static var signedOut: Self {
         Self(.reauthenticationRequired, "signed out; sign in again to get tokens")
+    }
+
+    /// The store keeps everybody waiting.
+    static var storeHangs: Self {
+        Self(
+            .storeUnavailable,
+            "the token store did not answer in the time that getting a token may take; check what the store is on"
+        )
     }
 
     /// The error that a source of somebody else threw, as one of ours.

@@ -4,13 +4,18 @@ public import Networking
 ///
 /// Each call asks the store, and the server if nothing there will do. Wrap it in a ``CachedTokenSource`` to keep the token at hand,
 /// refresh it ahead of time and ask once for many callers; ``OAuth2Authenticator`` does.
-public final class GrantTokenSource: TokenSource {
+public final class GrantTokenSource: TokenSource, StoreWaiting {
     /// How tokens are asked for.
     public struct Options: Sendable {
         /// How long getting a token may take; 30 seconds by default.
         public var timeout: Duration
         /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
         public var attempts: Int
+        /// How long to wait before a refresh token is sent again whose answer was lost; 20 seconds by default.
+        ///
+        /// The first request may still be on its way, and servers take the second use of a refresh token for theft. Take less only for a
+        /// server that forgives it, or does not replace refresh tokens.
+        public var lostRequestDelay: Duration
         /// Where time comes from.
         public var timeSource: TimeSource
         /// Where the random numbers of 0…1 come from that spread the attempts of many clients.
@@ -21,16 +26,19 @@ public final class GrantTokenSource: TokenSource {
         /// - Parameters:
         ///   - timeout: How long getting a token may take.
         ///   - attempts: How often a token endpoint is asked that fails for the moment; at least once.
+        ///   - lostRequestDelay: How long to wait before a refresh token is sent again whose answer was lost.
         ///   - timeSource: Where time comes from.
         ///   - random: Where random numbers of 0…1 come from.
         public init(
             timeout: Duration = .seconds(30),
             attempts: Int = 3,
+            lostRequestDelay: Duration = .seconds(20),
             timeSource: TimeSource = .system,
             random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
         ) {
             self.timeout = timeout
             self.attempts = max(1, attempts)
+            self.lostRequestDelay = lostRequestDelay
             self.timeSource = timeSource
             self.random = random
         }
@@ -67,11 +75,32 @@ public final class GrantTokenSource: TokenSource {
             dpop: dpop,
             journal: TokenJournal()
         )
-        self.init(grant, endpoint: endpoint, store: store, dpop: dpop, timeout: options.timeout)
+        self.init(
+            grant,
+            endpoint: endpoint,
+            store: store,
+            dpop: dpop,
+            timeout: options.timeout,
+            lostRequestDelay: options.lostRequestDelay
+        )
     }
 
-    init(_ grant: any Grant, endpoint: TokenEndpoint, store: any TokenStore, dpop: DPoPKey?, timeout: Duration) {
-        stored = StoredGrant(grant, endpoint: endpoint, store: store, dpop: dpop, timeout: timeout)
+    init(
+        _ grant: any Grant,
+        endpoint: TokenEndpoint,
+        store: any TokenStore,
+        dpop: DPoPKey?,
+        timeout: Duration,
+        lostRequestDelay: Duration
+    ) {
+        stored = StoredGrant(
+            grant,
+            endpoint: endpoint,
+            store: store,
+            dpop: dpop,
+            timeout: timeout,
+            lostRequestDelay: lostRequestDelay
+        )
     }
 
     /// Gets a token: one that another has put into the store, or a refreshed one, or one for the grant itself.
@@ -82,6 +111,8 @@ public final class GrantTokenSource: TokenSource {
     public func token(for need: TokenNeed) async throws -> AccessToken {
         try await stored.newToken(for: need)
     }
+
+    var isWaitingForStore: Bool { stored.store.isWaitedFor }
 
     /// Removes the tokens from the store.
     func signOut() async throws { try await stored.signOut() }

@@ -5,9 +5,9 @@ public import Networking
 ///
 /// A ``GrantTokenSource`` has a store already; this is for sources of another kind. Tokens that are bound to a key are passed on and
 /// not stored, because the key is not the store's.
-public final class PersistedTokenSource: TokenSource {
+public final class PersistedTokenSource: TokenSource, StoreWaiting {
     private let source: any TokenSource
-    private let store: any TokenStore
+    private let store: WatchedTokenStore
     private let key: String
     private let timeout: Duration
     private let timeSource: TimeSource
@@ -28,7 +28,7 @@ public final class PersistedTokenSource: TokenSource {
         timeSource: TimeSource = .system
     ) {
         self.source = source
-        self.store = store
+        self.store = WatchedTokenStore(store)
         self.key = key
         self.timeout = timeout
         self.timeSource = timeSource
@@ -43,6 +43,14 @@ public final class PersistedTokenSource: TokenSource {
     /// - Returns: The token. One that the store could not take is returned all the same.
     /// - Throws: What the wrapped source and the store's section throw.
     public func token(for need: TokenNeed) async throws -> AccessToken {
+        do { return try await tokenInSection(for: need) } catch let failure as WatchedTokenStore.AccessFailure {
+            throw failure.cause
+        }
+    }
+
+    var isWaitingForStore: Bool { store.isWaitedFor }
+
+    private func tokenInSection(for need: TokenNeed) async throws -> AccessToken {
         try await store.withExclusiveAccess(to: key, timeout: timeout) {
             let stored = try? await self.store.load(self.key)
             if let record = stored?.record, !need.isUnwanted(record.accessToken), let token = self.token(in: record) {
@@ -55,7 +63,8 @@ public final class PersistedTokenSource: TokenSource {
                 accessToken: token.value,
                 tokenType: token.type,
                 scope: token.scope,
-                expiration: left.map { self.timeSource.date().addingTimeInterval($0) }
+                expiration: left.map { self.timeSource.date().addingTimeInterval($0) },
+                obtained: self.timeSource.date()
             )
             _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
             return token
@@ -64,7 +73,7 @@ public final class PersistedTokenSource: TokenSource {
 
     private func token(in record: TokenRecord) -> AccessToken? {
         let now = timeSource.now()
-        let left = record.expiration.map { $0.timeIntervalSince(timeSource.date()) }
+        let left = record.timeLeft(at: timeSource.date())
         if let left, !(left > 1) { return nil }
         guard record.tokenType.equalsIgnoringASCIICase("Bearer"), record.accessToken != TokenRecord.noToken else {
             return nil

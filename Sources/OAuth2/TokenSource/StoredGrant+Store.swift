@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import Synchronization
 import TokenGeneration
 
@@ -26,27 +27,129 @@ extension StoredGrant {
         }
         await save(unsaved)
         let saved = try? await store.load(key)
-        return Current(record: saved?.record ?? unsaved.record, version: saved?.version ?? stored?.version)
+        guard unsaved.replaces(saved), saved?.record != unsaved.record else {
+            return Current(record: saved?.record, version: saved?.version)
+        }
+        return Current(record: unsaved.record, version: saved?.version ?? stored?.version)
     }
 
-    /// Notes in a store that outlives the process that the refresh token is about to be sent.
-    func markAsBeingRefreshed(_ refreshToken: Secret, _ bound: BoundKey?, in current: inout Current) async {
-        guard store.outlivesProcess, current.record?.isBeingRefreshed != true else { return }
+    // MARK: Attempts
+
+    /// What is known of an attempt that a record names; one that is met for the first time counts as made just now.
+    ///
+    /// Clocks of the wall are set, and those of two machines differ: what counts is how long the record has been seen here. Only an attempt
+    /// that is a minute too old by the wall clock as well is over at once, so that processes that live for a moment get on.
+    func attempt(_ id: String) -> Attempt {
+        let (attempt, isNew) = state.withLock { state in
+            if let known = state.attempt, known.id == id { return (known, false) }
+            let age = id.split(separator: "@").last.flatMap { Double($0) }
+                .map { endpoint.timeSource.date().timeIntervalSince1970 - $0 }
+            let isOver = age.map { $0 >= (lostRequestDelay + Self.clockTolerance) / .seconds(1) } ?? false
+            let now = endpoint.timeSource.now()
+            let new = Attempt(id: id, sendable: isOver ? now : now + lostRequestDelay, isInDoubt: true)
+            state.attempt = new
+            return (new, true)
+        }
+        if isNew { endpoint.journal.add(.refreshInDoubt) }
+        return attempt
+    }
+
+    /// Notes in the store that the refresh token is about to be sent: whoever comes after a crash must know.
+    ///
+    /// - Parameters:
+    ///   - refreshToken: The refresh token.
+    ///   - bound: The key that tokens are to be bound to.
+    ///   - earlier: The attempt that the record names already.
+    ///   - current: The record; with the note afterwards.
+    /// - Returns: Whether it is noted; if not, another has written.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store does not take the note: the token is not sent then.
+    func mark(
+        _ refreshToken: Secret,
+        _ bound: BoundKey?,
+        after earlier: Attempt?,
+        in current: inout Current
+    ) async throws(OAuth2Error) -> Bool {
+        let attempt = Attempt(
+            id: "\(try Self.newAttempt())@\(Int(endpoint.timeSource.date().timeIntervalSince1970))",
+            sendable: endpoint.timeSource.now(),
+            isInDoubt: earlier?.isInDoubt ?? false
+        )
         var record = current.record ?? TokenRecord(awaiting: refreshToken)
-        record.isBeingRefreshed = true
+        if record.refreshToken == nil { record.refreshToken = refreshToken }
+        record.refreshAttempt = attempt.id
         record.proofKey = bound?.pem
         record.proofKeyThumbprint = bound?.generator.thumbprint
-        // A store that can't take the note is no reason to do without a token.
-        guard (try? await store.compareAndSwap(key, expectedVersion: current.version, record: record)) == true,
-            let stored = try? await store.load(key)
-        else { return }
-        current = Current(record: stored.record, version: stored.version)
+        // Known before it is written, because the store may throw, hang or be cancelled afterwards.
+        state.withLock { $0.attempt = attempt }
+        var failure: (any Error)?
+        for _ in 1...Self.attempts where !Task.isCancelled {
+            do {
+                let isWritten = try await store.compareAndSwap(key, expectedVersion: current.version, record: record)
+                let stored: VersionedTokenRecord?
+                do { stored = try await store.load(key) } catch {
+                    // The version does not matter: the note's own refresh token says what to replace.
+                    guard isWritten else { throw error }
+                    current = Current(record: record, version: current.version)
+                    return true
+                }
+                guard let stored, stored.record.refreshAttempt == attempt.id else { return false }
+                current = Current(record: stored.record, version: stored.version)
+                return true
+            } catch {
+                failure = error
+            }
+        }
+        let isUnsaved = state.withLock { $0.unsaved?.record.refreshToken == refreshToken }
+        // The store says of the token before this one that it may have been used: that is as good as a note.
+        // And a grant that needs nobody has nothing to lose.
+        guard isUnsaved || grant.isRepeatable, !Task.isCancelled else {
+            throw OAuth2Error(
+                .storeFailed,
+                "the token store does not take the note that the refresh token is about to be sent; it was not sent",
+                cause: failure
+            )
+        }
+        endpoint.journal.add(.storeFailed)
+        current.record = record
+        return true
+    }
+
+    /// Notes how an attempt has ended that brought no token.
+    ///
+    /// - Parameters:
+    ///   - current: The record with the attempt.
+    ///   - isLost: Whether the refresh token may have been used all the same.
+    func settle(_ current: Current, isLost: Bool) async {
+        guard var record = current.record, let id = record.refreshAttempt else { return }
+        let now = endpoint.timeSource.now()
+        let isInDoubt = state.withLock { state in
+            var attempt = state.attempt ?? Attempt(id: id, sendable: now, isInDoubt: false)
+            guard attempt.id == id else { return true }
+            attempt.sendable = isLost ? now + lostRequestDelay : now
+            attempt.isInDoubt = attempt.isInDoubt || isLost
+            state.attempt = attempt
+            return attempt.isInDoubt
+        }
+        if isLost { endpoint.journal.add(.refreshInDoubt) }
+        // The note of what is in doubt stays for whoever comes later.
+        guard !isInDoubt else { return }
+        record.refreshAttempt = nil
+        let cleared = record
+        _ = try? await limited {
+            try await self.store.compareAndSwap(self.key, expectedVersion: current.version, record: cleared)
+        }
+    }
+
+    private static func newAttempt() throws(OAuth2Error) -> String {
+        do { return try SecureRandom.bytes(count: 16).hexadecimal } catch {
+            throw OAuth2Error(.storeFailed, "there is no random number to name the attempt by", cause: error)
+        }
     }
 
     /// A stored token, if there is time to use it, and its key is at hand.
     func adopt(_ record: TokenRecord, _ bound: BoundKey?) -> AccessToken? {
         let now = endpoint.timeSource.now()
-        let left = record.expiration.map { $0.timeIntervalSince(endpoint.timeSource.date()) }
+        let left = record.timeLeft(at: endpoint.timeSource.date())
         if let left, !(left > 1) { return nil }
         if bound != nil, record.tokenType.equalsIgnoringASCIICase("DPoP") {
             guard record.proofKeyThumbprint == bound?.generator.thumbprint else { return nil }
@@ -67,11 +170,14 @@ extension StoredGrant {
         )
     }
 
+    // MARK: Saving
+
     func save(
         _ response: TokenResponse,
         refreshToken: Secret?,
         bound: BoundKey?,
-        over current: Current
+        over current: Current,
+        sent: Secret?
     ) async {
         let token = response.accessToken
         let left = token.expiry.map { $0 - endpoint.timeSource.now() }
@@ -82,33 +188,101 @@ extension StoredGrant {
             expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
             refreshToken: refreshToken,
             proofKey: bound?.pem,
-            proofKeyThumbprint: bound?.generator.thumbprint
+            proofKeyThumbprint: bound?.generator.thumbprint,
+            obtained: endpoint.timeSource.date()
         )
-        let predecessor = current.record?.refreshToken
-        await save(Pending(record: record, version: current.version, predecessor: predecessor))
+        await save(record, over: current, sent: sent)
+    }
+
+    /// Saves a refresh token that came without an access token.
+    func save(_ refreshToken: Secret, bound: BoundKey?, over current: Current, sent: Secret?) async {
+        var record = TokenRecord(awaiting: refreshToken)
+        record.proofKey = bound?.pem
+        record.proofKeyThumbprint = bound?.generator.thumbprint
+        await save(record, over: current, sent: sent)
+    }
+
+    private func save(_ record: TokenRecord, over current: Current, sent: Secret?) async {
+        let pending = state.withLock { state in
+            state.pendingCount += 1
+            let pending = Pending(
+                number: state.pendingCount,
+                record: record,
+                version: current.version,
+                ancestors: (state.unsaved?.ancestors ?? []) + [sent ?? current.record?.refreshToken].compactMap(\.self)
+            )
+            // Noted first, because the store may throw, hang or be cancelled.
+            state.unsaved = pending
+            return pending
+        }
+        await save(pending)
     }
 
     /// Writes tokens before anyone uses them: a rotated refresh token that is lost with the process is lost for good.
+    ///
+    /// What the store does not take is brought to it again and again, beside, for as long as the process lives.
     private func save(_ pending: Pending) async {
-        // Noted first, because the store may throw, hang or be cancelled.
-        state.withLock { $0.unsaved = pending }
+        if await write(pending, attempts: Self.attempts) { return }
+        endpoint.journal.add(.storeFailed)
+        let isFirst = state.withLock { state in
+            defer { state.isSaving = true }
+            return !state.isSaving
+        }
+        guard isFirst else { return }
+        Task.detached { [self] in
+            var pause = Self.shortestPause
+            while true {
+                try? await endpoint.timeSource.sleep(pause)
+                pause = min(Self.longestPause, pause * 2)
+                let unsaved = state.withLock { state in
+                    if state.unsaved == nil { state.isSaving = false }
+                    return state.unsaved
+                }
+                guard let unsaved else { return }
+                if await write(unsaved, attempts: Self.attempts) { pause = Self.shortestPause }
+            }
+        }
+    }
+
+    /// Writes a record that is on its way.
+    ///
+    /// - Returns: Whether there is nothing left to write: it is in the store, or another's successor is.
+    private func write(_ pending: Pending, attempts: Int) async -> Bool {
         var version = pending.version
-        for _ in 1...Self.attempts {
+        for _ in 1...attempts {
+            // Somebody has signed out or in, or a later token is on its way.
+            guard state.withLock({ $0.unsaved?.number == pending.number }) else { return true }
             do {
-                if !(try await store.compareAndSwap(key, expectedVersion: version, record: pending.record)) {
+                let expected = version
+                let isWritten = try await limited {
+                    try await self.store.compareAndSwap(self.key, expectedVersion: expected, record: pending.record)
+                }
+                if !isWritten {
                     // Another has written, or an earlier call has and failed afterwards.
-                    let stored = try await store.load(key)
-                    if pending.replaces(stored) {
+                    let stored = try await limited { try await self.store.load(self.key) }
+                    if stored?.record != pending.record, pending.replaces(stored) {
                         version = stored?.version
                         continue
                     }
                 }
-                return state.withLock { $0.unsaved = nil }
+                state.withLock { state in
+                    if state.unsaved?.number == pending.number { state.unsaved = nil }
+                }
+                return true
+            } catch let error as NetworkError where error.code == .timedOut {
+                // Those who wait for the token have waited long enough.
+                return false
             } catch {
                 continue
             }
         }
-        endpoint.journal.add(.storeFailed)
+        return false
+    }
+
+    /// Gives a call of the store some time, whatever becomes of the task that makes it: one that hangs must not keep the section.
+    private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let flight = Flight(timeout: min(Self.storeTimeout, timeout / 2), timeSource: endpoint.timeSource, call)
+        return try await flight.value()
     }
 
     /// Drops a refresh token that was refused.
@@ -120,10 +294,11 @@ extension StoredGrant {
             state.refusedToken = refreshToken
             state.isFirstTokenSpent = true
             state.unsaved = nil
+            state.attempt = nil
         }
         if store.outlivesProcess, !grant.isRepeatable {
             var mark = TokenRecord(awaiting: nil)
-            mark.isBeingRefreshed = isPossiblyLost
+            if isPossiblyLost { mark.refreshAttempt = current.record?.refreshAttempt ?? "lost" }
             _ = try? await store.compareAndSwap(key, expectedVersion: current.version, record: mark)
         } else if let version = current.version {
             _ = try? await store.remove(key, ifVersion: version)
@@ -133,6 +308,9 @@ extension StoredGrant {
     // MARK: Sign-out and sign-in
 
     /// Removes what is in the store, after whoever is in the section has left it.
+    ///
+    /// Where somebody has to sign in again, a mark takes its place: another process, or this one after a restart, must not dig out the
+    /// first refresh token, or write back what it still has.
     func signOut() async throws(OAuth2Error) {
         try await inSection {
             self.state.withLock { state in
@@ -140,8 +318,16 @@ extension StoredGrant {
                 state.isFirstTokenSpent = true
                 state.boundKey = nil
             }
-            while let stored = try await self.store.load(self.key) {
-                if try await self.store.remove(self.key, ifVersion: stored.version) { return }
+            while true {
+                let stored = try await self.store.load(self.key)
+                if !self.grant.isRepeatable {
+                    let mark = TokenRecord.signedOut
+                    let version = stored?.version
+                    if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: mark) { return }
+                } else {
+                    guard let stored else { return }
+                    if try await self.store.remove(self.key, ifVersion: stored.version) { return }
+                }
             }
         }
     }
@@ -163,7 +349,8 @@ extension StoredGrant {
                 expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
                 refreshToken: tokens.refreshToken,
                 proofKey: tokens.boundKey?.pem,
-                proofKeyThumbprint: tokens.boundKey?.generator.thumbprint
+                proofKeyThumbprint: tokens.boundKey?.generator.thumbprint,
+                obtained: endpoint.timeSource.date()
             )
         )
     }
@@ -188,9 +375,9 @@ extension StoredGrant {
     }
 
     private func inSection(_ body: @escaping @Sendable () async throws -> Void) async throws(OAuth2Error) {
-        do { try await store.withExclusiveAccess(to: key, timeout: timeout, body) } catch let error as OAuth2Error {
-            throw error
-        } catch {
+        do { try await store.withExclusiveAccess(to: key, timeout: timeout, body) } catch {
+            let error = (error as? WatchedTokenStore.AccessFailure)?.cause ?? error
+            if let error = error as? OAuth2Error { throw error }
             throw OAuth2Error(.storeFailed, "the token store could not be changed", cause: error)
         }
     }
@@ -202,6 +389,13 @@ extension TokenRecord {
 
     /// Whether the record says only that the chain of refresh tokens has ended.
     var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
+
+    /// Stands where tokens were until the user signed out.
+    fileprivate static var signedOut: Self {
+        var mark = Self(awaiting: nil)
+        mark.isSignedOut = true
+        return mark
+    }
 
     /// A refresh token, and no access token yet.
     fileprivate init(awaiting refreshToken: Secret?) {

@@ -13,22 +13,38 @@ final class StoredGrant: Sendable {
 
     /// A record on its way into the store.
     struct Pending {
+        let number: UInt64
         let record: TokenRecord
         /// The version it replaces.
         let version: Int?
-        /// The refresh token that it has the successor of.
-        let predecessor: Secret?
+        /// The refresh tokens that it comes of and that the store may still have: the one that was sent, and those before it that the
+        /// store never learned of.
+        let ancestors: [Secret]
 
         /// Whether it may take the place of what is in the store, or that is what another has come to since.
         func replaces(_ stored: VersionedTokenRecord?) -> Bool {
             guard let stored, stored.version != version else { return true }
-            return predecessor != nil && stored.record.refreshToken == predecessor
+            return stored.record.refreshToken.map(ancestors.contains) ?? false
         }
+    }
+
+    /// What is known of the attempt to refresh that a record names.
+    struct Attempt {
+        let id: String
+        /// When the same token may be sent again: not while the request of the attempt may still be on its way.
+        var sendable: ContinuousClock.Instant
+        /// Whether the token may have been used by it, or by one before it.
+        var isInDoubt: Bool
     }
 
     struct State {
         /// What the store has not taken yet; it must not be lost with the store's failure.
         var unsaved: Pending?
+        var pendingCount: UInt64 = 0
+        /// Whether somebody tries to bring it into the store.
+        var isSaving = false
+        /// The attempt that was seen in the store last, or made here.
+        var attempt: Attempt?
         /// Whether the grant's own refresh token has been used, or a record has been there that came of it.
         var isFirstTokenSpent = false
         /// The refresh token that was refused last: it is not used again, even if the store could not remove it.
@@ -39,21 +55,38 @@ final class StoredGrant: Sendable {
 
     /// How often to try again where another may have written in the meantime, or the store may have failed for a moment.
     static let attempts = 3
+    /// How long a call of the store may take that must not be given up with the task.
+    static let storeTimeout = Duration.seconds(10)
+    /// How much the clocks of those who share a store may differ.
+    static let clockTolerance = Duration.seconds(60)
+    /// The pauses between attempts to bring to the store what it has not taken.
+    static let shortestPause = Duration.milliseconds(100)
+    static let longestPause = Duration.seconds(30)
 
     let grant: any Grant
     let endpoint: TokenEndpoint
-    let store: any TokenStore
+    let store: WatchedTokenStore
     let timeout: Duration
+    /// How long a request whose answer was lost may still be on its way.
+    let lostRequestDelay: Duration
     private let dpop: DPoPKey?
     let key: String
     let state = Mutex(State())
 
-    init(_ grant: any Grant, endpoint: TokenEndpoint, store: any TokenStore, dpop: DPoPKey?, timeout: Duration) {
+    init(
+        _ grant: any Grant,
+        endpoint: TokenEndpoint,
+        store: any TokenStore,
+        dpop: DPoPKey?,
+        timeout: Duration,
+        lostRequestDelay: Duration
+    ) {
         self.grant = grant
         self.endpoint = endpoint
-        self.store = store
+        self.store = WatchedTokenStore(store)
         self.dpop = dpop
         self.timeout = timeout
+        self.lostRequestDelay = lostRequestDelay
         // A line per part, so that no two different combinations give the same key.
         var parts = [endpoint.server.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
         // Tokens that are bound to a key are not those that are not, or are to another.
@@ -78,11 +111,30 @@ final class StoredGrant: Sendable {
             return try await store.withExclusiveAccess(to: key, timeout: deadline - now) {
                 try await self.newTokenInSection(for: need, until: deadline)
             }
-        } catch let error as OAuth2Error {
-            throw error
         } catch {
-            throw OAuth2Error(.storeFailed, "the token store gave no exclusive access", cause: error)
+            let failure = (error as? WatchedTokenStore.AccessFailure)?.cause
+            if failure != nil, grant.isRepeatable, (failure as? OAuth2Error)?.code != .storeBusy {
+                return try await newTokenWithoutStore(until: deadline)
+            }
+            if let error = (failure ?? error) as? OAuth2Error { throw error }
+            throw OAuth2Error(
+                .storeFailed,
+                "the token store gave no exclusive access",
+                cause: failure ?? error
+            )
         }
+    }
+
+    /// Gets a token for a grant that needs nobody, without a store that can't be locked: there is nothing that could be lost.
+    private func newTokenWithoutStore(
+        until deadline: ContinuousClock.Instant
+    ) async throws(OAuth2Error) -> AccessToken {
+        endpoint.journal.add(.storeFailed)
+        let bound = try boundKey(for: Current())
+        guard let answer = try await endpoint.redeem(grant, proof: bound?.generator, until: deadline) else {
+            throw .noRefreshToken(cause: nil)
+        }
+        return try answer.tokens().accessToken
     }
 
     private func newTokenInSection(
@@ -91,22 +143,35 @@ final class StoredGrant: Sendable {
     ) async throws(OAuth2Error) -> AccessToken {
         var refusal: OAuth2Error?
         var isPossiblyLost = false
-        for _ in 1...Self.attempts {
+        var attempts = 0
+        while attempts < Self.attempts {
             var current = try await current()
             let bound = try boundKey(for: current)
             if let record = current.record, !need.isUnwanted(record.accessToken), let token = adopt(record, bound) {
                 return token
             }
+            if let record = current.record, record.isSignedOut, !grant.isRepeatable { throw .signedOut }
             if let record = current.record, record.isEnd, !grant.isRepeatable, refusal == nil {
                 var end = OAuth2Error.noRefreshToken(cause: nil)
-                end.isPossiblyLostRotation = record.isBeingRefreshed
+                end.isPossiblyLostRotation = record.refreshAttempt != nil
                 throw end
             }
             guard let refreshToken = refreshToken(in: current) else {
                 return try await redeem(over: current, bound: bound, refusal: refusal, until: deadline)
             }
-            isPossiblyLost = isPossiblyLost || current.record?.isBeingRefreshed ?? false
-            await markAsBeingRefreshed(refreshToken, bound, in: &current)
+            let earlier = current.record?.refreshAttempt.map(attempt)
+            if let earlier, endpoint.timeSource.now() < earlier.sendable {
+                // A grant that needs nobody does without the token.
+                guard !grant.isRepeatable else {
+                    return try await redeem(over: current, bound: bound, refusal: nil, until: deadline)
+                }
+                // Whoever made the attempt may still write what it has got.
+                try await wait(for: earlier, until: deadline)
+                continue
+            }
+            isPossiblyLost = isPossiblyLost || earlier?.isInDoubt ?? false
+            attempts += 1
+            guard try await mark(refreshToken, bound, after: earlier, in: &current) else { continue }
             do {
                 return try await refresh(refreshToken, over: current, bound: bound, until: deadline)
             } catch  where error.code == .reauthenticationRequired {
@@ -116,7 +181,26 @@ final class StoredGrant: Sendable {
                 await forget(refreshToken, in: current, isPossiblyLost: isPossiblyLost)
             }
         }
-        throw refusal ?? .noRefreshToken(cause: nil)
+        throw refusal ?? OAuth2Error(.storeBusy, "others change the token store as often as it is read")
+    }
+
+    /// Waits until the request of an attempt can't be served any more: the same token, sent again before that, would be the first to be
+    /// served, and then the attempt's request would count as the use of a stolen token.
+    private func wait(for attempt: Attempt, until deadline: ContinuousClock.Instant) async throws(OAuth2Error) {
+        let left = attempt.sendable - endpoint.timeSource.now()
+        do {
+            guard attempt.sendable < deadline else { throw CancellationError() }
+            try await endpoint.timeSource.sleep(left)
+        } catch {
+            var error = OAuth2Error(
+                .serverUnreachable,
+                "the refresh token was sent, and its answer is missing; it is not sent again while the request may be on its way",
+                cause: error
+            )
+            error.retryAfter = max(attempt.sendable - endpoint.timeSource.now(), .zero)
+            error.isPossiblyLostRotation = attempt.isInDoubt
+            throw error
+        }
     }
 
     /// The key that tokens are to be bound to: the grant's own, or the one that is kept with the tokens.
@@ -139,19 +223,49 @@ final class StoredGrant: Sendable {
         }
     }
 
+    /// Sends the refresh token, and stores what comes of it.
     private func refresh(
         _ refreshToken: Secret,
         over current: Current,
         bound: BoundKey?,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
-        let response = try await endpoint.refresh(refreshToken, of: grant, proof: bound?.generator, until: deadline)
-        state.withLock { $0.isFirstTokenSpent = true }
-        // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
-        let successor = response.refreshToken ?? refreshToken
-        await save(response, refreshToken: successor, bound: bound, over: current)
-        if successor != refreshToken { endpoint.journal.add(.rotated) }
-        return response.accessToken
+        guard !Task.isCancelled, endpoint.timeSource.now() < deadline else {
+            await settle(current, isLost: false)
+            throw OAuth2Error(.storeBusy, "the token store took all of the time that getting a token may take")
+        }
+        return try await Self.completely { () async throws(OAuth2Error) in
+            let answer: TokenAnswer
+            do throws(OAuth2Error) {
+                answer = try await self.endpoint.refresh(
+                    refreshToken,
+                    of: self.grant,
+                    proof: bound?.generator,
+                    until: deadline
+                )
+            } catch {
+                var error = error
+                guard error.code != .reauthenticationRequired else { throw error }
+                await self.settle(current, isLost: error.isPossiblyLostRotation)
+                if error.isPossiblyLostRotation, !self.grant.isRepeatable {
+                    error.retryAfter = max(error.retryAfter ?? .zero, self.lostRequestDelay)
+                }
+                throw error
+            }
+            self.state.withLock { $0.isFirstTokenSpent = true }
+            switch answer {
+            case .tokens(let response):
+                // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
+                let successor = response.refreshToken ?? refreshToken
+                await self.save(response, refreshToken: successor, bound: bound, over: current, sent: refreshToken)
+                if successor != refreshToken { self.endpoint.journal.add(.rotated) }
+                return response.accessToken
+            case .refreshTokenOnly(let successor, let error):
+                await self.save(successor, bound: bound, over: current, sent: refreshToken)
+                if successor != refreshToken { self.endpoint.journal.add(.rotated) }
+                throw error.code == .reauthenticationRequired ? error.coded(.protocolViolation) : error
+            }
+        }
     }
 
     /// Asks with the grant itself.
@@ -161,11 +275,30 @@ final class StoredGrant: Sendable {
         refusal: OAuth2Error?,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
-        guard let response = try await endpoint.redeem(grant, proof: bound?.generator, until: deadline) else {
-            throw .noRefreshToken(cause: refusal)
+        let ask = { @Sendable () async throws(OAuth2Error) -> AccessToken in
+            guard let answer = try await self.endpoint.redeem(self.grant, proof: bound?.generator, until: deadline)
+            else { throw .noRefreshToken(cause: refusal) }
+            switch answer {
+            case .tokens(let response):
+                await self.save(response, refreshToken: response.refreshToken, bound: bound, over: current, sent: nil)
+                return response.accessToken
+            case .refreshTokenOnly(let refreshToken, let error):
+                await self.save(refreshToken, bound: bound, over: current, sent: nil)
+                throw error
+            }
         }
-        await save(response, refreshToken: response.refreshToken, bound: bound, over: current)
-        return response.accessToken
+        // What can be asked for again is not worth waiting for beyond the time.
+        return grant.isRepeatable ? try await ask() : try await Self.completely(ask)
+    }
+
+    /// Does something to its end, whatever becomes of the task that waits for it: what a server issues is stored, or it is lost.
+    private static func completely<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(OAuth2Error) -> Value
+    ) async throws(OAuth2Error) -> Value {
+        let task = Task.detached { () async -> Result<Value, OAuth2Error> in
+            do throws(OAuth2Error) { return .success(try await work()) } catch { return .failure(error) }
+        }
+        return try await task.value.get()
     }
 }
 

@@ -23,6 +23,7 @@ struct ObjectIdentifier: Hashable, Sendable {
     static let rsaKey = ObjectIdentifier(1, 2, 840, 113549, 1, 1, 1)
     static let ellipticCurveKey = ObjectIdentifier(1, 2, 840, 10045, 2, 1)
     static let pbes2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 13)
+    static let pbmac1 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 14)
     static let pbkdf2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 12)
     static let scrypt = ObjectIdentifier(1, 3, 6, 1, 4, 1, 11591, 4, 11)
 }

@@ -47,10 +47,8 @@ internal import COpenSSL
     var isOne: Bool { unsafe BN_is_one(pointer) == 1 }
     var isOdd: Bool { unsafe BN_is_odd(pointer) == 1 }
 
-    /// The number of zero bits at the end.
-    var trailingZeroBitCount: Int {
-        (0..<bitCount).first { unsafe BN_is_bit_set(pointer, Int32($0)) == 1 } ?? 0
-    }
+    /// The number, if it fits into a word; otherwise all ones.
+    var word: UInt { unsafe BN_get_word(pointer) }
 
     /// The remainder of a division by a small number.
     func remainder(dividingBy word: UInt) -> UInt {

@@ -19,6 +19,10 @@ internal import COpenSSL
         try unsafe result("BN_mul", left, right) { unsafe BN_mul($0, $1, $2, context) }
     }
 
+    func sum(_ left: BigNumber, _ right: BigNumber) throws(CryptoError) -> BigNumber {
+        try unsafe result("BN_add", left, right) { unsafe BN_add($0, $1, $2) }
+    }
+
     /// The difference, which must not be negative.
     func difference(_ left: BigNumber, _ right: BigNumber) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_sub", left, right) { unsafe BN_sub($0, $1, $2) }
@@ -41,6 +45,29 @@ internal import COpenSSL
     func shifted(_ number: BigNumber, rightBy count: Int) throws(CryptoError) -> BigNumber {
         try unsafe result("BN_rshift", number, number) { result, number, _ in
             unsafe BN_rshift(result, number, Int32(count))
+        }
+    }
+
+    /// A number with zero bits at its end.
+    func shifted(_ number: BigNumber, leftBy count: Int) throws(CryptoError) -> BigNumber {
+        try unsafe result("BN_lshift", number, number) { result, number, _ in
+            unsafe BN_lshift(result, number, Int32(count))
+        }
+    }
+
+    /// The largest number whose square is not greater than a number.
+    ///
+    /// Newton's method, from an estimate that is too large by a part in 2²⁵: each step doubles the number of correct bits, so
+    /// that ten are enough for the largest RSA modulus.
+    func squareRoot(of number: BigNumber) throws(CryptoError) -> BigNumber {
+        let shift = max(number.bitCount - 51, 0) / 2 * 2
+        let head = try shifted(number, rightBy: shift).word
+        var root = try shifted(BigNumber(UInt(Double(head).squareRoot()) + 1), leftBy: shift / 2)
+        while true {
+            guard !root.isZero else { return root }
+            let next = try shifted(sum(root, quotient(of: number, dividingBy: root)), rightBy: 1)
+            guard next < root else { return root }
+            root = next
         }
     }
 
@@ -103,13 +130,6 @@ internal import COpenSSL
     func isSquare(_ number: BigNumber, modulo prime: BigNumber) -> Bool {
         unsafe number.withPointer { number in
             unsafe prime.withPointer { unsafe (0...1).contains(BN_kronecker(number, $0, context)) }
-        }
-    }
-
-    /// A random number that is less than `limit`.
-    func random(below limit: BigNumber) throws(CryptoError) -> BigNumber {
-        try unsafe result("BN_priv_rand_range", limit, limit) { result, limit, _ in
-            unsafe BN_priv_rand_range(result, limit)
         }
     }
 

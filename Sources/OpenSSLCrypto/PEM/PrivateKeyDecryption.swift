@@ -60,7 +60,8 @@ enum PrivateKeyDecryption {
     static let maximumPasswordSize = Int(PEM_BUFSIZE)
 
     private static func pkcs8(_ der: RawSpan, password: SecretBytes) throws(CryptoError) -> SecretBytes {
-        try KeyDerivationCost.check(encryptedKey: der)
+        var cost = KeyDerivationCost()
+        try cost.add(encryptedKey: der)
         OpenSSLLibrary.prepare()
         OpenSSLLibrary.clearErrors()
         // Decoding may succeed and still leave errors behind, which other users of the thread would take for theirs.

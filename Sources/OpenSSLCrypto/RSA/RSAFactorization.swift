@@ -1,52 +1,41 @@
 /// Finds the primes of an RSA modulus when both exponents are known.
 ///
-/// The way is that of [NIST SP 800-56B, Appendix C.1](https://doi.org/10.6028/NIST.SP.800-56Br2).
+/// This is the deterministic method of
+/// [NIST SP 800-56B, Appendix C.2](https://doi.org/10.6028/NIST.SP.800-56Br2): a fixed number of products and divisions, and
+/// no exponentiation, whatever the numbers are.
 ///
-/// `d · e - 1` is a multiple of the order of every number modulo `n`. Halving it from there leads, for at least every
-/// second number, to a square root of 1 that is neither 1 nor -1, and that has a factor in common with `n`.
-struct RSAFactorization {
-    private let n: BigNumber
-    private let minusOne: BigNumber
-    private let one: BigNumber
-    private let oddPart: BigNumber
-    private let halvings: Int
-    private let arithmetic: BigNumberArithmetic
-
-    init(_ numbers: RSAPublicNumbers, _ d: BigNumber, _ arithmetic: BigNumberArithmetic) throws(CryptoError) {
+/// `d · e - 1` is a multiple of the least common multiple of `p - 1` and `q - 1`. Multiplied by what it has in common with
+/// `n - 1`, it is a multiple of `(p - 1) · (q - 1)`, which is `n - (p + q - 1)`: a division by `n` finds the sum of the primes.
+enum RSAFactorization {
+    /// Returns the primes, the larger one first.
+    ///
+    /// - Throws: ``CryptoError/Code/keyMismatch`` if the exponents don't lead to two factors. Those that are found are not yet
+    ///   known to be prime.
+    static func primes(
+        of numbers: RSAPublicNumbers,
+        _ d: BigNumber,
+        _ arithmetic: BigNumberArithmetic
+    ) throws(CryptoError) -> (BigNumber, BigNumber) {
+        let n = numbers.n
+        guard d < n, !d.isOne else { throw RSAPrivateNumbers.mismatch }
         let multiple = try arithmetic.predecessor(of: arithmetic.product(d, numbers.e))
-        guard d < numbers.n, !multiple.isZero, !multiple.isOdd else { throw RSAPrivateNumbers.mismatch }
-        n = numbers.n
-        one = try BigNumber(1)
-        minusOne = try arithmetic.predecessor(of: n)
-        halvings = multiple.trailingZeroBitCount
-        oddPart = try arithmetic.shifted(multiple, rightBy: halvings)
-        self.arithmetic = arithmetic
-    }
-
-    /// A factor of the modulus.
-    func factor() throws(CryptoError) -> BigNumber {
-        for _ in 0..<Self.attempts {
-            if let factor = try factor(startingFrom: arithmetic.random(below: n)) { return factor }
+        let common = try arithmetic.greatestCommonDivisor(arithmetic.predecessor(of: n), multiple)
+        let product = try arithmetic.product(multiple, common)
+        let factor = try arithmetic.sum(arithmetic.quotient(of: product, dividingBy: n), BigNumber(1))
+        let rest = try arithmetic.difference(n, arithmetic.remainder(of: product, dividingBy: n))
+        guard try arithmetic.remainder(of: rest, dividingBy: factor).isZero else { throw RSAPrivateNumbers.mismatch }
+        let sum = try arithmetic.sum(arithmetic.quotient(of: rest, dividingBy: factor), BigNumber(1))
+        // (p - q)² = (p + q)² - 4 · n
+        let (square, subtrahend) = try (arithmetic.product(sum, sum), arithmetic.product(n, BigNumber(4)))
+        guard subtrahend < square, sum < n else { throw RSAPrivateNumbers.mismatch }
+        let differenceSquare = try arithmetic.difference(square, subtrahend)
+        let difference = try arithmetic.squareRoot(of: differenceSquare)
+        guard try arithmetic.product(difference, difference) == differenceSquare else {
+            throw RSAPrivateNumbers.mismatch
         }
-        throw RSAPrivateNumbers.mismatch
-    }
-
-    /// Each finds the primes of a genuine key with a probability of at least a half.
-    private static let attempts = 48
-
-    private func factor(startingFrom base: BigNumber) throws(CryptoError) -> BigNumber? {
-        guard !base.isZero else { return nil }
-        var root = try arithmetic.power(base, oddPart, modulo: n)
-        guard !root.isOne, root != minusOne else { return nil }
-        for _ in 0..<halvings {
-            let square = try arithmetic.square(root, modulo: n)
-            if square.isOne {
-                return try arithmetic.greatestCommonDivisor(arithmetic.predecessor(of: root), n)
-            }
-            guard square != minusOne else { return nil }
-            root = square
-        }
-        // The order of `base` does not divide d · e - 1: the exponents are not those of this modulus.
-        throw RSAPrivateNumbers.mismatch
+        return (
+            try arithmetic.shifted(arithmetic.sum(sum, difference), rightBy: 1),
+            try arithmetic.shifted(arithmetic.difference(sum, difference), rightBy: 1)
+        )
     }
 }

@@ -9,7 +9,7 @@ package struct RSAPrivateKey: Sendable {
 
     /// Makes a new key pair with the public exponent 65537.
     ///
-    /// - Parameter bitCount: The size of the modulus, 2048 to 16384 bits. 4096 take a second, 16384 minutes.
+    /// - Parameter bitCount: The size of the modulus, 2048 to 8192 bits. 4096 take a second, 8192 ten.
     /// - Returns: The key pair.
     /// - Throws: ``CryptoError/Code/weakKey`` and ``CryptoError/Code/keyTooLarge`` for another size,
     ///   ``CryptoError/Code/openSSL`` if the library fails, for example because it has no random numbers.
@@ -34,7 +34,8 @@ package struct RSAPrivateKey: Sendable {
     ///   - exponent: The public exponent, likewise.
     ///   - privateExponent: The private exponent.
     ///   - factors: The numbers that come from the primes; without them they are computed.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey``, ``CryptoError/Code/keyTooLarge``, and
+    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (also for primes of different sizes, and
+    ///   for primes that are close to each other), ``CryptoError/Code/keyTooLarge``, and
     ///   ``CryptoError/Code/keyMismatch`` if the numbers don't belong together.
     package init(
         modulus: [UInt8],
@@ -57,7 +58,7 @@ package struct RSAPrivateKey: Sendable {
         self.key = key
     }
 
-    /// The size of the modulus in bits, 2048 to 16384.
+    /// The size of the modulus in bits, 2048 to 8192.
     package var bitCount: Int { publicKey.bitCount }
 
     /// Reads the private exponent.

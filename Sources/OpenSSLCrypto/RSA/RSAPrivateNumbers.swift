@@ -25,11 +25,8 @@ struct RSAPrivateNumbers {
     init(_ numbers: RSAPublicNumbers, d privateExponent: SecretBytes) throws(CryptoError) {
         let arithmetic = try BigNumberArithmetic()
         d = try Self.number(privateExponent, "private exponent", atMost: numbers.n.octetCount)
-        let factor = try RSAFactorization(numbers, d, arithmetic).factor()
-        let other = try arithmetic.quotient(of: numbers.n, dividingBy: factor)
         // The larger first, as OpenSSL generates them.
-        p = max(factor, other)
-        q = min(factor, other)
+        (p, q) = try RSAFactorization.primes(of: numbers, d, arithmetic)
         guard !p.isOne, !q.isOne, let qi = try arithmetic.inverse(of: q, modulo: p) else { throw Self.mismatch }
         self.qi = qi
         dp = try arithmetic.remainder(of: d, dividingBy: arithmetic.predecessor(of: p))
@@ -43,14 +40,34 @@ struct RSAPrivateNumbers {
     )
 
     /// Checks everything that RFC 8017 §3.2 says about the numbers.
+    ///
+    /// This costs two exponentiations modulo the primes; everything else is a fixed number of products and divisions.
     private func check(against numbers: RSAPublicNumbers, _ arithmetic: BigNumberArithmetic) throws(CryptoError) {
         guard d < numbers.n, p < numbers.n, q < numbers.n, p != q, try arithmetic.product(p, q) == numbers.n else {
             throw Self.mismatch
         }
+        try checkSizes(of: numbers, arithmetic)
         try check(p, exponent: dp, of: numbers, arithmetic)
         try check(q, exponent: dq, of: numbers, arithmetic)
         guard qi < p, try arithmetic.remainder(of: arithmetic.product(qi, q), dividingBy: p).isOne else {
             throw Self.mismatch
+        }
+    }
+
+    /// Checks that the primes have the same size and are not close to each other
+    /// ([FIPS 186-5 §A.1.1](https://doi.org/10.6028/NIST.FIPS.186-5)), with some tolerance for the sizes.
+    ///
+    /// This also bounds what the exponentiations cost.
+    private func checkSizes(of numbers: RSAPublicNumbers, _ arithmetic: BigNumberArithmetic) throws(CryptoError) {
+        let minimum = numbers.n.bitCount / 2 - 100
+        guard p.bitCount >= minimum, q.bitCount >= minimum else {
+            throw CryptoError(
+                .weakKey,
+                "One of the RSA key's primes is much shorter than the other: make a new key pair"
+            )
+        }
+        guard try arithmetic.difference(max(p, q), min(p, q)).bitCount > minimum else {
+            throw CryptoError(.weakKey, "The RSA key's primes are too close to each other: make a new key pair")
         }
     }
 

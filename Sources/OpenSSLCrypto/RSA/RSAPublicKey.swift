@@ -6,7 +6,7 @@ package struct RSAPublicKey: Sendable {
     package let modulus: [UInt8]
     /// The public exponent, big-endian and without leading zeros.
     package let exponent: [UInt8]
-    /// The size of the modulus in bits, 2048 to 16384.
+    /// The size of the modulus in bits, 2048 to 8192.
     package let bitCount: Int
 
     let key: EVPKey
@@ -14,14 +14,23 @@ package struct RSAPublicKey: Sendable {
     /// Makes a key from its numbers, as a JWK has them.
     ///
     /// - Parameters:
-    ///   - modulus: The modulus, big-endian, 2048 to 16384 bits and odd. One leading zero octet, which some writers
+    ///   - modulus: The modulus, big-endian, 2048 to 8192 bits and odd. One leading zero octet, which some writers
     ///     take over from DER, is dropped.
     ///   - exponent: The public exponent, big-endian, odd, at least 3 and less than 2⁶⁴, likewise.
-    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (a modulus under 2048 bits, or one that
-    ///   the vulnerable library of CVE-2017-15361 made; an exponent of 1), ``CryptoError/Code/keyTooLarge``.
-    package init(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
-        try self.init(RSAPublicNumbers(modulus: modulus, exponent: exponent))
+    ///   - maximumBitCount: The largest size of the modulus in bits, at most ``maximumBitCount``, which is the default.
+    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` (a modulus under 2048 bits, one that
+    ///   the vulnerable library of CVE-2017-15361 made, one with a small factor or with primes that are close to each other;
+    ///   an exponent of 1), ``CryptoError/Code/keyTooLarge``.
+    package init(
+        modulus: [UInt8],
+        exponent: [UInt8],
+        maximumBitCount: Int = maximumBitCount
+    ) throws(CryptoError) {
+        try self.init(RSAPublicNumbers(modulus: modulus, exponent: exponent, maximumBitCount: maximumBitCount))
     }
+
+    /// The largest modulus that any key may have: 8192 bits.
+    package static let maximumBitCount = RSAPublicNumbers.bitCounts.upperBound
 
     init(_ numbers: RSAPublicNumbers) throws(CryptoError) {
         try self.init(numbers, key: EVPKey.make(numbers, nil))

@@ -4,18 +4,27 @@ struct RSAPublicNumbers {
     let e: BigNumber
 
     /// The sizes of a modulus that are accepted, in bits.
-    static let bitCounts = 2048...16384
+    ///
+    /// The upper bound keeps the import of a key pair at tens of milliseconds, and a verification below one.
+    static let bitCounts = 2048...8192
+    /// OpenSSL verifies with longer exponents only under moduli of at most 3072 bits.
     static let maximumExponentSize = 8
 
     /// Checks the numbers; their sizes before anything is computed with them.
-    init(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
+    ///
+    /// - Parameters:
+    ///   - modulus: The modulus, big-endian.
+    ///   - exponent: The public exponent, big-endian.
+    ///   - maximumBitCount: The largest size of the modulus, if it is less than that of ``bitCounts``.
+    /// - Throws: ``CryptoError/Code/malformedKey``, ``CryptoError/Code/weakKey`` or ``CryptoError/Code/keyTooLarge``.
+    init(modulus: [UInt8], exponent: [UInt8], maximumBitCount: Int = bitCounts.upperBound) throws(CryptoError) {
         let modulus = try Self.significant(modulus, "modulus")
         let exponent = try Self.significant(exponent, "public exponent")
-        let maximum = Self.bitCounts.upperBound
-        guard modulus.count <= maximum / 8 else {
+        let maximum = min(maximumBitCount, Self.bitCounts.upperBound)
+        guard modulus.count <= (maximum + 7) / 8 else {
             throw CryptoError(
                 .keyTooLarge,
-                "The RSA modulus has \(modulus.count) octets: at most \(maximum / 8) (\(maximum) bits) are accepted"
+                "The RSA modulus has \(modulus.count) octets: at most \(maximum / 8) (\(maximum) bits) are accepted here"
             )
         }
         guard exponent.count <= Self.maximumExponentSize else {
@@ -26,6 +35,12 @@ struct RSAPublicNumbers {
         }
         n = try modulus.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
         e = try exponent.withBytes { bytes throws(CryptoError) in try BigNumber(bytes) }
+        guard n.bitCount <= maximum else {
+            throw CryptoError(
+                .keyTooLarge,
+                "The RSA modulus has \(n.bitCount) bits: at most \(maximum) are accepted here"
+            )
+        }
         guard n.bitCount >= Self.bitCounts.lowerBound else {
             throw CryptoError(
                 .weakKey,
@@ -44,6 +59,18 @@ struct RSAPublicNumbers {
                 .weakKey,
                 "The RSA modulus was made by the library that CVE-2017-15361 (ROCA) is about and can be factored: make a "
                     + "new key pair"
+            )
+        }
+        guard !RSAModulusCheck.hasSmallFactor(n) else {
+            throw CryptoError(
+                .weakKey,
+                "The RSA modulus has a small prime factor: the key is damaged or was forged. Make a new key pair"
+            )
+        }
+        guard try !RSAModulusCheck.hasClosePrimes(n) else {
+            throw CryptoError(
+                .weakKey,
+                "The primes of the RSA modulus are so close to each other that anyone can find them: make a new key pair"
             )
         }
     }

@@ -1,8 +1,6 @@
-internal import COpenSSL
-
 /// Octets that must not be seen: key material or a password.
 ///
-/// The one copy in memory is cleared when the last reference goes, two values compare in constant time, and no
+/// The one copy in memory is left out of core dumps and cleared when the last reference goes, two values compare in constant time, and no
 /// description, dump or mirror shows the contents.
 package struct SecretBytes: Sendable {
     private let storage: Storage
@@ -75,12 +73,11 @@ extension SecretBytes {
 
         init(capacity: Int) {
             // At least one octet, so that the address is never null: some of OpenSSL takes null to mean something else.
-            unsafe memory = .allocate(capacity: max(capacity, 1))
+            unsafe memory = SecretMemory.allocate(max(capacity, 1))
         }
 
         deinit {
-            unsafe OPENSSL_cleanse(memory.baseAddress, memory.count)
-            unsafe memory.deallocate()
+            unsafe SecretMemory.deallocate(memory)
         }
 
         func fill<Failure: Error>(

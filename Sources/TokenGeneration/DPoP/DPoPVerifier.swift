@@ -3,16 +3,22 @@ public import Foundation
 /// Checks DPoP proofs, as a server must ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
 ///
 /// ```swift
-/// let verifier = DPoPVerifier()
+/// let verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
 /// let token = try DPoPAccessToken(text, verified: accessTokenVerifier.verify(text))
-/// let proof = try await verifier.verify(header, method: "GET", url: "https://api.example/orders", accessToken: token)
+/// let proof = try await verifier.verify(
+///     header,
+///     method: "GET",
+///     url: "https://api.example/orders",
+///     for: .resource(accessToken: token),
+///     nonce: .notRequired
+/// )
 /// ```
 ///
 /// That the request has exactly one `DPoP` header is for the caller to see to. Everything else is checked here: `typ` is
 /// `dpop+jwt`; `alg` is asymmetric and allowed; the key in the header is public, well formed and for that algorithm; the
 /// signature is that key's; `htm` is the method, `htu` the URL after normalization, without query and fragment; `iat` is
-/// within the window; `nonce` is one that is accepted, if any are; `ath` is the hash of the access token and the token is bound
-/// to the proof's key; and `jti` has not been used before with this key.
+/// within the window; `nonce` is one that is accepted, if one is required; at a resource `ath` is the hash of the access token and the token is bound
+/// to the proof's key; and `jti` has not been used before with this key. One reading of the clock decides about a proof.
 public struct DPoPVerifier: Sendable {
     /// The algorithms that proofs may be signed with; by default all asymmetric ones that the package implements.
     ///
@@ -31,22 +37,28 @@ public struct DPoPVerifier: Sendable {
 
     private let replayCache: any ReplayCache
 
+    /// How much longer the replay cache remembers a proof than the verifier accepts it.
+    ///
+    /// It covers servers whose clocks differ, and clocks that are set back a little.
+    private static let margin: TimeInterval = 60
+
     /// The media type of proofs.
     static let type = "dpop+jwt"
 
     /// Makes a verifier.
     ///
     /// - Parameters:
+    ///   - replayCache: The store of used proofs: an ``InMemoryReplayCache`` for a single process, which all its verifiers
+    ///     share. Servers that share their load must share the cache, too.
     ///   - algorithms: The algorithms that proofs may be signed with; `nil` allows all asymmetric ones that are implemented.
     ///   - maximumAge: The longest time since `iat`.
     ///   - leeway: How far clocks may differ; less than zero counts as zero.
-    ///   - replayCache: Remembers the proofs that have been used. Servers that share their load must share the cache, too.
     ///   - currentDate: Tells the time.
     public init(
+        replayCache: any ReplayCache,
         algorithms: Set<JWSAlgorithm>? = nil,
         maximumAge: Duration = .seconds(60),
         leeway: Duration = .seconds(60),
-        replayCache: any ReplayCache = InMemoryReplayCache(),
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.algorithms = algorithms ?? Set(JWSAlgorithm.implemented.filter { !$0.isSymmetric })
@@ -63,32 +75,31 @@ public struct DPoPVerifier: Sendable {
     ///   - proof: The value of the request's only `DPoP` header.
     ///   - method: The request's method.
     ///   - url: The request's URL as the client sees it: behind a proxy, the public one.
-    ///   - accessToken: The access token that the request came with; `nil` only at the token endpoint.
-    ///   - nonces: The nonces that are accepted; if there are any, a proof needs one of them.
+    ///   - expectation: The endpoint that the request came to, with the access token that came along.
+    ///   - nonce: The nonces that a proof needs.
     /// - Returns: What the proof says.
-    /// - Throws: ``TokenError`` as ``verifySkippingReplayCheck(_:method:url:accessToken:nonces:)`` does, and with the code
-    ///   `replayed` if the proof has been used before; what the replay cache throws, such as `replayCacheFull`.
+    /// - Throws: ``TokenError`` as ``verifySkippingReplayCheck(_:method:url:for:nonce:)`` does, and with the code
+    ///   `replayed` if the proof has been used before, or the replay cache can't rule it out; what the replay cache throws,
+    ///   such as `replayCacheFull`.
     public func verify(
         _ proof: String,
         method: String,
         url: String,
-        accessToken: DPoPAccessToken? = nil,
-        nonces: [String] = []
+        for expectation: Expectation,
+        nonce: NonceRule
     ) async throws -> DPoPProof {
-        let proof = try verifySkippingReplayCheck(
-            proof,
-            method: method,
-            url: url,
-            accessToken: accessToken,
-            nonces: nonces
-        )
+        let now = currentDate()
+        let proof = try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: now)
         let window = max(maximumAge, .zero) / .seconds(1) + max(leeway, .zero) / .seconds(1)
         let isNew = try await replayCache.remember(
             try proof.replayIdentifier(),
-            until: proof.issuedAt.addingTimeInterval(window),
-            at: currentDate()
+            signedBy: proof.thumbprint,
+            until: proof.issuedAt.addingTimeInterval(window + Self.margin),
+            at: now
         )
-        guard isNew else { throw TokenError(.replayed, "the DPoP proof has been used before") }
+        guard isNew else {
+            throw TokenError(.replayed, "the DPoP proof has been used before, or the replay cache can't rule it out")
+        }
         return proof
     }
 
@@ -100,8 +111,8 @@ public struct DPoPVerifier: Sendable {
     ///   - proof: The value of the request's only `DPoP` header.
     ///   - method: The request's method.
     ///   - url: The request's URL as the client sees it: behind a proxy, the public one.
-    ///   - accessToken: The access token that the request came with; `nil` only at the token endpoint.
-    ///   - nonces: The nonces that are accepted; if there are any, a proof needs one of them.
+    ///   - expectation: The endpoint that the request came to, with the access token that came along.
+    ///   - nonce: The nonces that a proof needs.
     /// - Returns: What the proof says.
     /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or `tooLarge`;
     ///   `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`; `publicKeyRequired` if the header's key is private
@@ -113,8 +124,56 @@ public struct DPoPVerifier: Sendable {
         _ proof: String,
         method: String,
         url: String,
-        accessToken: DPoPAccessToken? = nil,
-        nonces: [String] = []
+        for expectation: Expectation,
+        nonce: NonceRule
+    ) throws(TokenError) -> DPoPProof {
+        try check(proof, method: method, url: url, for: expectation, nonce: nonce, at: currentDate())
+    }
+}
+
+extension DPoPVerifier {
+    /// The endpoint that a proof is for.
+    public struct Expectation: Sendable {
+        fileprivate let accessToken: DPoPAccessToken?
+
+        /// The token endpoint, or another endpoint of the authorization server that takes no access token.
+        public static let tokenEndpoint = Expectation(accessToken: nil)
+
+        /// A resource: the proof must be for the access token, and by the key that the token is bound to.
+        ///
+        /// - Parameter accessToken: The access token of the request.
+        /// - Returns: The expectation.
+        public static func resource(accessToken: DPoPAccessToken) -> Expectation {
+            Expectation(accessToken: accessToken)
+        }
+    }
+
+    /// The nonces that a proof needs ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
+    public struct NonceRule: Sendable {
+        fileprivate let accepted: [String]?
+
+        /// The server hands out no nonces, and the verifier doesn't check `nonce`.
+        ///
+        /// - Warning: A client can make proofs in advance, for as far ahead as it can set its clock.
+        public static let notRequired = NonceRule(accepted: nil)
+
+        /// A proof needs one of some nonces.
+        ///
+        /// - Parameter nonces: The nonces. An empty list refuses every proof.
+        /// - Returns: The rule.
+        public static func oneOf(_ nonces: [String]) -> NonceRule { NonceRule(accepted: nonces) }
+    }
+}
+
+extension DPoPVerifier {
+    /// Checks everything but the replay cache, at one time.
+    private func check(
+        _ proof: String,
+        method: String,
+        url: String,
+        for expectation: Expectation,
+        nonce: NonceRule,
+        at now: Date
     ) throws(TokenError) -> DPoPProof {
         let token = try CompactToken(proof, limits: limits)
         let header = try token.header()
@@ -125,16 +184,14 @@ public struct DPoPVerifier: Sendable {
             throw TokenError(.signatureInvalid, "the signature is not one by the proof's key over the proof")
         }
         let claims = try token.claims(in: token.payload())
-        let registered = try policy.check(header, claims, signedBy: key)
+        let registered = try policy.check(header, claims, signedBy: key, at: now)
         let found = try DPoPProof(claims, registered, key: key)
         try check(found, method: method, url: url)
-        try check(found, nonces: nonces)
-        if let accessToken { try check(found, for: accessToken) }
+        if let accepted = nonce.accepted { try check(found, nonces: accepted) }
+        if let accessToken = expectation.accessToken { try check(found, for: accessToken) }
         return found
     }
-}
 
-extension DPoPVerifier {
     private func key(in header: ProtectedHeader) throws(TokenError) -> VerificationKey {
         guard let algorithm = JWSAlgorithm(header.algorithm), algorithms.contains(algorithm), !algorithm.isSymmetric
         else {
@@ -150,13 +207,13 @@ extension DPoPVerifier {
             throw TokenError(.malformedToken, "“jwk” of the header must be an object, not \(value.kind)")
         }
         let jwk = try JWK(members)
-        guard !jwk.isPrivate, jwk.keyType != KeyType.oct.rawValue else {
+        guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {
             throw TokenError(
                 .publicKeyRequired,
                 "“jwk” of the header is a private key: whoever sent it must replace it"
             )
         }
-        let key = try VerificationKey(jwk: jwk, algorithm: algorithm)
+        let key = try VerificationKey(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.message)
         guard key.accepts(algorithm: header.algorithm) else {
             throw TokenError(
                 .algorithmMismatch,
@@ -168,9 +225,10 @@ extension DPoPVerifier {
 
     private var policy: ValidationPolicy {
         var policy = ValidationPolicy(leeway: leeway, expiration: .optional, maximumAge: max(maximumAge, .zero))
+        // A proof is its key's, and made for the URL in it: RFC 9449 §4.2 has neither claim.
+        policy.issuer = .skipIssuerCheck
         policy.audience = .skipAudienceCheck
         policy.requiredClaims = ["jti", "htm", "htu", "iat"]
-        policy.currentDate = currentDate
         return policy
     }
 
@@ -193,7 +251,6 @@ extension DPoPVerifier {
     }
 
     private func check(_ proof: DPoPProof, nonces: [String]) throws(TokenError) {
-        guard !nonces.isEmpty else { return }
         guard let found = proof.nonce else {
             throw TokenError(.nonceMismatch, "the proof has no “nonce”, which the server demands")
         }

@@ -3,52 +3,108 @@ internal import Synchronization
 
 /// A ``ReplayCache`` in the memory of this process, of bounded size.
 ///
-/// Identifiers that have expired make room for new ones. If none has, a new one is refused: forgetting one that is still good
-/// would let its token be used again.
+/// Expired identifiers make room for new ones. If none has expired, the cache rejects new identifiers: forgetting one too early
+/// would let its token be used again. It also rejects an identifier that expires no later than one it has forgotten. Such
+/// identifiers return when the clock is set back, and the cache can't tell whether they were used.
+///
+/// Each key has a quota, so that a client that floods the server with proofs is rejected alone.
 public final class InMemoryReplayCache: ReplayCache {
-    /// The most identifiers that are remembered at a time.
+    /// The maximum number of identifiers that the cache remembers at a time.
     public let capacity: Int
+    /// The maximum number of identifiers that the cache remembers of one key at a time.
+    public let quotaPerKey: Int
+
+    /// The number of expired identifiers that one call removes, unless it needs more room.
+    ///
+    /// More than one, so that a backlog shrinks.
+    private static let removalsPerCall = 8
 
     private let state = Mutex(State())
 
     private struct State {
-        var known: Set<String> = []
+        /// In bytes: texts that Unicode takes for equal are different identifiers.
+        var known: Set<[UInt8]> = []
+        var countByKey: [[UInt8]: Int] = [:]
         var byExpiration = ExpirationHeap()
+        /// The latest expiration of an identifier that was removed.
+        var horizon = Date.distantPast
+
+        func isFull(_ capacity: Int) -> Bool { known.count >= capacity }
+
+        func hasUsedUp(_ quota: Int, _ key: [UInt8]) -> Bool { countByKey[key] ?? 0 >= quota }
+
+        mutating func insert(_ entry: ExpirationHeap.Entry) {
+            known.insert(entry.identifier)
+            countByKey[entry.key, default: 0] += 1
+            byExpiration.insert(entry)
+        }
+
+        mutating func removeFirst() {
+            guard let entry = byExpiration.removeFirst() else { return }
+            known.remove(entry.identifier)
+            let left = (countByKey[entry.key] ?? 1) - 1
+            countByKey[entry.key] = left > 0 ? left : nil
+            horizon = max(horizon, entry.expiration)
+        }
     }
 
-    /// Makes a cache.
-    ///
-    /// - Parameter capacity: The most identifiers that are remembered at a time: 100,000 by default, which take about 15 MB.
-    public init(capacity: Int = 100_000) {
-        self.capacity = max(capacity, 0)
-    }
-
-    /// How many identifiers are remembered, expired ones among them.
-    public var count: Int { state.withLock { $0.known.count } }
-
-    /// Remembers an identifier, if it is not remembered yet.
+    /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - identifier: The identifier.
-    ///   - expiration: When it can be forgotten.
-    ///   - date: The current time.
-    /// - Returns: Whether the identifier was not remembered.
-    /// - Throws: ``TokenError`` with the code `replayCacheFull` if there is no room.
-    public func remember(_ identifier: String, until expiration: Date, at date: Date) throws(TokenError) -> Bool {
-        try state.withLock { state throws(TokenError) in
-            while let first = state.byExpiration.first, first.expiration < date {
-                state.byExpiration.removeFirst()
-                state.known.remove(first.identifier)
+    ///   - capacity: The maximum number of identifiers at a time. The default is 100,000, which take about 30 MB.
+    ///   - quotaPerKey: The maximum number of identifiers of one key at a time. The default is a tenth of the capacity: with
+    ///     100,000 identifiers and the default window of a ``DPoPVerifier``, each client can send 55 proofs a second.
+    public init(capacity: Int = 100_000, quotaPerKey: Int? = nil) {
+        self.capacity = max(capacity, 0)
+        self.quotaPerKey = max(quotaPerKey ?? max(self.capacity / 10, 1), 0)
+    }
+
+    /// The number of identifiers in the cache, expired ones among them.
+    public var count: Int { state.withLock { $0.known.count } }
+
+    /// Remembers an identifier if it is certainly new.
+    ///
+    /// - Parameters:
+    ///   - identifier: The identifier of the token.
+    ///   - thumbprint: The thumbprint of the key that signed the token.
+    ///   - expiration: The time until which the cache must remember the identifier.
+    ///   - now: The current time.
+    /// - Returns: `true` if the identifier is new; `false` if the cache knows it, or may have forgotten it.
+    /// - Throws: ``TokenError`` with the code `replayCacheFull` if there is no room, or the key has used up its quota.
+    public func remember(
+        _ identifier: String,
+        signedBy thumbprint: String,
+        until expiration: Date,
+        at now: Date
+    ) throws(TokenError) -> Bool {
+        let entry = ExpirationHeap.Entry(
+            expiration: expiration,
+            identifier: Array(identifier.utf8),
+            key: Array(thumbprint.utf8)
+        )
+        return try state.withLock { state throws(TokenError) in
+            var removals = 0
+            while let first = state.byExpiration.first, first.expiration < now,
+                removals < Self.removalsPerCall || state.isFull(capacity) || state.hasUsedUp(quotaPerKey, entry.key)
+            {
+                state.removeFirst()
+                removals += 1
             }
-            guard !state.known.contains(identifier) else { return false }
-            guard state.known.count < capacity else {
+            guard entry.expiration > state.horizon, !state.known.contains(entry.identifier) else { return false }
+            guard !state.hasUsedUp(quotaPerKey, entry.key) else {
+                throw TokenError(
+                    .replayCacheFull,
+                    "the replay cache has \(quotaPerKey) identifiers of this key, which is its quota: send fewer proofs, or "
+                        + "raise the quota"
+                )
+            }
+            guard !state.isFull(capacity) else {
                 throw TokenError(
                     .replayCacheFull,
                     "the replay cache has its \(capacity) identifiers: shorten the window, or give it more capacity"
                 )
             }
-            state.known.insert(identifier)
-            state.byExpiration.insert(.init(expiration: expiration, identifier: identifier))
+            state.insert(entry)
             return true
         }
     }
@@ -58,7 +114,8 @@ public final class InMemoryReplayCache: ReplayCache {
 private struct ExpirationHeap {
     struct Entry {
         let expiration: Date
-        let identifier: String
+        let identifier: [UInt8]
+        let key: [UInt8]
     }
 
     private var entries: [Entry] = []
@@ -76,8 +133,9 @@ private struct ExpirationHeap {
         }
     }
 
-    mutating func removeFirst() {
-        guard let last = entries.popLast(), !entries.isEmpty else { return }
+    mutating func removeFirst() -> Entry? {
+        guard let last = entries.popLast() else { return nil }
+        guard let first = entries.first else { return last }
         entries[0] = last
         var parent = 0
         while true {
@@ -85,7 +143,7 @@ private struct ExpirationHeap {
             for child in [2 * parent + 1, 2 * parent + 2] where child < entries.count {
                 if entries[child].expiration < entries[least].expiration { least = child }
             }
-            guard least != parent else { return }
+            guard least != parent else { return first }
             entries.swapAt(least, parent)
             parent = least
         }

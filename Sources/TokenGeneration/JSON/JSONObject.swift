@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// A JSON object: members in the order in which they were written or added, each name once.
 ///
@@ -25,6 +26,24 @@ public struct JSONObject: Sendable {
         public init(name: String, value: JSONValue) {
             self.name = name
             self.value = value
+        }
+
+        /// Returns a Boolean value that indicates whether two members have the same name and value.
+        ///
+        /// - Parameters:
+        ///   - left: One member.
+        ///   - right: The other.
+        /// - Returns: `true` if the code points of the names and the values are equal.
+        public static func == (left: Self, right: Self) -> Bool {
+            left.name.isExactly(right.name) && left.value == right.value
+        }
+
+        /// Feeds the name and the value to a hasher.
+        ///
+        /// - Parameter hasher: The hasher.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(ExactString(name))
+            hasher.combine(value)
         }
     }
 
@@ -167,7 +186,11 @@ extension JSONObject: Hashable {
     ///   - right: The other.
     /// - Returns: Whether they are equal.
     public static func == (left: Self, right: Self) -> Bool {
-        left.count == right.count && left.members.allSatisfy { right[$0.name] == $0.value }
+        guard left.count == right.count else { return false }
+        let index = JSONMemberIndex(right)
+        return left.members.allSatisfy { member in
+            index[member.name].map { right.members[$0].value == member.value } ?? false
+        }
     }
 
     /// Feeds the members to a hasher, in a way that does not depend on their order.

@@ -248,19 +248,17 @@ extension JSONParser {
         }
     }
 
-    /// The names that an object already has.
-    ///
-    /// Canonically equivalent names count as the same: a `Codable` type reading the claims could not tell them apart.
+    /// The names that an object already has, told apart by their bytes.
     private struct DistinctNames {
-        private var names: Set<String> = []
+        private var names: Set<ExactString> = []
 
         mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
             // Few names are compared faster than hashed.
             guard members.count < 16 else {
-                if names.isEmpty { names = Set(members.map(\.name)) }
-                return names.insert(name).inserted
+                if names.isEmpty { names = Set(members.map { ExactString($0.name) }) }
+                return names.insert(ExactString(name)).inserted
             }
-            for member in members where member.name == name { return false }
+            for member in members where member.name.isExactly(name) { return false }
             return true
         }
     }

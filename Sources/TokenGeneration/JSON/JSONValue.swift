@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// A JSON value ([RFC 8259 §3](https://www.rfc-editor.org/rfc/rfc8259#section-3)).
 ///
 /// ```swift
@@ -34,6 +36,21 @@ public enum JSONValue: Sendable, Hashable {
         case (.array(let left), .array(let right)): left == right
         case (.object(let left), .object(let right)): left == right
         default: false
+        }
+    }
+
+    /// Feeds the value to a hasher.
+    ///
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(kind)
+        switch self {
+        case .null: break
+        case .bool(let bool): hasher.combine(bool)
+        case .number(let number): hasher.combine(number)
+        case .string(let string): hasher.combine(ExactString(string))
+        case .array(let array): hasher.combine(array)
+        case .object(let object): hasher.combine(object)
         }
     }
 }

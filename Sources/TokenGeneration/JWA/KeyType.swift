@@ -1,7 +1,15 @@
+internal import OpenSSLCrypto
+
 /// A kind of key by the name that stands in a JWK's `kty`
 /// ([RFC 7518 §6.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.1)).
 struct KeyType: Hashable, Sendable {
-    let rawValue: String
+    private let name: ExactString
+
+    init(rawValue: String) {
+        name = ExactString(rawValue)
+    }
+
+    var rawValue: String { name.text }
 
     static let ec = KeyType(rawValue: "EC")
     static let rsa = KeyType(rawValue: "RSA")

@@ -1,4 +1,6 @@
 /// The algorithm of a key, and whether it was stated or followed from the kind of the key.
+///
+/// Making one takes nothing but the names in a JWK: its numbers are not read.
 struct AlgorithmChoice: Sendable {
     let details: AlgorithmDescription
     /// Deprecated names of the same operation, under which signatures are accepted because nobody stated another name.
@@ -7,6 +9,11 @@ struct AlgorithmChoice: Sendable {
     /// both are one operation, so the token chooses nothing. A key that states one name is for that name alone
     /// ([RFC 9864 §5](https://www.rfc-editor.org/rfc/rfc9864#section-5)).
     let synonyms: [JWSAlgorithm]
+
+    /// Whether the key verifies signatures that are made under a name of an algorithm.
+    func accepts(_ name: String) -> Bool {
+        name.isExactly(details.algorithm.rawValue) || synonyms.contains { name.isExactly($0.rawValue) }
+    }
 
     /// Takes an algorithm that the key or the caller names.
     init(_ details: AlgorithmDescription) {

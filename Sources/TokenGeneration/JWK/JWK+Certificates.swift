@@ -65,18 +65,34 @@ extension JWK {
         }
     }
 
+    /// The octets of the first certificate, or `nil` if there is none.
+    ///
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge` for a chain of too many certificates.
+    fileprivate func leafCertificate() throws(TokenError) -> [UInt8]? {
+        guard let entries = members["x5c"]?.array, let leaf = entries.first else { return nil }
+        try checkCount(ofCertificates: entries.count)
+        guard let text = leaf.string, let der = Data(base64Encoded: text), !der.isEmpty else {
+            throw TokenError(.malformedKey, "“x5c” of the JWK has an entry that is not base64")
+        }
+        return Array(der)
+    }
+
+    private func checkCount(ofCertificates count: Int) throws(TokenError) {
+        guard count <= CertificateChain.maximumCount else {
+            throw TokenError(
+                .tooLarge,
+                "“x5c” of the JWK has \(count) certificates, the limit is \(CertificateChain.maximumCount)"
+            )
+        }
+    }
+
     /// The certificates, after checking that the first is of this key.
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey`, `tooLarge` or `keyMismatch`.
     private func checkedCertificates() throws(TokenError) -> [Certificate] {
+        try checkCount(ofCertificates: members["x5c"]?.array?.count ?? 0)
         guard let chain = try certificateChain, !chain.isEmpty else {
             throw TokenError(.malformedKey, "the JWK has no certificate (“x5c”)")
-        }
-        guard chain.count <= CertificateChain.maximumCount else {
-            throw TokenError(
-                .tooLarge,
-                "“x5c” of the JWK has \(chain.count) certificates, the limit is \(CertificateChain.maximumCount)"
-            )
         }
         let certificates = try TokenError.refusingKey { () throws(CryptoError) in
             var certificates: [Certificate] = []
@@ -114,11 +130,18 @@ extension VerificationMaterial {
     /// Refuses a JWK whose certificate is one of another key, as
     /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) demands.
     ///
-    /// - Throws: ``TokenError`` with the code `keyMismatch` or `malformedKey`.
+    /// Only the first certificate of the chain is decoded.
+    ///
+    /// - Throws: ``TokenError`` with the code `keyMismatch`, `malformedKey` or `tooLarge`.
     func checkCertificate(of jwk: JWK) throws(TokenError) {
-        guard let leaf = try jwk.certificateChain?.first else { return }
-        let key = try TokenError.refusingKey { () throws(CryptoError) in try Certificate(der: Array(leaf)).publicKey() }
-        guard key == publicKey else {
+        guard let leaf = try jwk.leafCertificate() else { return }
+        let isOfKey = try TokenError.refusingKey { () throws(CryptoError) in
+            let certificate = try Certificate(der: leaf)
+            // Mostly the encodings are the same, and the key needs no second import.
+            if certificate.subjectPublicKeyInfo == publicKey?.spkiDER() { return true }
+            return try certificate.publicKey() == publicKey
+        }
+        guard isOfKey else {
             throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is one of another key")
         }
     }

@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// A JSON Web Key ([RFC 7517 §4](https://www.rfc-editor.org/rfc/rfc7517#section-4)): what stands in the JSON, all of it.
 ///
@@ -11,8 +12,8 @@ public struct JWK: Sendable, Hashable {
 
     /// Makes a JWK of its members, which must have the right JSON types.
     ///
-    /// - Parameter members: The members.
-    /// - Throws: ``TokenError`` with the code `malformedKey`.
+    /// - Parameter members: The members, at most 128.
+    /// - Throws: ``TokenError`` with the code `malformedKey` or `tooLarge`.
     public init(_ members: JSONObject) throws(TokenError) {
         self.members = members
         try checkTypes()
@@ -105,20 +106,36 @@ extension JWK {
         for name in KeyType.privateMembers { part.members[name] = nil }
         if let operations = keyOperations {
             var publicOperations: [JSONValue] = []
-            for operation in operations {
-                let counterpart = JSONValue.string(Self.publicCounterparts[operation] ?? operation)
-                if !publicOperations.contains(counterpart) { publicOperations.append(counterpart) }
+            var known: Set<ExactString> = []
+            for operation in operations.map(ExactString.init) {
+                let counterpart = Self.publicCounterparts[operation] ?? operation
+                if known.insert(counterpart).inserted { publicOperations.append(.string(counterpart.text)) }
             }
             part.members["key_ops"] = .array(publicOperations)
         }
         return part
     }
 
-    private static let publicCounterparts = ["sign": "verify", "decrypt": "encrypt", "unwrapKey": "wrapKey"]
+    private static let publicCounterparts = [
+        ExactString("sign"): ExactString("verify"),
+        ExactString("decrypt"): ExactString("encrypt"),
+        ExactString("unwrapKey"): ExactString("wrapKey"),
+    ]
 }
 
 extension JWK {
+    /// The most members of a JWK: 128.
+    ///
+    /// Registered members are fewer than 30. Each is looked for among all of them.
+    static let maximumMemberCount = 128
+
     private func checkTypes() throws(TokenError) {
+        guard members.count <= Self.maximumMemberCount else {
+            throw TokenError(
+                .tooLarge,
+                "the JWK has \(members.count) members, the limit is \(Self.maximumMemberCount)"
+            )
+        }
         guard let keyType = members["kty"] else {
             throw TokenError(.malformedKey, "the JWK has no “kty”, which says what kind of key it is")
         }
@@ -132,7 +149,9 @@ extension JWK {
             }
         }
         try checkStrings(in: "x5c")
-        if let operations = try checkStrings(in: "key_ops"), Set(operations).count != operations.count {
+        if let operations = try checkStrings(in: "key_ops"),
+            Set(operations.map(ExactString.init)).count != operations.count
+        {
             throw TokenError(.malformedKey, "“key_ops” of the JWK has an operation twice")
         }
     }

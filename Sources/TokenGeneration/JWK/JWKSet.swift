@@ -4,6 +4,9 @@ public import Foundation
 ///
 /// Reading a set is tolerant per key: an entry that is no JWK is left out and its reason kept in ``rejections``. Keys of
 /// kinds that this package can't use are kept, as documents.
+///
+/// Reading a set computes nothing with its keys. A key is prepared when a token first names it, once: copies of a set share
+/// the prepared keys, and threads that need one key at the same time wait for one of them to prepare it.
 public struct JWKSet: Sendable {
     /// An entry of the JSON that is not a JWK.
     public struct Rejection: Sendable {
@@ -28,34 +31,53 @@ public struct JWKSet: Sendable {
     public let keys: [JWK]
     /// What was left out when the set was read.
     public let rejections: [Rejection]
+    /// The largest RSA modulus, in bits, that a key of the set may have to verify: 2048 to 8192.
+    public let maximumRSAKeySize: Int
+
+    /// The keys as verifiers use them, in the same order.
+    let entries: [KeySetEntry]
 
     /// Makes a set of keys.
     ///
-    /// - Parameter keys: The keys.
-    public init(keys: [JWK]) {
-        self.keys = keys
-        rejections = []
+    /// - Parameters:
+    ///   - keys: The keys.
+    ///   - maximumRSAKeySize: The largest RSA modulus, in bits, that a key may have to verify; 8192 by default, and at most.
+    public init(keys: [JWK], maximumRSAKeySize: Int = 8_192) {
+        self.init(keys, [], maximumRSAKeySize)
     }
 
     /// Reads a set from JSON text.
     ///
-    /// - Parameter text: An object whose member `keys` is an array.
+    /// - Parameters:
+    ///   - text: An object whose member `keys` is an array.
+    ///   - maximumRSAKeySize: The largest RSA modulus, in bits, that a key may have to verify; 8192 by default, and at most.
+    ///     For a set that another party publishes, 4096 is enough.
     /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or, if there is no array `keys`, `malformedKey`.
     ///   An entry that is no JWK is not an error.
-    public init(parsing text: String) throws(TokenError) {
-        try self.init(JSONObject(parsing: text))
+    public init(parsing text: String, maximumRSAKeySize: Int = 8_192) throws(TokenError) {
+        try self.init(JSONObject(parsing: text), maximumRSAKeySize)
     }
 
     /// Reads a set from JSON text in UTF-8.
     ///
-    /// - Parameter data: An object whose member `keys` is an array.
+    /// - Parameters:
+    ///   - data: An object whose member `keys` is an array.
+    ///   - maximumRSAKeySize: As for ``init(parsing:maximumRSAKeySize:)-(String,_)``.
     /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or, if there is no array `keys`, `malformedKey`.
     ///   An entry that is no JWK is not an error.
-    public init(parsing data: Data) throws(TokenError) {
-        try self.init(JSONObject(parsing: data))
+    public init(parsing data: Data, maximumRSAKeySize: Int = 8_192) throws(TokenError) {
+        try self.init(JSONObject(parsing: data), maximumRSAKeySize)
     }
 
-    private init(_ members: JSONObject) throws(TokenError) {
+    private init(_ keys: [JWK], _ rejections: [Rejection], _ maximumRSAKeySize: Int) {
+        let limit = min(max(maximumRSAKeySize, 2_048), RSAKeyLimit.configuration)
+        self.keys = keys
+        self.rejections = rejections
+        self.maximumRSAKeySize = limit
+        entries = keys.map { KeySetEntry($0, maximumRSAKeySize: limit) }
+    }
+
+    private init(_ members: JSONObject, _ maximumRSAKeySize: Int) throws(TokenError) {
         guard let entries = members["keys"]?.array else {
             throw TokenError(.malformedKey, "the key set needs a member “keys” that is an array")
         }
@@ -74,8 +96,7 @@ public struct JWKSet: Sendable {
                 rejections.append(Rejection(index: index, reason: error))
             }
         }
-        self.keys = keys
-        self.rejections = rejections
+        self.init(keys, rejections, maximumRSAKeySize)
     }
 }
 
@@ -100,16 +121,19 @@ extension JWKSet {
     /// The keys that a verifier with these rules passes over, and why: those of kinds that this package can't use, those for
     /// encryption, damaged ones, and those that need the caller to name an algorithm.
     ///
-    /// Entries that are no JWK at all are in ``rejections``.
+    /// Entries that are no JWK at all are in ``rejections``. This prepares every key of the set that is not yet prepared.
     ///
     /// - Parameter selection: The rules, as for ``JWTVerifier/init(keys:selection:policy:)``.
     /// - Returns: The keys, in order.
     public func unusableKeys(_ selection: KeySelection = KeySelection()) -> [UnusableKey] {
-        zip(keys, selection.verificationKeys(of: keys)).compactMap { key, result in
-            guard case .failure(let reason) = result else { return nil }
-            return UnusableKey(key: key, reason: reason)
+        zip(entries, selection.choices(for: keys)).compactMap { entry, choice in
+            guard case .failure(let reason) = entry.key(for: choice) else { return nil }
+            return UnusableKey(key: entry.jwk, reason: reason)
         }
     }
+
+    /// How often a key of the set was prepared.
+    package var preparationCount: Int { entries.reduce(0) { $0 + $1.preparationCount } }
 
     /// The set as JSON, fit to be published: public parts only, without symmetric keys.
     ///
@@ -126,7 +150,7 @@ extension JWKSet {
     }
 
     private var publicMembers: JSONObject {
-        let publicKeys = keys.filter { $0.keyType != KeyType.oct.rawValue }
+        let publicKeys = keys.filter { KeyType(rawValue: $0.keyType) != .oct }
         return ["keys": .array(publicKeys.map { .object($0.publicPart.members) })]
     }
 }

@@ -112,8 +112,8 @@ extension JWK {
         try octets(of: name, limit: Self.maximumNumberSize)
     }
 
-    /// 16384 bits and a leading zero.
-    private static let maximumNumberSize = 2049
+    /// The largest modulus and a leading zero.
+    private static let maximumNumberSize = RSAKeyLimit.configuration / 8 + 1
 
     /// A member that is binary in base64url, of any length.
     ///
@@ -151,7 +151,7 @@ extension JWK {
     }
 
     private func checkUse(for purpose: KeyPurpose) throws(TokenError) {
-        if let use, use != "sig" {
+        if let use, !use.isExactly("sig") {
             throw TokenError(
                 .keyMismatch,
                 "“use” of the JWK is \(TokenError.shown(use)), but a key for signatures is needed"
@@ -159,11 +159,13 @@ extension JWK {
         }
         guard let operations = keyOperations else { return }
         // The private half of a pair may well be declared for signing only; its public half then verifies.
-        let allowed = operations.contains(purpose.operation) || (isPrivate && operations.contains("sign"))
+        let allowed =
+            operations.contains(where: purpose.operation.isExactly)
+            || (isPrivate && operations.contains(where: "sign".isExactly))
         guard allowed else {
             throw TokenError(.keyMismatch, "“key_ops” of the JWK does not allow “\(purpose.operation)”")
         }
-        guard use == nil || operations.allSatisfy({ ["sign", "verify"].contains($0) }) else {
+        guard use == nil || operations.allSatisfy({ $0.isExactly("sign") || $0.isExactly("verify") }) else {
             throw TokenError(.keyMismatch, "“use” and “key_ops” of the JWK contradict each other")
         }
     }

@@ -3,6 +3,9 @@
 /// As it is by default: a token's `kid` must name a key of the set; exactly one key must have that `kid`, be for signatures
 /// and have the token's `alg`; a token without `kid` is accepted if exactly one key of the set is for its `alg`. Symmetric
 /// keys are passed over. Each property makes one exception.
+///
+/// An entry that occurs twice in a set is one key. A token that more than 16 different keys could have signed is refused, and
+/// none of them is prepared for it.
 public struct KeySelection: Sendable {
     /// How many keys may be tried on one token.
     public struct Trials: Hashable, Sendable {
@@ -11,6 +14,9 @@ public struct KeySelection: Sendable {
         /// One: if several keys could be the token's, it is refused.
         public static let one = Trials(maximum: 1)
 
+        /// The most keys that can be tried, and that are prepared for one token: 16.
+        static let limit = 16
+
         /// All keys that could be the token's, up to a number of them; if there are more, the token is refused.
         ///
         /// For issuers that rotate keys and give them no `kid`, or one `kid` for several. Each trial costs one verification.
@@ -18,7 +24,7 @@ public struct KeySelection: Sendable {
         /// - Parameter limit: The most keys to try, 1 to 16.
         /// - Returns: The setting.
         public static func all(upTo limit: Int) -> Trials {
-            Trials(maximum: min(max(limit, 1), 16))
+            Trials(maximum: min(max(limit, 1), Self.limit))
         }
     }
 
@@ -71,8 +77,8 @@ public struct KeySelection: Sendable {
 }
 
 extension KeySelection {
-    /// Makes keys of the entries of a set, or finds out why they are passed over.
-    func verificationKeys(of jwks: [JWK]) -> [Result<VerificationKey, TokenError>] {
+    /// Finds out what algorithms the keys of a set are for, or why they are passed over, without reading their numbers.
+    func choices(for jwks: [JWK]) -> [Result<AlgorithmChoice, TokenError>] {
         let isSymmetric = jwks.allSatisfy(\.isSymmetric)
         return jwks.map { jwk in
             Result { () throws(TokenError) in
@@ -82,7 +88,7 @@ extension KeySelection {
                         "a symmetric key of a key set verifies only if the verifier is told to use it, and there are no others"
                     )
                 }
-                return try VerificationKey(jwk: jwk, algorithm: assumedAlgorithm(for: jwk))
+                return try jwk.algorithmChoice(for: .verification, wanted: assumedAlgorithm(for: jwk))
             }
         }
     }

@@ -13,8 +13,9 @@ extension SigningKey {
     ///   `privateKeyRequired`, `passwordRequired`, `incorrectPassword`, `algorithmRequired`, `algorithmMismatch` or
     ///   `unsupportedAlgorithm`.
     public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if !pem.contains("PRIVATE KEY-----"),
-            PublicKey.labels.contains(where: { pem.contains("-----BEGIN \($0)-----") })
+        let text = Array(pem.utf8)
+        if !text.containsRun(of: "PRIVATE KEY-----"),
+            PublicKey.labels.contains(where: { text.containsRun(of: "-----BEGIN \($0)-----") })
         {
             throw Self.isPublic
         }

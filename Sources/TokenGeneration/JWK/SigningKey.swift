@@ -18,7 +18,7 @@ public struct SigningKey: Sendable {
     ///
     /// - Parameters:
     ///   - algorithm: The algorithm the key is for. ``JWSAlgorithm/edDSA`` makes a key on Ed25519.
-    ///   - rsaKeySize: The bits of an RSA key's modulus: 2048, as by default, to 16384. No other kind of key has a choice.
+    ///   - rsaKeySize: The bits of an RSA key's modulus: 2048, as by default, to 8192. No other kind of key has a choice.
     /// - Returns: The key.
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `weakKey` or `tooLarge` for another size, or
     ///   `signingFailed` if the system can't make a key.
@@ -52,7 +52,8 @@ public struct SigningKey: Sendable {
     /// - Parameters:
     ///   - secret: The secret's octets, such as a `Data`, an array, or the `utf8` of a string. At least as many as the
     ///     algorithm's hash has: 32 for HS256, 48 for HS384, 64 for HS512
-    ///     ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+    ///     ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)). Zeros at its end don't count: HMAC pads
+    ///     with them.
     ///   - algorithm: The algorithm the key is for.
     /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank, `malformedKey` if it is a
     ///   PEM text, a certificate, a JWK or another form of a key, `algorithmMismatch` or `unsupportedAlgorithm` for another

@@ -13,7 +13,7 @@ extension VerificationKey {
     /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `publicKeyRequired`,
     ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
-        if pem.contains("PRIVATE KEY-----") { throw Self.isPrivate }
+        if Array(pem.utf8).containsRun(of: "PRIVATE KEY-----") { throw Self.isPrivate }
         try self.init(
             TokenError.refusingKey { () throws(CryptoError) in try PublicKey(pem: pem) },
             named: algorithm

@@ -7,45 +7,49 @@ public struct VerificationKey: Sendable {
     private let storage: Storage
 
     private final class Storage: Sendable {
+        let choice: AlgorithmChoice
         let algorithm: JWSAlgorithm
         let jwk: JWK
         let thumbprint: String
         let material: VerificationMaterial
-        /// Other names of the algorithm that are accepted.
-        let synonyms: [JWSAlgorithm]
 
         init(_ choice: AlgorithmChoice, _ jwk: JWK, _ thumbprint: String, _ material: VerificationMaterial) {
+            self.choice = choice
             algorithm = choice.details.algorithm
-            synonyms = choice.synonyms
             self.jwk = jwk
             self.thumbprint = thumbprint
             self.material = material
-        }
-
-        init(_ other: Storage, _ jwk: JWK) {
-            algorithm = other.algorithm
-            self.jwk = jwk
-            thumbprint = other.thumbprint
-            material = other.material
-            synonyms = other.synonyms
         }
     }
 
     /// Makes a key of a JWK, after checking its numbers and that `use`, `key_ops` and `alg` allow verifying.
     ///
     /// - Parameters:
-    ///   - jwk: A JWK. If it has private members, they are checked and dropped. One of kty `oct` needs its `k`.
+    ///   - jwk: A JWK. Private members of a key pair are dropped without reading them; ``SigningKey/init(jwk:algorithm:)``
+    ///     checks them. A JWK of kty `oct` needs its `k`. An RSA modulus has at most 8192 bits.
     ///   - algorithm: The algorithm the key is for, if the JWK does not state `alg`; `nil` takes the only one that such a key
     ///     can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `keyMismatch`, `algorithmRequired`,
-    ///   `algorithmMismatch` or `unsupportedAlgorithm`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `keyMismatch`,
+    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
+        try self.init(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.configuration)
+    }
+
+    /// Makes a key of a JWK, as ``init(jwk:algorithm:)`` does, whose RSA modulus has at most so many bits.
+    init(jwk: JWK, algorithm: JWSAlgorithm?, maximumRSAKeySize: Int) throws(TokenError) {
         let choice = try jwk.algorithmChoice(for: .verification, wanted: algorithm)
-        guard !jwk.isPrivate else {
+        try self.init(jwk, choice, maximumRSAKeySize: maximumRSAKeySize)
+    }
+
+    /// Prepares the key of a JWK whose statements have been found to allow verifying.
+    init(_ jwk: JWK, _ choice: AlgorithmChoice, maximumRSAKeySize: Int) throws(TokenError) {
+        guard choice.details.keyType != .oct else {
             self = try SigningKey(SigningMaterial(jwk, choice.details), choice, from: jwk).verificationKey
             return
         }
-        try self.init(VerificationMaterial(jwk, choice.details), choice, from: jwk)
+        let jwk = jwk.publicPart
+        let material = try VerificationMaterial(jwk, choice.details, maximumRSAKeySize: maximumRSAKeySize)
+        try self.init(material, choice, from: jwk)
     }
 
     /// Makes a key of the secret of an HMAC algorithm.
@@ -54,7 +58,8 @@ public struct VerificationKey: Sendable {
     ///
     /// - Parameters:
     ///   - secret: The secret's octets, such as a `Data`, an array, or the `utf8` of a string. At least as many as the
-    ///     algorithm's hash has: 32 for HS256, 48 for HS384, 64 for HS512.
+    ///     algorithm's hash has: 32 for HS256, 48 for HS384, 64 for HS512. Zeros at its end don't
+    ///     count: HMAC pads with them.
     ///   - algorithm: The algorithm the key is for.
     /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank, `malformedKey` if it is a
     ///   PEM text, a certificate, a JWK or another form of a key, `algorithmMismatch` or `unsupportedAlgorithm` for another
@@ -128,12 +133,12 @@ extension VerificationKey {
     func identified(by keyID: String?) -> VerificationKey {
         var document = jwk
         document.keyID = keyID
-        return VerificationKey(Storage(storage, document))
+        return VerificationKey(Storage(storage.choice, document, thumbprint, storage.material))
     }
 
     /// Whether the key verifies signatures that are made under a name of an algorithm.
     package func accepts(algorithm name: String) -> Bool {
-        name.isExactly(storage.algorithm.rawValue) || storage.synonyms.contains { name.isExactly($0.rawValue) }
+        storage.choice.accepts(name)
     }
 
     /// Whether a signature is one by this key over a message.

@@ -10,7 +10,11 @@ indirect enum VerificationMaterial: Sendable {
     /// Reads the members of a public JWK whose statements have been found to fit the algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or `tooLarge`.
-    init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
+    init(
+        _ jwk: JWK,
+        _ details: AlgorithmDescription,
+        maximumRSAKeySize: Int = RSAKeyLimit.configuration
+    ) throws(TokenError) {
         switch details.scheme {
         case .hmac:
             throw TokenError(.malformedKey, "the JWK needs “k”, the secret, as a base64url string")
@@ -24,7 +28,7 @@ indirect enum VerificationMaterial: Sendable {
             let modulus = try jwk.number("n")
             let exponent = try jwk.number("e")
             let key = try TokenError.refusingKey { () throws(CryptoError) in
-                try RSAPublicKey(modulus: modulus, exponent: exponent)
+                try RSAPublicKey(modulus: modulus, exponent: exponent, maximumBitCount: maximumRSAKeySize)
             }
             try self.init(.rsa(key), details)
         case .edwards:

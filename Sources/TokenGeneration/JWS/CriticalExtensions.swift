@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// What a header demands to be understood: its `crit`
 /// ([RFC 7515 §4.1.11](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.11)).
 ///
@@ -33,7 +35,7 @@ struct CriticalExtensions {
             names.append(name)
         }
         self.names = names
-        guard header["b64"] == nil || names.contains("b64") else {
+        guard header["b64"] == nil || names.contains(where: "b64".isExactly) else {
             throw TokenError(.malformedToken, "the header has “b64” without naming it in “crit”")
         }
     }
@@ -47,8 +49,8 @@ struct CriticalExtensions {
     ///
     /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`.
     func check(areIn understood: Set<String>) throws(TokenError) {
-        // `Set.contains` takes canonically equivalent names for the same, which these are not.
-        let unknown = names.filter { name in !understood.contains { $0.isExactly(name) } }
+        let understood = Set(understood.map(ExactString.init))
+        let unknown = names.filter { !understood.contains(ExactString($0)) }
         guard unknown.isEmpty else {
             throw TokenError(
                 .criticalHeaderUnsupported,

@@ -12,10 +12,17 @@ public struct JWSLimits: Sendable, Hashable {
     ///
     /// Every signature costs a verification, so that few are wise where keys are slow.
     public var signatureCount: Int
-    /// The most levels of objects and arrays in JSON: 64 by default.
-    public var depth: Int
+    /// The most levels of objects and arrays in JSON: 64 by default, and ``maximumDepth`` at most.
+    ///
+    /// A larger number becomes ``maximumDepth``: each level takes space on the thread's stack.
+    public var depth: Int {
+        didSet { depth = min(depth, Self.maximumDepth) }
+    }
     /// The most members of one JSON object: 1000 by default.
     public var memberCount: Int
+
+    /// The most levels of objects and arrays that any limit allows: 512.
+    public static let maximumDepth = 512
 
     /// Makes limits.
     ///
@@ -23,7 +30,7 @@ public struct JWSLimits: Sendable, Hashable {
     ///   - size: The most bytes of the whole text.
     ///   - headerSize: The most bytes of a header's JSON.
     ///   - signatureCount: The most signatures of a JSON serialization.
-    ///   - depth: The most levels of objects and arrays in JSON.
+    ///   - depth: The most levels of objects and arrays in JSON; more than ``maximumDepth`` become that many.
     ///   - memberCount: The most members of one JSON object.
     public init(
         size: Int = 65_536,
@@ -35,7 +42,7 @@ public struct JWSLimits: Sendable, Hashable {
         self.size = size
         self.headerSize = headerSize
         self.signatureCount = signatureCount
-        self.depth = depth
+        self.depth = min(depth, Self.maximumDepth)
         self.memberCount = memberCount
     }
 }

@@ -18,7 +18,8 @@ public struct JWSSignaturePolicy: Sendable, Hashable {
 
     /// Each of the verifier's keys must have made a good signature; others may be there and are not looked at.
     ///
-    /// Of a key set these are the keys that can verify.
+    /// A key set with an entry that can't verify (``JWKSet/unusableKeys(_:)``, ``JWKSet/rejections``) refuses every JWS: that
+    /// key's signature can't be demanded.
     public static let everyKey = JWSSignaturePolicy(rule: .everyKey)
 
     /// At least a number of the verifier's keys must have made a good signature.

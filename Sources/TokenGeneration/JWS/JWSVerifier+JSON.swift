@@ -29,6 +29,17 @@ extension JWSVerifier {
         try verify(attached: JSONToken(Array(json), limits: limits), policy)
     }
 
+    /// Verifies a JSON serialization that has been read, as ``verify(json:requiring:)-(String,_)`` does.
+    ///
+    /// - Parameters:
+    ///   - json: The JSON object, general or flattened, such as ``JWSGenerator`` makes.
+    ///   - policy: Which signatures must be good.
+    /// - Returns: What was signed, and by whom.
+    /// - Throws: ``TokenError`` as for a string.
+    public func verify(json: JSONObject, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
+        try verify(attached: JSONToken(json.serializedBytes(), limits: limits), policy)
+    }
+
     /// Verifies a JSON serialization whose payload is not in it
     /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
     ///
@@ -60,6 +71,22 @@ extension JWSVerifier {
         requiring policy: JWSSignaturePolicy
     ) throws(TokenError) -> VerifiedJWS {
         try verify(detached: JSONToken(Array(json), limits: limits), detachedPayload, policy)
+    }
+
+    /// Verifies a JSON serialization that has been read and whose payload is not in it.
+    ///
+    /// - Parameters:
+    ///   - json: The JSON object, which must have no `payload`.
+    ///   - detachedPayload: The payload.
+    ///   - policy: Which signatures must be good.
+    /// - Returns: What was signed, and by whom.
+    /// - Throws: ``TokenError`` as for a string.
+    public func verify(
+        json: JSONObject,
+        detachedPayload: Data,
+        requiring policy: JWSSignaturePolicy
+    ) throws(TokenError) -> VerifiedJWS {
+        try verify(detached: JSONToken(json.serializedBytes(), limits: limits), detachedPayload, policy)
     }
 }
 
@@ -108,7 +135,16 @@ extension JWSVerifier {
                 refusals.append(VerifiedJWS.Refusal(index: index, reason: error))
             }
         }
-        guard let first = verified.first, isSatisfied(policy, by: verified, refusals) else {
+        let required = policy.rule == .everyKey && !verified.isEmpty ? keys.everyKey : []
+        guard let required else {
+            throw TokenError(
+                .insufficientSignatures,
+                "the key set has entries that can't verify, so that not every key can have signed: remove them, or require a "
+                    + "threshold",
+                cause: JWSVerificationFailure(verifiedIndices: verified.map(\.index), refusals: refusals)
+            )
+        }
+        guard let first = verified.first, isSatisfied(policy, required, by: verified, refusals) else {
             throw Self.failure(verified, refusals)
         }
         return VerifiedJWS(
@@ -132,6 +168,7 @@ extension JWSVerifier {
 
     private func isSatisfied(
         _ policy: JWSSignaturePolicy,
+        _ required: [VerificationKey],
         by verified: [VerifiedJWS.Signature],
         _ refusals: [VerifiedJWS.Refusal]
     ) -> Bool {
@@ -139,7 +176,7 @@ extension JWSVerifier {
         case .any: !verified.isEmpty
         case .all: refusals.isEmpty
         case .everyKey:
-            keys.all.allSatisfy { key in
+            required.allSatisfy { key in
                 verified.contains { $0.key.thumbprint == key.thumbprint && $0.key.algorithm == key.algorithm }
             }
         case .threshold(let count): Set(verified.map(\.key.thumbprint)).count >= count

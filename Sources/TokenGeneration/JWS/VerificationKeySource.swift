@@ -26,11 +26,11 @@ enum VerificationKeySource: Sendable {
         }
     }
 
-    /// The keys that can verify.
-    var all: [VerificationKey] {
+    /// Every key; `nil` if an entry of the key set can't verify.
+    var everyKey: [VerificationKey]? {
         switch self {
         case .list(let keys): keys
-        case .set(let selector): selector.usableKeys
+        case .set(let selector): selector.everyKey
         }
     }
 

@@ -8,6 +8,7 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
     private enum Wrapped: Hashable {
         case any([String])
         case all([String])
+        case absentOr(String)
         case absent
         case unchecked
     }
@@ -39,6 +40,16 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
     /// none.
     public static let absent = AudienceRule(wrapped: .absent)
 
+    /// `aud` must be absent, or be or contain a name.
+    ///
+    /// For authorization servers that leave `aud` out of what they say about a token.
+    ///
+    /// - Warning: A token without `aud` that the issuer made for another service is accepted.
+    ///
+    /// - Parameter name: The name by which issuers know you.
+    /// - Returns: The rule.
+    public static func absentOrContains(_ name: String) -> AudienceRule { AudienceRule(wrapped: .absentOr(name)) }
+
     /// `aud` is not compared with anything.
     ///
     /// - Warning: Tokens that the issuer made for other services are accepted, so each of them can act as its users here.
@@ -57,9 +68,11 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
 }
 
 extension AudienceRule {
+    /// Checks the claim `aud`.
+    ///
     /// - Parameter found: The members of `aud`, none if the claim is absent.
     /// - Throws: ``TokenError`` with the code `audienceMismatch` or `missingClaim`.
-    func check(_ found: [String]) throws(TokenError) {
+    package func check(_ found: [String]) throws(TokenError) {
         switch wrapped {
         case .unchecked:
             return
@@ -70,6 +83,8 @@ extension AudienceRule {
                     "the token is for an audience (“aud”), and the policy names none: set its audience"
                 )
             }
+        case .absentOr(let name):
+            guard found.isEmpty || Self.contains(found, name) else { throw Self.mismatch }
         case .any(let names):
             try checkPresence(found)
             for name in names where Self.contains(found, name) { return }
@@ -88,6 +103,8 @@ extension AudienceRule {
     }
 
     private static func contains(_ found: [String], _ name: String) -> Bool {
+        // An empty name is nobody's: it stands for a setting that was never made.
+        guard !name.isEmpty else { return false }
         for member in found where member.isExactly(name) { return true }
         return false
     }

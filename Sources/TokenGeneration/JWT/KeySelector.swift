@@ -1,39 +1,60 @@
 /// Chooses the keys of a set that a token can mean.
+///
+/// The choice takes what the entries state: `kid`, `kty`, `crv`, `alg`, `use` and `key_ops`. Only keys that a token can mean are
+/// prepared, at most 16 for one token.
 struct KeySelector: Sendable {
     private struct Candidate: Sendable {
+        let entry: KeySetEntry
         let keyID: String?
-        let key: Result<VerificationKey, TokenError>
-        /// The algorithm that a key which is damaged or weak would be for.
-        let damagedFor: String?
+        let choice: Result<AlgorithmChoice, TokenError>
 
-        init(_ jwk: JWK, _ key: Result<VerificationKey, TokenError>) {
-            keyID = jwk.keyID
-            self.key = key
-            switch key {
-            case .failure(let reason) where [.malformedKey, .weakKey, .tooLarge].contains(reason.code):
-                damagedFor = jwk.algorithm
-            default:
-                damagedFor = nil
-            }
+        init(_ entry: KeySetEntry, _ choice: Result<AlgorithmChoice, TokenError>) {
+            self.entry = entry
+            keyID = entry.jwk.keyID
+            self.choice = choice
+        }
+
+        /// The prepared key.
+        var key: Result<VerificationKey, TokenError> { entry.key(for: choice) }
+
+        /// Why the key can't be used, as far as that is known without preparing it.
+        var refusal: TokenError? {
+            if case .failure(let reason) = choice { reason } else { nil }
         }
 
         func isFor(_ algorithm: String) -> Bool {
-            if case .success(let key) = key { key.accepts(algorithm: algorithm) } else { false }
+            if case .success(let choice) = choice { choice.accepts(algorithm) } else { false }
+        }
+
+        /// Whether a key that can't be used is damaged or weak, and would be for an algorithm.
+        func isDamaged(_ reason: TokenError, for algorithm: String) -> Bool {
+            [.malformedKey, .weakKey, .tooLarge].contains(reason.code)
+                && entry.jwk.algorithm?.isExactly(algorithm) ?? false
         }
     }
 
     private let candidates: [Candidate]
     private let selection: KeySelection
+    /// A Boolean value that indicates whether the set has entries that are no keys.
+    private let hasRejections: Bool
 
     init(_ keys: JWKSet, _ selection: KeySelection = KeySelection()) {
         self.selection = selection
-        candidates = zip(keys.keys, selection.verificationKeys(of: keys.keys)).map { jwk, key in
-            Candidate(jwk, key)
-        }
+        hasRejections = !keys.rejections.isEmpty
+        candidates = zip(keys.entries, selection.choices(for: keys.keys)).map { Candidate($0, $1) }
     }
 
-    /// The keys of the set that can verify.
-    var usableKeys: [VerificationKey] { candidates.compactMap { try? $0.key.get() } }
+    /// Every key of the set; `nil` if one of its entries can't verify.
+    var everyKey: [VerificationKey]? {
+        guard !hasRejections, candidates.allSatisfy({ $0.refusal == nil }) else { return nil }
+        var keys: [VerificationKey] = []
+        for candidate in candidates {
+            // The first key that can't verify ends the work.
+            guard case .success(let key) = candidate.key else { return nil }
+            keys.append(key)
+        }
+        return keys
+    }
 
     /// The keys to try, in the set's order: one, or several if the selection allows it.
     ///
@@ -41,44 +62,81 @@ struct KeySelector: Sendable {
     ///   names can't be used.
     func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
         guard let keyID = header.keyID else {
-            return try limited(
-                candidates.filter { $0.isFor(header.algorithm) },
-                else:
+            let keys = try prepared(candidates.filter { $0.isFor(header.algorithm) }).keys
+            guard !keys.isEmpty else {
+                throw TokenError(
+                    .algorithmMismatch,
                     "the token has no “kid”, and no key of the set is for its “alg” \(TokenError.shown(header.algorithm))"
-            )
+                )
+            }
+            return keys
         }
         let named = candidates.filter { $0.keyID?.isExactly(keyID) ?? false }
         guard let first = named.first else {
             throw TokenError(.unknownKey, "the set has no key with the token's “kid” \(TokenError.shown(keyID))")
         }
-        if case .failure(let reason) = first.key, !named.contains(where: { (try? $0.key.get()) != nil }) {
+        let (keys, refusals) = try prepared(named.filter { $0.isFor(header.algorithm) })
+        guard !keys.isEmpty else {
+            let others = named.allSatisfy { $0.refusal != nil } ? first.refusal : nil
+            guard let reason = refusals.first?.reason ?? others else {
+                throw TokenError(
+                    .algorithmMismatch,
+                    "the key with the token's “kid” is not for its “alg” \(TokenError.shown(header.algorithm))"
+                )
+            }
             let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
             throw TokenError(reason.code, text, cause: reason)
         }
+        let damaged = refusals + named.compactMap { candidate in candidate.refusal.map { (candidate, $0) } }
         // The issuer meant two keys under one ID, of which we can read one: which one the token means is not known.
-        guard named.count == 1 || !named.contains(where: { $0.damagedFor?.isExactly(header.algorithm) ?? false }) else {
+        guard !damaged.contains(where: { $0.isDamaged($1, for: header.algorithm) }) else {
             throw TokenError(
                 .ambiguousKey,
                 "several keys of the set have the token's “kid”, and one of them is damaged"
             )
         }
-        return try limited(
-            named.filter { $0.isFor(header.algorithm) },
-            else: "the key with the token's “kid” is not for its “alg” \(TokenError.shown(header.algorithm))"
-        )
+        return keys
     }
 
-    private func limited(
-        _ matches: [Candidate],
-        else message: @autoclosure () -> String
-    ) throws(TokenError) -> [VerificationKey] {
-        guard !matches.isEmpty else { throw TokenError(.algorithmMismatch, message()) }
-        guard matches.count <= selection.trials.maximum else {
-            throw TokenError(
-                .ambiguousKey,
-                "\(matches.count) keys of the set could be the token's; give each a “kid” of its own"
-            )
+    /// Prepares the keys that a token can mean, each once.
+    ///
+    /// - Returns: The keys to try, and the candidates that can't be used.
+    /// - Throws: ``TokenError`` with the code `ambiguousKey` if there are more different ones than may be prepared or tried.
+    private func prepared(
+        _ candidates: [Candidate]
+    ) throws(TokenError) -> (keys: [VerificationKey], refusals: [(candidate: Candidate, reason: TokenError)]) {
+        let different = try different(candidates)
+        var keys: [VerificationKey] = []
+        var refusals: [(candidate: Candidate, reason: TokenError)] = []
+        for candidate in different {
+            switch candidate.key {
+            // The same number can be written in two ways.
+            case .success(let key) where keys.contains { $0.thumbprint == key.thumbprint }: continue
+            case .success(let key): keys.append(key)
+            case .failure(let reason): refusals.append((candidate, reason))
+            }
+            guard keys.count <= selection.trials.maximum else { throw Self.ambiguous(selection.trials.maximum) }
         }
-        return matches.compactMap { try? $0.key.get() }
+        return (keys, refusals)
+    }
+
+    /// Leaves out entries that repeat a key.
+    private func different(_ candidates: [Candidate]) throws(TokenError) -> [Candidate] {
+        guard candidates.count > 1 else { return candidates }
+        var identities: Set<[UInt8]> = []
+        var different: [Candidate] = []
+        for candidate in candidates {
+            if let identity = candidate.entry.identity, !identities.insert(identity).inserted { continue }
+            guard different.count < KeySelection.Trials.limit else { throw Self.ambiguous(KeySelection.Trials.limit) }
+            different.append(candidate)
+        }
+        return different
+    }
+
+    private static func ambiguous(_ limit: Int) -> TokenError {
+        TokenError(
+            .ambiguousKey,
+            "more than \(limit) of the set's keys could be the token's; give each a “kid” of its own"
+        )
     }
 }

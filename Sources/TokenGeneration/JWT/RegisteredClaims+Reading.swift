@@ -18,6 +18,7 @@ extension RegisteredClaims {
             let member = claims[index]
             // All registered names have three characters.
             guard member.name.utf8.count == 3 else { continue }
+            // So few bytes are normalized at once, and no other text of three bytes is equivalent to these names.
             switch member.name {
             case "iss": registered.issuer = try member.stringClaim()
             case "sub": registered.subject = try member.stringClaim()
@@ -64,15 +65,9 @@ extension JSONObject {
 }
 
 extension JSONObject.Member {
-    /// The years that a calendar date has, 1 to 9999, in seconds since 1970.
-    ///
-    /// A time outside of them means nothing to any token, and code that converts it to an integer or a calendar date may
-    /// trap.
-    private static let secondsRange = -62_135_596_800.0..<253_402_300_800.0
-
     fileprivate func secondsClaim() throws(TokenError) -> Double {
         guard let number = value.number else { throw malformed("a number of seconds since 1970") }
-        guard let seconds = number.double, Self.secondsRange.contains(seconds) else {
+        guard let seconds = number.double, NumericDate.range.contains(seconds) else {
             throw TokenError(
                 .malformedClaim,
                 "the claim \(TokenError.shown(name)) is a time outside the years 1 to 9999"

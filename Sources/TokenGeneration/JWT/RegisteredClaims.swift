@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// The claims that [RFC 7519 §4.1](https://www.rfc-editor.org/rfc/rfc7519#section-4.1) registers.
 ///
@@ -68,7 +69,8 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
     /// Reads the claims.
     ///
     /// - Parameter decoder: The decoder to read from; its date strategy does not matter.
-    /// - Throws: `DecodingError` if a claim has the wrong type, or `aud` is an empty array.
+    /// - Throws: `DecodingError` if a claim has the wrong type, a time is outside the years 1 to 9999, or `aud` is an empty
+    ///   array.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func value<Value: Decodable>(_ key: CodingKeys, as type: Value.Type) throws -> Value? {
@@ -77,16 +79,16 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         issuer = try value(.issuer, as: String.self)
         subject = try value(.subject, as: String.self)
         audience = try value(.audience, as: AudienceClaim.self)?.members ?? []
-        expiration = try value(.expiration, as: Double.self).map(Date.init(timeIntervalSince1970:))
-        notBefore = try value(.notBefore, as: Double.self).map(Date.init(timeIntervalSince1970:))
-        issuedAt = try value(.issuedAt, as: Double.self).map(Date.init(timeIntervalSince1970:))
+        expiration = try value(.expiration, as: NumericDate.self)?.date
+        notBefore = try value(.notBefore, as: NumericDate.self)?.date
+        issuedAt = try value(.issuedAt, as: NumericDate.self)?.date
         jwtID = try value(.jwtID, as: String.self)
     }
 
     /// Writes the claims that are there.
     ///
     /// - Parameter encoder: The encoder to write to; its date strategy does not matter.
-    /// - Throws: `EncodingError` if the encoder can't take a value.
+    /// - Throws: `EncodingError` if the encoder can't take a value, or a time is outside the years 1 to 9999.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(issuer, forKey: .issuer)
@@ -97,6 +99,32 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         try container.encodeIfPresent(issuedAt.map(NumericDate.init), forKey: .issuedAt)
         try container.encodeIfPresent(jwtID, forKey: .jwtID)
     }
+}
+
+extension RegisteredClaims {
+    /// Returns a Boolean value that indicates whether two sets of claims are the same.
+    ///
+    /// - Parameters:
+    ///   - left: One set of claims.
+    ///   - right: The other.
+    /// - Returns: `true` if the times are equal, and the code points of the strings.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.strings == right.strings && left.times == right.times
+    }
+
+    /// Feeds the claims to a hasher.
+    ///
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(strings)
+        hasher.combine(times)
+    }
+
+    private var strings: [ExactString?] {
+        ([issuer, subject, jwtID] + audience).map { $0.map(ExactString.init) }
+    }
+
+    private var times: [Date?] { [expiration, notBefore, issuedAt] }
 }
 
 /// `aud`: one string or an array of them ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)).
@@ -125,21 +153,6 @@ private struct AudienceClaim: Codable {
             try container.encode(only)
         } else {
             try container.encode(members)
-        }
-    }
-}
-
-/// Seconds since 1970 ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)).
-private struct NumericDate: Encodable {
-    let date: Date
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        let seconds = date.timeIntervalSince1970
-        if let whole = Int64(exactly: seconds) {
-            try container.encode(whole)
-        } else {
-            try container.encode(seconds)
         }
     }
 }

@@ -59,7 +59,7 @@ final class TokenCheck: Sendable {
     ) throws(TokenError) -> VerifiedToken {
         let payload = try token.payload()
         let claims = try token.claims(in: payload)
-        let registered = try policy.check(header, claims, signedBy: key())
+        let registered = try policy.check(header, claims, signedBy: key(), at: policy.currentDate())
         return VerifiedToken(
             header: keepsHeader ? header.members : [:],
             claims: claims,

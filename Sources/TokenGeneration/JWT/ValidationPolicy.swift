@@ -5,14 +5,16 @@ public import Foundation
 /// The signature is always checked; a policy is about the header's `typ` and the claims. By default a token is accepted if it
 ///
 /// - has an `exp`, which has not come, and no `nbf` or `iat` that lies ahead, within a minute of clock difference;
+/// - has no `iss`: the policy names no issuer that it trusts;
 /// - has no `aud`: it would be for someone, and the policy does not say that this is you
 ///   ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3));
+/// - has no empty `sub`;
 /// - has registered claims of the right JSON types, even those that the policy does not ask for.
 ///
 /// State the issuer and the audience you expect: a token that was meant for someone else is a valid token, too
 /// ([RFC 8725 §3.8–3.9](https://www.rfc-editor.org/rfc/rfc8725#section-3.8)). For tokens of a known kind there are profiles,
 /// which state all that the kind's specification demands: ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
-/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:)`` and
+/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)`` and
 /// ``clientAssertion(audiences:clientID:maximumLifetime:)``.
 ///
 /// ```swift
@@ -20,16 +22,17 @@ public import Foundation
 /// policy.requiredClaims = ["scope"]
 /// ```
 ///
+/// Rules aren't optional: text from an environment variable that may be unset doesn't convert to one by itself.
 /// Strings are compared code point by code point. All times come from ``currentDate``.
 public struct ValidationPolicy: Sendable {
     /// What the header's `typ` must be; any, and none, by default.
-    public var type: TypeRule = .any
-    /// The issuers of which `iss` must be one; if there are none, any is accepted, and none.
-    public var issuers: [String]
+    public var type: TypeRule
+    /// The issuer that a token must have, by `iss`; by default it must have none.
+    public var issuer: IssuerRule
     /// For whom the token must be, by `aud`.
     public var audience: AudienceRule
-    /// The value that `sub` must have; `nil` accepts any, and none.
-    public var subject: String?
+    /// The subject that a token must have, by `sub`; any, and none, by default.
+    public var subject: SubjectRule
     /// Whether a token needs `exp`, as it does by default.
     public var expiration: Presence = .required
     /// How far clocks may differ: 60 seconds by default.
@@ -58,10 +61,10 @@ public struct ValidationPolicy: Sendable {
     /// What has no parameter here has its default and can be set afterwards.
     ///
     /// - Parameters:
-    ///   - issuer: The value that `iss` must have; `nil` accepts any, and none.
-    ///   - audience: The value that `aud` must be or contain; with `nil` a token that has `aud` is refused.
-    ///   - subject: The value that `sub` must have; `nil` accepts any, and none.
-    ///   - type: The media type that the header's `typ` must have; `nil` accepts any, and none.
+    ///   - issuer: The issuer that a token must have; by default a token that has `iss` is refused.
+    ///   - audience: The audience that a token must have; by default a token that has `aud` is refused.
+    ///   - subject: The subject that a token must have; any, and none, by default.
+    ///   - type: The media type that the header's `typ` must have; any, and none, by default.
     ///   - leeway: How far clocks may differ; less than zero counts as zero.
     ///   - expiration: Whether a token needs `exp`.
     ///   - maximumAge: The longest time since `iat`.
@@ -69,10 +72,10 @@ public struct ValidationPolicy: Sendable {
     ///   - maximumTokenSize: The most bytes that a token may have.
     ///   - currentDate: Tells the time.
     public init(
-        issuer: String? = nil,
-        audience: String? = nil,
-        subject: String? = nil,
-        type: String? = nil,
+        issuer: IssuerRule = .absent,
+        audience: AudienceRule = .absent,
+        subject: SubjectRule = .any,
+        type: TypeRule = .any,
         leeway: Duration = .seconds(60),
         expiration: Presence = .required,
         maximumAge: Duration? = nil,
@@ -80,10 +83,10 @@ public struct ValidationPolicy: Sendable {
         maximumTokenSize: Int = 65_536,
         currentDate: @escaping @Sendable () -> Date = { Date() }
     ) {
-        issuers = issuer.map { [$0] } ?? []
-        self.audience = audience.map(AudienceRule.contains) ?? .absent
+        self.issuer = issuer
+        self.audience = audience
         self.subject = subject
-        self.type = type.map(TypeRule.exactly) ?? .any
+        self.type = type
         self.leeway = leeway
         self.expiration = expiration
         self.maximumAge = maximumAge

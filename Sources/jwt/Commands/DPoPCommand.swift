@@ -65,7 +65,12 @@ struct DPoPCommand {
         }
         self.source = source
         algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
-        accessToken = try PasswordSource(arguments, file: Self.tokenFile, environment: Self.tokenEnvironment)
+        accessToken = try PasswordSource(
+            arguments,
+            file: Self.tokenFile,
+            environment: Self.tokenEnvironment,
+            noun: "access token"
+        )
         nonce = try arguments.value(of: Self.nonce)?.text
         // A token of RFC 9110; nearly always a forgotten METHOD otherwise.
         guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
@@ -77,10 +82,10 @@ struct DPoPCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read()
-        if let warning = file.permissionWarning { console.warn(warning) }
+        let file = try source.read(warningOn: console)
+        file.warn(on: console)
         let key = try file.signingKey(for: algorithm).key
-        let accessToken = try accessToken?.read()
+        let accessToken = try accessToken?.read(warningOn: console)
         do {
             let generator = try DPoPProofGenerator(key: key)
             let proof = try generator.proof(method: method, url: url, accessToken: accessToken, nonce: nonce)

@@ -39,7 +39,7 @@ struct KeygenCommand {
     private static let rsaBits = Option<RSAKeySize>(
         "rsa-bits",
         value: "BITS",
-        "The size of an RSA key: 2048 (default) to 16384"
+        "The size of an RSA key: 2048 (default) to 8192"
     )
     private static let passwordFile = Option<InputFile>(
         "password-file",
@@ -130,12 +130,13 @@ struct KeygenCommand {
     }
 
     private func run(on console: Console) throws {
-        let password = try password?.read()
+        let password = try password?.read(warningOn: console)
         let key = try generate()
         let privateText = try privateText(of: key, password)
         // Both files are complete on the disk before either gets its name, and neither gets it if printing fails.
         let privateFile = try stage(privateText, at: out, mode: 0o600)
         let publicFile = try publicOut.flatMap { try stage(publicText(of: key), at: $0, mode: 0o644) }
+        if out.isStandardOutput { console.warnOfReaders(of: "private key") }
         if console.writesJSON {
             try console.print(report(key, privateText))
         } else {
@@ -188,7 +189,7 @@ struct KeygenCommand {
         case .jwk:
             var jwk = try key.privateJWK()
             jwk.keyID = keyID ?? key.verificationKey.thumbprint
-            return jwk.members.serialized() + "\n"
+            return VisibleText.json(jwk.members.serialized()) + "\n"
         }
     }
 
@@ -199,7 +200,7 @@ struct KeygenCommand {
         case .jwk:
             var jwk = key.verificationKey.jwk
             jwk.keyID = keyID ?? key.verificationKey.thumbprint
-            return jwk.members.serialized() + "\n"
+            return VisibleText.json(jwk.members.serialized()) + "\n"
         }
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import TokenGeneration
 
 /// The user's configuration: profiles by their names.
@@ -35,7 +34,13 @@ struct ConfigurationFile {
         let file = if let file { file } else { try Self.customaryFile() }
         path = file.name
         let content = try file.read()
-        warning = content.mode.flatMap { Self.warning(file.name, $0) }
+        // Whoever can write here can have the secrets sent to a server of theirs.
+        warning = content.status?.warning(
+            file.name,
+            unwanted: 0o022,
+            "other users may change where your secrets go",
+            remedy: "go-w"
+        )
         let document: JSONObject
         do throws(TokenError) {
             document = try JSONObject(parsing: Data(content.bytes))
@@ -94,14 +99,6 @@ struct ConfigurationFile {
         } catch {
             throw CommandFailure(.failed, error.message)
         }
-    }
-
-    /// Whoever can write here can have the secrets sent to a server of theirs.
-    private static func warning(_ name: String, _ mode: mode_t) -> String? {
-        guard mode & S_IFMT == S_IFREG, mode & 0o022 != 0 else { return nil }
-        let permissions = String(mode & 0o777, radix: 8)
-        return
-            "\(name): other users may change where your secrets go (mode \(permissions)); to stop it: chmod go-w FILE"
     }
 }
 

@@ -29,7 +29,7 @@ enum UserFolder {
     /// - Returns: The path of the folder, which need not be there.
     /// - Throws: ``CommandFailure`` if no variable says where the user's folders are.
     func path(orElse advice: String) throws(CommandFailure) -> String {
-        if let folder = Self.absolutePath(in: variable) { return folder + "/jwt" }
+        if let folder = try Self.absolutePath(in: variable) { return folder + "/jwt" }
         return try "\(Self.home(orElse: "\(variable) or \(advice)"))/\(customaryPath)/jwt"
     }
 
@@ -39,14 +39,14 @@ enum UserFolder {
     /// - Returns: The path of the folder.
     /// - Throws: ``CommandFailure`` if `HOME` is not set.
     static func home(orElse advice: String) throws(CommandFailure) -> String {
-        guard let home = absolutePath(in: "HOME") else {
+        guard let home = try absolutePath(in: "HOME") else {
             throw CommandFailure(.failed, "HOME is not set to a folder; set it, or give \(advice)")
         }
         return home
     }
 
-    private static func absolutePath(in variable: String) -> String? {
-        guard let path = EnvironmentVariable.text(of: variable), path.hasPrefix("/") else { return nil }
+    private static func absolutePath(in variable: String) throws(CommandFailure) -> String? {
+        guard let path = try EnvironmentVariable.text(of: variable), path.hasPrefix("/") else { return nil }
         return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
 }

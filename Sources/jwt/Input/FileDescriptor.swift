@@ -78,10 +78,27 @@ struct FileDescriptor: ~Copyable {
         if isOwned { _ = close(number) }
     }
 
-    /// The type and permission bits.
-    var mode: mode_t? {
+    /// The permissions of the file, and its name.
+    ///
+    /// - Parameter path: The name by which it was opened; `nil` for a standard stream, whose name the system knows.
+    /// - Returns: `nil` if it is closed.
+    func status(path: String? = nil) -> FileStatus? {
         var status = stat()
-        return unsafe fstat(number, &status) == 0 ? status.st_mode : nil
+        guard unsafe fstat(number, &status) == 0 else { return nil }
+        return FileStatus(mode: status.st_mode, path: path ?? name(of: status))
+    }
+
+    /// The name by which a standard stream was opened, if that is still its name.
+    private func name(of status: stat) -> String? {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe readlink("/proc/self/fd/\(number)", &buffer, buffer.count)
+        let octets = buffer.prefix(max(count, 0)).map { UInt8(bitPattern: $0) }
+        guard let path = String(validating: octets, as: UTF8.self), path.hasPrefix("/") else { return nil }
+        var named = stat()
+        guard unsafe stat(path, &named) == 0, named.st_dev == status.st_dev, named.st_ino == status.st_ino else {
+            return nil
+        }
+        return path
     }
 
     /// Whether it is a file of this user's that nobody else can write to.

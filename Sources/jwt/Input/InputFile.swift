@@ -5,8 +5,8 @@ struct InputFile: ArgumentValue, Equatable {
     /// What a file holds, and who may read it.
     struct Content {
         var bytes: [UInt8]
-        /// The type and permission bits, where known.
-        var mode: mode_t?
+        /// The permissions and the name of the file, where known.
+        var status: FileStatus?
     }
 
     /// More than any key or claims have; protects against reading an endless file.
@@ -51,6 +51,6 @@ struct InputFile: ArgumentValue, Equatable {
         guard let bytes = try file.readAll(limit: limit) else {
             throw FileDescriptor.Failure(number: EFBIG)
         }
-        return Content(bytes: bytes, mode: file.mode)
+        return Content(bytes: bytes, status: file.status(path: isStandardInput ? nil : path))
     }
 }

@@ -1,4 +1,5 @@
-import Glibc
+import Foundation
+import Networking
 import TokenGeneration
 
 /// A key the user gave: PEM, DER, a JWK or a JWK Set, told apart by content; or a bare secret, if the user says so.
@@ -14,7 +15,7 @@ struct KeyFile {
     /// How messages call the place it comes from.
     let name: String
     let content: Content
-    private let mode: mode_t?
+    private let status: FileStatus?
     private let password: String?
 
     /// Finds out what a file holds.
@@ -33,12 +34,12 @@ struct KeyFile {
     ) throws(CommandFailure) {
         self.name = name
         self.password = password
-        mode = data.mode
+        status = data.status
         let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
         guard let start else { throw CommandFailure(.failed, "\(name): empty, so there is no key in it") }
         if let secretEncoding {
             guard let secret = secretEncoding.octets(data.bytes) else {
-                throw CommandFailure(.failed, "\(name): the secret is not written in \(secretEncoding.rawValue)")
+                throw CommandFailure(.failed, "\(name): the secret must be \(secretEncoding.expectation)")
             }
             content = .secret(secret)
         } else if let text = String(validating: data.bytes, as: UTF8.self), start == UInt8(ascii: "{") {
@@ -114,11 +115,44 @@ struct KeyFile {
         }
     }
 
-    /// Advice if others on the machine may read or change the private key.
-    var permissionWarning: String? {
-        guard let mode, mode & S_IFMT == S_IFREG, mode & 0o077 != 0 else { return nil }
-        let permissions = String(mode & 0o777, radix: 8)
-        return "\(name): other users may use this private key (mode \(permissions)); to stop it: chmod 600 FILE"
+    /// Warns if others on the machine may read or change a private key, and of a certificate that isn't valid.
+    ///
+    /// - Parameters:
+    ///   - console: Where the warnings go.
+    ///   - time: The time at which a certificate has to be valid; now by default.
+    func warn(on console: Console, at time: Date = Date()) {
+        if isPrivate, let warning = status?.secretWarning(name, "private key") { console.warn(warning) }
+        guard let certificate else { return }
+        let seconds = time.timeIntervalSince1970
+        for (isMissed, words, limit) in [
+            (seconds >= Double(certificate.notAfter) + 1, "the certificate has expired", certificate.notAfter),
+            (seconds < Double(certificate.notBefore), "the certificate isn't valid yet", certificate.notBefore),
+        ] where isMissed {
+            let end = Timestamp(secondsSince1970: Double(limit)).map { " (\($0.text))" } ?? ""
+            console.warn("\(name): \(words)\(end)")
+        }
+    }
+
+    /// The certificate that the key comes from, or that it has with it.
+    private var certificate: ServerCertificates.Item? {
+        let encoded: [UInt8]
+        switch content {
+        case .pem(let text):
+            // Of several the first one is the key's own.
+            guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
+                let end = text[start...].firstRange(of: "-----END CERTIFICATE-----")?.upperBound
+            else { return nil }
+            encoded = Array(text[start..<end].utf8)
+        case .der(let bytes): encoded = bytes
+        case .jwk(let jwk):
+            // Again the first one (RFC 7517 §4.7).
+            guard let first = jwk.members["x5c"]?.array?.first?.string, let der = Data(base64Encoded: first) else {
+                return nil
+            }
+            encoded = Array(der)
+        case .set, .secret: return nil
+        }
+        return try? ServerCertificates.list(encoded).first
     }
 
     /// Puts the file's name in front of what is wrong with the key.

@@ -110,16 +110,18 @@ struct KeySource: Equatable {
 
     /// Reads the key.
     ///
+    /// - Parameter console: Where a warning goes if others may read the key's password.
+    /// - Returns: The file.
     /// - Throws: ``CommandFailure`` if there is none.
-    func read() throws(CommandFailure) -> KeyFile {
+    func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
         switch place {
         case .file(let file):
             let content = try file.read()
-            return try KeyFile(file.name, content, secretEncoding, password: try password?.read())
+            return try KeyFile(file.name, content, secretEncoding, password: try password?.read(warningOn: console))
         case .environment(let variable):
             let option = Self.environment.definition.spelling
-            let content = InputFile.Content(bytes: Array(try variable.value(for: option).utf8), mode: nil)
-            return try KeyFile(option, content, secretEncoding, password: try password?.read())
+            let content = InputFile.Content(bytes: Array(try variable.value(for: option).utf8), status: nil)
+            return try KeyFile(option, content, secretEncoding, password: try password?.read(warningOn: console))
         }
     }
 }

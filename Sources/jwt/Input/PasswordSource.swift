@@ -1,4 +1,3 @@
-import Glibc
 import OAuth2
 
 /// Where a password or another secret is: in a file or a variable, never on the command line.
@@ -37,11 +36,24 @@ struct PasswordSource: Equatable {
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// Reads the password; a line break at the end of a file does not belong to it.
+    /// Reads the password, with a warning if others may read it, too; a line break at the end of a file does not belong to it.
     ///
+    /// - Parameter console: Where the warning goes.
+    /// - Returns: The password.
     /// - Throws: ``CommandFailure`` if there is none.
-    func read() throws(CommandFailure) -> String {
-        try content().text
+    func read(warningOn console: Console) throws(CommandFailure) -> String {
+        switch place {
+        case .environment(let variable, let option): return try variable.value(for: option)
+        case .file(let file):
+            let content = try file.read()
+            let line = SecretEncoding.withoutLineBreak(content.bytes)
+            guard !line.isEmpty else { throw CommandFailure(.failed, "\(file.name): no \(noun) in it") }
+            guard let text = String(validating: line, as: UTF8.self) else {
+                throw CommandFailure(.failed, "\(file.name): no \(noun) in it: it is not text in UTF-8")
+            }
+            if let warning = content.status?.secretWarning(file.name, noun) { console.warn(warning) }
+            return text
+        }
     }
 
     /// Reads a secret, with a warning if others may read it, too.
@@ -50,26 +62,6 @@ struct PasswordSource: Equatable {
     /// - Returns: The secret.
     /// - Throws: ``CommandFailure`` if there is none.
     func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
-        let content = try content()
-        if case .file(let file) = place, let mode = content.mode, mode & S_IFMT == S_IFREG, mode & 0o077 != 0 {
-            let permissions = String(mode & 0o777, radix: 8)
-            console.warn(
-                "\(file.name): other users may use this \(noun) (mode \(permissions)); to stop it: chmod 600 FILE"
-            )
-        }
-        return Secret(content.text)
-    }
-
-    private func content() throws(CommandFailure) -> (text: String, mode: mode_t?) {
-        switch place {
-        case .environment(let variable, let option): return (try variable.value(for: option), nil)
-        case .file(let file):
-            let content = try file.read()
-            let line = SecretEncoding.withoutLineBreak(content.bytes)
-            guard let text = String(validating: line, as: UTF8.self), !text.isEmpty else {
-                throw CommandFailure(.failed, "\(file.name): no \(noun) in it")
-            }
-            return (text, content.mode)
-        }
+        Secret(try read(warningOn: console))
     }
 }

@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// A JSON document that is fetched by https, such as a key set.
+/// A JSON document that is fetched by https, or by http on this machine, such as a key set.
 struct WebDocument {
     /// More than any key set has.
     private static let sizeLimit = 1 << 20
@@ -12,14 +12,21 @@ struct WebDocument {
     /// How the document is called in messages.
     let name: String
 
-    /// - Returns: `nil` if the text is no https URL with a host.
+    /// - Returns: `nil` if the text is no https URL with a host, and no http URL of this machine either.
     init?(_ text: String) {
-        guard let url = URL(string: text), url.scheme?.lowercased() == "https", url.host?.isEmpty == false,
-            url.user == nil, url.password == nil
+        guard let url = URL(string: text), let origin = HTTPOrigin(url),
+            origin.scheme == "https" || origin.isLoopback, url.user == nil, url.password == nil
         else { return nil }
         self.url = url
         // A query may have a secret in it.
         name = text.prefix { $0 != "?" && $0 != "#" }.description
+    }
+
+    /// Whether this document may say where another one is.
+    ///
+    /// A server elsewhere can't send the command to a server on this machine, and so never to one without TLS.
+    func canName(_ other: WebDocument) -> Bool {
+        HTTPOrigin(url)?.isLoopback == true || HTTPOrigin(other.url)?.isLoopback == false
     }
 
     /// Fetches the document.
@@ -38,7 +45,11 @@ struct WebDocument {
                 )
                 let client = NetworkClient(
                     transport: transport,
-                    options: NetworkClient.Options(timeout: timeout, maximumBodySize: Self.sizeLimit)
+                    options: NetworkClient.Options(
+                        timeout: timeout,
+                        maximumBodySize: Self.sizeLimit,
+                        redirects: .never
+                    )
                 )
                 // A request has a limit of its own, which would cut a longer wait short.
                 var request = URLRequest(url: url, timeoutInterval: timeout / .seconds(1))

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import TokenGeneration
 
@@ -41,6 +42,27 @@ struct Console: Sendable {
         }
     }
 
+    /// Prints octets of a result: as they are into a file or a pipe, and as text on which a terminal doesn't act to a terminal.
+    ///
+    /// - Parameters:
+    ///   - content: The octets.
+    ///   - noun: What they are, for a message.
+    ///   - advice: What to do if they are no text and there is a terminal.
+    /// - Throws: ``CommandFailure`` as ``print(_:terminator:)`` does, and if they are no text for a terminal.
+    func show(content: Data, _ noun: String, advice: String) throws(CommandFailure) {
+        guard FileDescriptor.standard(STDOUT_FILENO).isTerminal else { return try write(Array(content)) }
+        guard let text = String(validating: content, as: UTF8.self), !text.utf8.contains(0) else {
+            throw CommandFailure(.failed, "the \(noun) is not text, nothing for a terminal; \(advice)")
+        }
+        let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            // To Swift, both characters of a CRLF are one.
+            let line = line.last == "\r" ? line.dropLast() : line
+            return line.split(separator: "\t", omittingEmptySubsequences: false).map { VisibleText.line(String($0)) }
+                .joined(separator: "\t")
+        }
+        try print(lines.joined(separator: "\n"), terminator: text.utf8.last == 0x0A ? "" : "\n")
+    }
+
     /// Prints several lines of our own on standard error.
     func explain(_ text: String) {
         // There is no place left to report that standard error is closed.
@@ -66,6 +88,14 @@ struct Console: Sendable {
                 ? Self.line("warning", .object(["message": .string(message)]))
                 : VisibleText.line("\(prefix): warning: \(message)")) + "\n"
         )
+    }
+
+    /// Warns if standard output is a file that other users may read or change, before something secret goes there.
+    ///
+    /// - Parameter noun: What goes there.
+    func warnOfReaders(of noun: String) {
+        let status = FileDescriptor.standard(STDOUT_FILENO).status()
+        if let warning = status?.secretWarning("standard output", noun) { warn(warning) }
     }
 
     /// Prints what went wrong on standard error.

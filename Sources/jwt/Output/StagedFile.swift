@@ -28,12 +28,12 @@ struct StagedFile: ~Copyable {
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
         let temporaryPath = "\(folder).jwt-\(String(UInt64.random(in: 0...UInt64.max), radix: 36)).tmp"
         do throws(FileDescriptor.Failure) {
-            let file = try FileDescriptor(creating: temporaryPath, mode: mode)
+            let file = try TemporaryFiles.create(temporaryPath, mode: mode)
             do throws(FileDescriptor.Failure) {
                 try file.writeAll(octets)
                 try file.synchronize()
             } catch {
-                Self.remove(temporaryPath)
+                TemporaryFiles.remove(temporaryPath)
                 throw error
             }
             self.file = file
@@ -68,8 +68,7 @@ struct StagedFile: ~Copyable {
     }
 
     deinit {
-        // After a commit there is nothing under this name.
-        Self.remove(temporaryPath)
+        TemporaryFiles.remove(temporaryPath)
     }
 
     /// Gives the file its name.
@@ -93,7 +92,7 @@ struct StagedFile: ~Copyable {
     }
 
     private func replace() -> Int32 {
-        unsafe rename(temporaryPath, path) == 0 ? 0 : errno
+        TemporaryFiles.rename(temporaryPath, to: path)
     }
 
     /// Gives the file its name if no file has it.
@@ -104,12 +103,12 @@ struct StagedFile: ~Copyable {
         if unsafe link(temporaryPath, path) == 0 { return 0 }
         guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }
         do throws(FileDescriptor.Failure) {
-            _ = try FileDescriptor(creating: path, mode: 0o600)
+            _ = try TemporaryFiles.create(path, mode: 0o600)
         } catch {
             return error.number
         }
         let number = replace()
-        if number != 0 { Self.remove(path) }
+        if number != 0 { TemporaryFiles.remove(path) }
         return number
     }
 

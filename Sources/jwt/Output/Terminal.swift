@@ -6,7 +6,7 @@ enum Terminal {
     /// anything ([no-color.org](https://no-color.org)).
     static func showsColor(_ stream: Int32) -> Bool {
         guard FileDescriptor.standard(stream).isTerminal else { return false }
-        let isUnwanted = !(EnvironmentVariable.text(of: "NO_COLOR") ?? "").isEmpty
-        return !isUnwanted && EnvironmentVariable.text(of: "TERM") != "dumb"
+        guard !EnvironmentVariable.isSet("NO_COLOR") else { return false }
+        return (try? EnvironmentVariable.text(of: "TERM")) != "dumb"
     }
 }

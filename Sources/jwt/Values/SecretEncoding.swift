@@ -16,10 +16,26 @@ enum SecretEncoding: String, CaseIterable, ArgumentValue {
         let line = Self.withoutLineBreak(written)
         switch self {
         case .text: return Array(line)
-        case .base64: return Data(base64Encoded: Data(line)).map { Array($0) }
-        case .base64url: return try? Base64URL.decode(String(decoding: line, as: UTF8.self))
+        case .base64: return Self.base64(line)
+        case .base64url: return String(validating: line, as: UTF8.self).flatMap { try? Base64URL.decode($0) }
         case .hex: return Self.hexadecimal(line)
         }
+    }
+
+    /// How a secret is written so.
+    var expectation: String {
+        switch self {
+        case .text: "text"
+        case .base64: "base64: A-Z, a-z, 0-9, + and /, with = up to a multiple of four, without white space"
+        case .base64url: "base64url: A-Z, a-z, 0-9, - and _, without = and white space"
+        case .hex: "hex: pairs of 0-9 and a-f, without white space"
+        }
+    }
+
+    /// Decodes base64 that has the one spelling that these octets have (RFC 4648 §3.5).
+    private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let octets = Data(base64Encoded: Data(text)), octets.base64EncodedData() == Data(text) else { return nil }
+        return Array(octets)
     }
 
     /// The octets without one line break at their end.

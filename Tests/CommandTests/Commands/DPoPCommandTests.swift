@@ -25,24 +25,36 @@ struct DPoPCommandTests {
         let thumbprint = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey.thumbprint
         #expect(object["thumbprint"]?.string == thumbprint)
         let proof = try #require(object["proof"]?.string)
-        let verifier = DPoPVerifier()
+        let verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
         let token = try DPoPAccessToken("access", thumbprint: thumbprint)
         let verified = try verifier.verifySkippingReplayCheck(
             proof,
             method: "GET",
             url: url,
-            accessToken: token,
-            nonces: ["n"]
+            for: .resource(accessToken: token),
+            nonce: .oneOf(["n"])
         )
         #expect(verified.url == "https://api.example/orders")
         #expect(throws: TokenError(.methodMismatch, "")) {
-            try verifier.verifySkippingReplayCheck(proof, method: "POST", url: url, accessToken: token, nonces: ["n"])
+            try verifier.verifySkippingReplayCheck(
+                proof,
+                method: "POST",
+                url: url,
+                for: .resource(accessToken: token),
+                nonce: .oneOf(["n"])
+            )
         }
         let file = try folder.write("access\n", to: "token")
         let other = try BuiltProgram.jwt.run("dpop", "GET", url, "-k", key, "--access-token-file", file)
         let second = String(other.output.dropLast())
         #expect(throws: Never.self) {
-            try verifier.verifySkippingReplayCheck(second, method: "GET", url: url, accessToken: token)
+            try verifier.verifySkippingReplayCheck(
+                second,
+                method: "GET",
+                url: url,
+                for: .resource(accessToken: token),
+                nonce: .notRequired
+            )
         }
         #expect(second != proof)
     }

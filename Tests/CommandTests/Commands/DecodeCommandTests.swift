@@ -1,6 +1,7 @@
 import Foundation
 import TestTurns
 import Testing
+import TokenGeneration
 
 @Suite("jwt decode", .serialized, .turns)
 struct DecodeCommandTests {
@@ -144,6 +145,27 @@ struct DecodeCommandTests {
         let result = try BuiltProgram.jwt.run("decode", token)
         #expect(result.status == 0)
         #expect(result.output.contains("\n    \"a\\u009b\": \"\\u001b[31m\\n\\u202e\"\n"))
+    }
+
+    @Test(
+        "no invisible character is shown, and the JSON means the same",
+        arguments: ["decode", "decode --json", "decode --batch"]
+    )
+    func invisibleCharacters(command: String) throws {
+        let hidden: [Unicode.Scalar] = [
+            "\u{AD}", "\u{61C}", "\u{200B}", "\u{200D}", "\u{2028}", "\u{2029}", "\u{202E}", "\u{2060}", "\u{2066}",
+            "\u{FEFF}",
+            "\u{85}", "\u{9B}", "\u{7F}", "\u{FE0F}", "\u{3164}", "\u{E0041}", "\u{E0100}", "\u{110BD}", "\u{1D173}",
+        ]
+        let text = String(String.UnicodeScalarView(hidden))
+        let claims: JSONObject = ["sub": .string("a\(text)ä😀"), "exp": 1]
+        let token = SampleTokens.unsigned(claims: claims.serialized())
+        let words = command.split(separator: " ").map(String.init)
+        let result = try BuiltProgram.jwt.run(words, input: token)
+        #expect(result.status == 0)
+        for scalar in hidden { #expect(!result.output.unicodeScalars.contains(scalar), "\(scalar.value)") }
+        #expect(result.output.contains("ä😀"))
+        #expect(try JSONObject(parsing: result.output)["claims"]?.object == claims)
     }
 
     @Test(

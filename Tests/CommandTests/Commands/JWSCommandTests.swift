@@ -50,6 +50,19 @@ struct JWSCommandTests {
         #expect(other.errors.hasPrefix(#"{"error":{"code":"signatureInvalid","#))
     }
 
+    @Test("a terminal does nothing that a payload says")
+    func terminal() throws {
+        try folder.write("one\n\u{1B}[31m\u{202E}red\n", to: "odd")
+        let text = try shell(
+            "jwt jws sign -k key.pem odd > jws; script -qec 'jwt jws verify -k public.pem < jws' /dev/null"
+        )
+        #expect(text == ProcessResult(status: 0, output: "one\r\n\\u001b[31m\\u202ered\r\n", errors: ""))
+        let script =
+            "printf 'a\\000' | jwt jws sign -k key.pem > jws; script -qec 'jwt jws verify -k public.pem < jws' /dev/null"
+        let message = "jwt jws verify: the payload is not text, nothing for a terminal; use a pipe\r\n"
+        #expect(try shell(script) == ProcessResult(status: 2, output: message, errors: ""))
+    }
+
     @Test("bytes that are no text, and the header's parameters, are signed")
     func octets() throws {
         let result = try shell(

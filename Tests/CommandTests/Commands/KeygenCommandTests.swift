@@ -24,6 +24,33 @@ struct KeygenCommandTests {
         #expect(try SigningKey(pem: result.output).algorithm == .es256)
     }
 
+    @Test("a private key that goes into a file of standard output that others may use draws a warning")
+    func openFile() throws {
+        let path = URL(filePath: folder.path).resolvingSymlinksInPath().path + "/key"
+        try folder.write(KeyFixtures.pkcs8, to: "key.pem")
+        let script = "umask 022; rm -f key; jwt"
+        for command in [
+            "keygen --alg ES256", "keygen --alg HS256", "keygen --alg ES256 --format jwk", "keygen --alg ES256 --json",
+            "key convert key.pem", "key convert key.pem --to der", "key convert key.pem --json",
+        ] {
+            let result = try BuiltProgram.shell("\(script) \(command) > key", in: folder)
+            let name = command.split(separator: " --")[0].replacing(" key.pem", with: "")
+            let message =
+                "standard output: other users may use this private key (mode 644); to stop it: chmod 600 \(path)"
+            let line =
+                command.hasSuffix("--json")
+                ? #"{"warning":{"message":"\#(message)"}}"# : "jwt \(name): warning: \(message)"
+            #expect(result == ProcessResult(status: 0, output: "", errors: line + "\n"))
+        }
+        for line in [
+            "umask 077; rm -f key; jwt keygen --alg ES256 > key", "\(script) key public key.pem > key",
+            "\(script) keygen --alg ES256 --public-out - --out other > key", "\(script) keygen --alg ES256 | cat > key",
+            "\(script) keygen --alg ES256 > /dev/null",
+        ] {
+            #expect(try BuiltProgram.shell(line, in: folder) == ProcessResult(status: 0, output: "", errors: ""))
+        }
+    }
+
     @Test("two keys differ")
     func randomness() throws {
         let keys = try (0..<2).map { _ in try BuiltProgram.jwt.run("keygen", "--alg=ES256").output }
@@ -266,7 +293,7 @@ struct KeygenCommandTests {
                 "the private and the public key need different places"
             ),
             (["--alg", "ES256", "--alg", "ES256"], "--alg is given twice"),
-            (["--alg", "RS256", "--rsa-bits", "1024"], "--rsa-bits must be a number of bits from 2048 to 16384"),
+            (["--alg", "RS256", "--rsa-bits", "1024"], "--rsa-bits must be a number of bits from 2048 to 8192"),
             (
                 ["--alg", "ES256", "--rsa-bits", "2048"],
                 "--rsa-bits is for RS and PS algorithms; a key for ES256 has one size"

@@ -117,6 +117,29 @@ struct ProgramTests {
         #expect(missing == ProcessResult(status: 64, output: "", errors: help))
     }
 
+    @Test(
+        "an argument that isn't UTF-8 is refused, wherever it stands",
+        arguments: [
+            (#"sign --key key --sub "$(printf 'a\377')""#, 5), (#"sign --key key --sub="$(printf '\303')""#, 4),
+            (#"verify --key "$(printf 'k\351y')" x"#, 3), (#"decode "$(printf 'a.b.\377')""#, 2),
+            (#""$(printf '\300\200')""#, 1), (#"sign --help "$(printf '\355\240\200')""#, 3),
+            (#"keygen --alg ES256 --out "$(printf '\377')""#, 5), (#"decode -- "$(printf '\364\220\200\200')""#, 3),
+        ]
+    )
+    func notUTF8(line: String, position: Int) throws {
+        let folder = try TemporaryFolder()
+        let message = "argument \(position) is not text in UTF-8; a file of such a name can be standard input"
+        let plain = try BuiltProgram.shell("jwt \(line)", in: folder)
+        #expect(plain == ProcessResult(status: 64, output: "", errors: "jwt: \(message) (see jwt --help)\n"))
+        let json = try BuiltProgram.shell(
+            "set -- \(line); command=$1; shift; jwt \"$command\" --json \"$@\"",
+            in: folder
+        )
+        #expect(json.status == 64 && json.output == "")
+        #expect(json.errors.hasPrefix(#"{"error":{"code":"usage","message":"argument "#))
+        #expect(try folder.names() == [])
+    }
+
     @Test("a mistyped command gets a suggestion")
     func mistypedCommand() throws {
         let result = try BuiltProgram.jwt.run("verfiy", "--key", "x")

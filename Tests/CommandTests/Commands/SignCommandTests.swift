@@ -184,7 +184,7 @@ struct SignCommandTests {
         #expect(
             result.errors == """
                 jwt sign: warning: \(path): other users may use this private key (mode \(String(mode, radix: 8))); \
-                to stop it: chmod 600 FILE
+                to stop it: chmod 600 \(path)
 
                 """
         )
@@ -229,6 +229,60 @@ struct SignCommandTests {
     func usageErrors(arguments: [String], message: String) throws {
         let result = try BuiltProgram.jwt.run(["sign"] + arguments)
         #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
+    }
+
+    private static let malformedClaims: [(name: String, value: String, reason: String)] = [
+        ("exp", "\"tomorrow\"", "must be a number of seconds since 1970, not a string; --expires-in DURATION sets it"),
+        ("exp", "null", "must be a number of seconds since 1970, not null; --expires-in DURATION sets it"),
+        ("exp", "1e300", "is a time outside the years 1 to 9999; --expires-in DURATION sets it"),
+        ("nbf", "\"7\"", "must be a number of seconds since 1970, not a string; --not-before TIME sets it"),
+        ("iat", "true", "must be a number of seconds since 1970, not a Boolean; --issued-at TIME sets it"),
+        ("iss", "5", "must be a string, not a number; --iss TEXT sets it"),
+        ("sub", "[]", "must be a string, not an empty array; --sub TEXT sets it"),
+        ("jti", "7", "must be a string, not a number; --jti ID sets it"),
+    ]
+
+    @Test(
+        "a registered claim of a wrong type is refused, as an option, in a file and in a line of a batch",
+        arguments: malformedClaims.map { [$0.name, $0.value, $0.reason] } + [
+            [
+                "aud", "{}",
+                "must be a string or an array of strings that is not empty, not an object; --aud TEXT sets it",
+            ],
+            ["aud", "[\"a\",1]", "has a number among its strings; --aud TEXT sets it"],
+        ]
+    )
+    func malformedClaim(claim: [String]) throws {
+        let (name, value, reason) = (claim[0], claim[1], claim[2])
+        let option = try BuiltProgram.jwt.run("sign", "--key", key, "--claim", "\(name)=\(value)")
+        #expect(
+            option
+                == ProcessResult(
+                    status: 64,
+                    output: "",
+                    errors: "jwt sign: the claim “\(name)” \(reason) (see jwt sign --help)\n"
+                )
+        )
+        let words = reason.prefix { $0 != ";" }
+        let claims = "{\"a\":1,\"\(name)\":\(value)}"
+        for form in [[], ["--format", "json"], ["--detached"]] {
+            let piped = try BuiltProgram.jwt.run(["sign", "--key", key, "--claims", "-"] + form, input: claims)
+            let message = "jwt sign: standard input: the claim “\(name)” \(words)\n"
+            #expect(piped == ProcessResult(status: 2, output: "", errors: message))
+        }
+        for options in [[], ["--claim", "b=1"]] {
+            let batch = try BuiltProgram.jwt.run(["sign", "--key", key, "--batch"] + options, input: claims)
+            #expect(batch.status == 1)
+            let error = try JSONObject(parsing: batch.output)["error"]?.object
+            #expect(error == ["code": "malformedClaim", "message": .string("the claim “\(name)” \(words)")])
+        }
+    }
+
+    @Test("a registered claim of the right type is signed, and so are other names of the same letters")
+    func wellFormedClaims() throws {
+        for claim in ["exp=1.5", "aud=[\"a\"]", "sub=\"\"", "Exp=tomorrow", "expires=tomorrow", "iat=-1"] {
+            #expect(try BuiltProgram.jwt.run("sign", "--key", key, "--claim", claim).status == 0, "\(claim)")
+        }
     }
 
     @Test("a claim that the file and an option give is an error")

@@ -3,6 +3,8 @@ import TestTurns
 import Testing
 import TokenGeneration
 
+@testable import jwt
+
 @Suite("Options of jwt sign", .serialized, .turns)
 struct SignOptionTests {
     private let folder: TemporaryFolder
@@ -72,6 +74,80 @@ struct SignOptionTests {
                 "a": 1
             ]
         )
+    }
+
+    @Test(
+        "a secret that isn't written in the one way that its octets have is refused",
+        arguments: [
+            ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE"),
+            ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=="),
+            ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDF="),
+            ("base64", "MDEyMzQ1Njc4OTAxMjM0\nNTY3ODkwMTIzNDU2Nzg5MDE="),
+            ("base64", " MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="),
+            ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE= "),
+            ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=\n\n"),
+            ("base64", "-_-_MzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="),
+            ("base64url", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="),
+            ("base64url", "+/+/MzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE"),
+            ("base64url", "MDEyMzQ1Njc4OTAx MjM0NTY3ODkwMTIzNDU2Nzg5MDE"),
+            ("base64url", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDF"),
+            ("hex", "3031 32333435363738393031323334353637383930313233343536373839303132"),
+        ]
+    )
+    func strictSecrets(encoding: String, text: String) throws {
+        let path = try folder.write(text, to: "secret")
+        let result = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", encoding, "--alg", "HS256", "-c", "a=1")
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.errors.hasPrefix("jwt sign: \(path): the secret must be \(encoding): "))
+    }
+
+    @Test("a variable that isn't UTF-8 is refused, whether it is a key, a password or a folder")
+    func environmentEncoding() throws {
+        for (command, name) in [
+            ("sign --key-env X", "that --key-env names"),
+            ("sign -k key.jwk --password-env X", "that --password-env names"),
+            ("token --profile x", "HOME"),
+        ] {
+            let script = "X=\"$(printf 's\\377')\" HOME=\"$(printf '/\\377')\" XDG_CONFIG_HOME= jwt \(command)"
+            let result = try BuiltProgram.shell(script, in: folder)
+            let message = "the environment variable \(name) is not text in UTF-8\n"
+            #expect(result.status == 2 && result.output == "" && result.errors.hasSuffix(message), "\(result)")
+        }
+    }
+
+    @Test("a password that others may read draws a warning")
+    func passwordPermissions() throws {
+        let path = try folder.write(KeyFixtures.encrypted, to: "encrypted.pem")
+        let file = try folder.write("secret\n", to: "password", mode: 0o644)
+        let result = try BuiltProgram.jwt.run("sign", "-k", path, "--password-file", file, "-c", "a=1")
+        #expect(result.status == 0)
+        let message = "\(file): other users may use this password (mode 644); to stop it: chmod 600 \(file)"
+        #expect(result.errors == "jwt sign: warning: \(message)\n")
+    }
+
+    @Test("the advice of a warning can be pasted into a shell, whatever the file is called")
+    func pastedAdvice() throws {
+        for name in ["a b.jwk", "it's.jwk", "-k.jwk", "$(x).jwk", "ü.jwk"] {
+            try folder.write(try SampleTokens.es256JWK(), to: name, mode: 0o644)
+            let quoted = ShellWord.quoted(name)
+            let script = """
+                jwt sign --key=\(quoted) -c a=1 2>&1 >/dev/null | sed 's/.*to stop it: //' > advice && sh advice && \
+                jwt sign --key - -c a=1 < \(quoted) 2>&1 >/dev/null
+                """
+            #expect(try BuiltProgram.shell(script, in: folder) == ProcessResult(status: 0, output: "", errors: ""))
+            #expect(try folder.mode(of: name) == 0o600, "\(name)")
+        }
+    }
+
+    @Test("a key from standard input that is a file is named by its path in the advice")
+    func standardInputFile() throws {
+        let path = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: 0o644)
+        let result = try BuiltProgram.shell("jwt sign --key - -c a=1 < open.jwk", in: folder)
+        #expect(result.status == 0)
+        let real = URL(filePath: path).resolvingSymlinksInPath().path
+        let message = "standard input: other users may use this private key (mode 644); to stop it: chmod 600 \(real)"
+        #expect(result.errors == "jwt sign: warning: \(message)\n")
     }
 
     @Test("an encrypted key opens with its password, and only with that")
@@ -148,7 +224,7 @@ struct SignOptionTests {
         let warned = try BuiltProgram.jwt.run("sign", "--json", "-k", open, "--sub", "a")
         #expect(
             warned.errors
-                == #"{"warning":{"message":"\#(open): other users may use this private key (mode 644); to stop it: chmod 600 FILE"}}"#
+                == #"{"warning":{"message":"\#(open): other users may use this private key (mode 644); to stop it: chmod 600 \#(open)"}}"#
                 + "\n"
         )
         let missing = try BuiltProgram.jwt.run("sign", "--json", "-k", "missing")
@@ -211,7 +287,11 @@ struct SignOptionTests {
         let other = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "hex", "--alg", "HS256")
         #expect(
             other
-                == ProcessResult(status: 2, output: "", errors: "jwt sign: \(path): the secret is not written in hex\n")
+                == ProcessResult(
+                    status: 2,
+                    output: "",
+                    errors: "jwt sign: \(path): the secret must be hex: pairs of 0-9 and a-f, without white space\n"
+                )
         )
     }
 }

@@ -5,6 +5,8 @@ import TestTurns
 import Testing
 import TokenGeneration
 
+@testable import jwt
+
 @Suite("Keys of jwt verify", .serialized, .turns)
 struct VerificationKeysTests {
     private let root: MockCertificateAuthority
@@ -159,13 +161,87 @@ struct VerificationKeysTests {
         }
     }
 
+    private static let setMessage =
+        "--jwks must be a file or an https URL without a password; http is for addresses of this machine only"
+    private static let issuerMessage =
+        "--discover must be an https URL without a query; http is for addresses of this machine only"
+
+    @Test("sets and issuers of this machine are asked by http")
+    func loopback() async throws {
+        try await withLoopbackServer { server in
+            let url = "http://127.0.0.1:\(server.port)"
+            server.on(.get, "/keys", .json(set))
+            server.on(.get, "/moved", .status(302, headers: ["Location": "/keys"]))
+            server.on(
+                .get,
+                "/.well-known/oauth-authorization-server/a",
+                .json("{\"issuer\":\"\(url)/a\",\"jwks_uri\":\"\(url)/keys\"}")
+            )
+            let fetched = try await BuiltProgram.jwt.runApart(["verify", "--jwks", url + "/keys", try token()])
+            #expect(fetched.status == 0, "\(fetched)")
+            let discovered = try await BuiltProgram.jwt.runApart(
+                ["verify", "--discover", url + "/a", try token(issuer: url + "/a")]
+            )
+            #expect(discovered.status == 0, "\(discovered)")
+            // A redirect could lead to a server that nobody named.
+            let moved = try await BuiltProgram.jwt.runApart(["verify", "--jwks", url + "/moved", try token()])
+            #expect(moved.status == 2)
+            #expect(moved.errors.hasPrefix("jwt verify: \(url)/moved: the server answered 30"), "\(moved)")
+        }
+    }
+
+    @Test("a document of this machine may name another of this machine, and one from elsewhere may not")
+    func naming() throws {
+        let elsewhere = try #require(WebDocument("https://id.example/a"))
+        let other = try #require(WebDocument("https://keys.example/b"))
+        #expect(elsewhere.canName(other))
+        for address in ["http://127.0.0.1/a", "https://localhost/a", "http://[::1]:1/a"] {
+            let here = try #require(WebDocument(address))
+            #expect(here.canName(here) && here.canName(other))
+            #expect(!elsewhere.canName(here), "\(address)")
+        }
+    }
+
+    @Test("a certificate that isn't valid at the time of the check draws a warning, as PEM, DER and in a JWK")
+    func expiredCertificate() throws {
+        let (start, end) = (Date(timeIntervalSince1970: 1_000), Date(timeIntervalSince1970: 2_000))
+        let expired = try root.issueServerCertificate(hosts: ["localhost"], notBefore: start, notAfter: end)
+        let service = KeySigningService(key: try SigningKey(pem: expired.privateKeyPEM, algorithm: .es256))
+        let token = try JWTGenerator(payload: ["exp": 4_102_444_800], signingService: service).token
+        let pem = try folder.write(expired.certificatePEM, to: "expired.pem", mode: 0o644)
+        let der = folder.file("expired.der")
+        try expired.certificateDER.write(to: URL(filePath: der))
+        var jwk = service.verificationKey.jwk
+        jwk.members["x5c"] = [.string(expired.certificateDER.base64EncodedString())]
+        let set = try folder.write(jwk.members.serialized(), to: "expired.jwk", mode: 0o644)
+        for path in [pem, der, set] {
+            let verify = { (time: String) in try BuiltProgram.jwt.run("verify", "-k", path, "--at", time, token) }
+            for time in ["1000", "1500", "2000"] {
+                let result = try verify(time)
+                #expect(result.status == 0 && result.errors == "", "\(result)")
+            }
+            for (time, words) in [
+                ("2001", "the certificate has expired (1970-01-01T00:33:20Z)"),
+                ("999", "the certificate isn't valid yet (1970-01-01T00:16:40Z)"),
+            ] {
+                let result = try verify(time)
+                #expect(result.status == 0)
+                #expect(result.errors == "jwt verify: warning: \(path): \(words)\n")
+            }
+        }
+        let inspected = try BuiltProgram.jwt.run("key", "inspect", pem)
+        #expect(inspected.status == 0 && inspected.errors.contains("the certificate has expired"))
+    }
+
     @Test(
         "contradictions are usage errors",
         arguments: [
-            (["--jwks", "http://x/keys"], "--jwks must be a file or an https URL without a password"),
-            (["--jwks", "https://user:secret@x/keys"], "--jwks must be a file or an https URL without a password"),
-            (["--discover", "http://x"], "--discover must be an https URL without a query"),
-            (["--discover", "https://x?a=b"], "--discover must be an https URL without a query"),
+            (["--jwks", "http://x/keys"], setMessage), (["--jwks", "https://user:secret@x/keys"], setMessage),
+            (["--jwks", "http://user@127.0.0.1/keys"], setMessage),
+            (["--jwks", "http://127.0.0.1.x/keys"], setMessage),
+            (["--jwks", "ftp://127.0.0.1/keys"], setMessage),
+            (["--discover", "http://x"], issuerMessage), (["--discover", "https://x?a=b"], issuerMessage),
+            (["--discover", "http://localhost.x"], issuerMessage),
             (["--discover", "https://x", "--iss", "https://y"], "--iss and --discover name different issuers"),
             (["-k", "a", "--jwks", "b"], "--key, --jwks and --discover exclude each other"),
             (["-k", "a", "--roots", "b"], "--roots is for keys that are fetched from a URL"),

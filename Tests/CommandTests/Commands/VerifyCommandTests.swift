@@ -1,6 +1,7 @@
 import Foundation
 import TestTurns
 import Testing
+import TokenGeneration
 
 @Suite("jwt verify", .serialized, .turns)
 struct VerifyCommandTests {
@@ -184,19 +185,54 @@ struct VerifyCommandTests {
             "typ=at+jwt"
         )
         #expect(try verify(full, "--iss", "me", "--sub", "alice", "--aud", "b", "--typ", "at+jwt").status == 0)
-        #expect(try verify(full, "--iss", "you") == rejection("the claim “iss” is not the one that the policy expects"))
-        #expect(try verify(full, "--sub", "bob") == rejection("the claim “sub” is not the one that the policy expects"))
+        #expect(
+            try verify(full, "--any-aud", "--iss", "you")
+                == rejection("the claim “iss” is not the one that the policy expects")
+        )
+        #expect(
+            try verify(full, "--any-aud", "--sub", "bob")
+                == rejection("the claim “sub” is not the one that the policy expects")
+        )
         #expect(
             try verify(full, "--aud", "c")
                 == rejection("the claim “aud” does not name the audience that the policy expects")
         )
         #expect(
-            try verify(full, "--typ", "JWT") == rejection("“typ” of the header is “at+jwt”, the policy expects “JWT”")
+            try verify(full, "--any-aud", "--typ", "JWT")
+                == rejection("“typ” of the header is “at+jwt”, the policy expects “JWT”")
         )
         #expect(try verify(token, "--iss", "joe").status == 0)
         #expect(try verify(token, "--aud", "c") == rejection("the claim “aud” is missing, which the policy expects"))
         #expect(try verify(token, "--sub", "c") == rejection("the claim “sub” is missing, which the policy expects"))
         #expect(try verify(token, "--typ", "JWT") == rejection("the header has no “typ”, the policy expects “JWT”"))
+    }
+
+    @Test(
+        "without --aud, a token that names an audience is refused, and --any-aud accepts it",
+        arguments: ["aud=a", #"aud=["a"]"#, #"aud=["a","b"]"#, "aud="]
+    )
+    func audience(claim: String) throws {
+        let token = try sign("--claim", "exp=4102444800", "--claim", claim)
+        let message = "the token is for an audience (“aud”): --aud TEXT accepts yours, --any-aud every one"
+        #expect(try verify(token) == rejection(message))
+        #expect(try verify(token, "--iss", "x").status == 1)
+        #expect(try verify(token, "--any-aud").status == 0)
+        let json = try verify(token, "--json")
+        #expect(json.status == 1 && json.output == "")
+        #expect(json.errors == #"{"error":{"code":"audienceMismatch","message":"\#(message)"}}"# + "\n")
+        for (options, status) in [([], Int32(1)), (["--any-aud"], 0)] {
+            let batch = try BuiltProgram.jwt.run(["verify", "--key", key, "--batch"] + options, input: token)
+            #expect(batch.status == status)
+            let error = try JSONObject(parsing: batch.output)["error"]?.object
+            #expect(error == (status == 0 ? nil : ["code": "audienceMismatch", "message": .string(message)]))
+        }
+    }
+
+    @Test("a token without an audience needs neither option")
+    func noAudience() throws {
+        let token = try sign("--claim", "exp=4102444800")
+        #expect(try verify(token).status == 0)
+        #expect(try verify(token, "--any-aud").status == 0)
     }
 
     @Test("a signature by another key, and a changed token, are rejected")
@@ -270,6 +306,15 @@ struct VerifyCommandTests {
             ),
             (["--key", "k", "--iss", "", "x"], "--iss must not be empty"),
             (["--key", "k", "--aud=", "x"], "--aud must not be empty"),
+            (["--key", "k", "--aud", "a", "--any-aud", "x"], "--aud and --any-aud exclude each other"),
+            (
+                ["--key", "k", "--require", "aud", "x"],
+                "a token with the claim aud needs --aud TEXT, or --any-aud for every audience"
+            ),
+            (
+                ["--key", "k", "--claim", "aud=a", "x"],
+                "a token with the claim aud needs --aud TEXT, or --any-aud for every audience"
+            ),
             (["--key", "k", "a", "secret"], "unexpected argument: only TOKEN is taken"),
             (
                 ["--key", "k", "--leeway", "-1", "x"],

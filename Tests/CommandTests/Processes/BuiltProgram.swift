@@ -168,9 +168,11 @@ private struct ChildProcess {
         // The process must meet a closed pipe as it would in a terminal, not with the runner's ignored signal.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
+        // Nor with the signals that the threads of Swift's tasks block.
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         unsafe sigaddset(&signals, SIGPIPE)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
 
         var identifier = pid_t()
         let argumentList = unsafe arguments.map { unsafe strdup($0) } + [nil]

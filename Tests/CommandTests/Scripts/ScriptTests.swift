@@ -43,7 +43,10 @@ struct ScriptTests {
         _ key: VerificationKey,
         audience: String? = nil
     ) throws -> VerifiedToken {
-        try JWTVerifier(key: key, policy: ValidationPolicy(audience: audience)).verify(String(token ?? ""))
+        try JWTVerifier(
+            key: key,
+            policy: ValidationPolicy(issuer: .skipIssuerCheck, audience: audience.map { .contains($0) } ?? .absent)
+        ).verify(String(token ?? ""))
     }
 
     private static func rsaKey() throws -> VerificationKey {

@@ -15,9 +15,16 @@ struct AuthorizationSnippets {
     func web() async throws {
         try await withServer { mock, oauth async throws in
             let (server, authentication) = (mock.metadata, oauth.clientAuthentication)
+            let keys = RemoteKeySet(discovery: AuthorizationServerDiscovery(issuer: server.issuer))
             let browser = { @Sendable url in try await mock.visit(url) }
-            func sample() async throws -> IssuedTokens {
+            func sample() async throws -> (IssuedTokens, user: String?) {
                 let oauth = OAuth2Client(server: server, clientAuthentication: authentication)
+                let verifier = IDTokenVerifier(
+                    issuer: server.issuer,
+                    clientID: "reports",
+                    keys: keys,
+                    algorithms: [.es256]
+                )
                 let request = try oauth.authorizationRequest(
                     redirectURI: "https://reports.example/callback",
                     scope: "openid reports.read"
@@ -25,12 +32,13 @@ struct AuthorizationSnippets {
                 let url = try request.url(at: oauth.server)
                 let redirect = try await browser(url)
                 let grant = try request.grant(from: redirect, of: oauth.server)
-                let tokens = try await oauth.tokens(for: grant)
-                return tokens
+                let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
+                let user = tokens.idToken?.registered.subject
+                return (tokens, user)
             }
-            let tokens = try await sample()
+            let (tokens, user) = try await sample()
             #expect(mock.isActive(tokens.accessToken.value.expose { $0 }))
-            #expect(tokens.idToken != nil)
+            #expect(user == "ada")
         }
     }
 
@@ -103,6 +111,7 @@ struct AuthorizationSnippets {
     func goingOn() async throws {
         try await withServer { mock, oauth async throws in
             let (server, authentication, store) = (mock.metadata, oauth.clientAuthentication, InMemoryTokenStore())
+            let api = try #require(URL(string: "https://api.example"))
             let request = try oauth.authorizationRequest(redirectURI: "https://reports.example/callback")
             let redirect = try await mock.visit(try request.url(at: oauth.server))
             let tokens = try await oauth.tokens(for: request.grant(from: redirect, of: oauth.server))
@@ -110,6 +119,7 @@ struct AuthorizationSnippets {
                 server: server,
                 clientAuthentication: authentication,
                 grant: UserGrant(identifier: "ada"),
+                resources: [api],
                 store: store
             )
             try await authenticator.signIn(with: tokens)
@@ -130,12 +140,14 @@ struct AuthorizationSnippets {
             clients: [.init(id: "reports", authentication: .tlsClientAuth(subject: issued.subject))]
         )
         let (certificate, privateKey, server) = (issued.chainPEM, issued.privateKeyPEM, mock.metadata)
+        let api = try #require(URL(string: "https://api.example"))
         let roots = try TrustRoots.pem(authority.certificatePEM)
         let identity = try ClientIdentity(certificateChain: certificate, privateKey: privateKey)
         let authenticator = OAuth2Authenticator(
             server: server,
             clientAuthentication: .tlsClientAuth(clientID: "reports"),
             grant: ClientCredentialsGrant(),
+            resources: [api],
             client: try NetworkClient(tls: TLSConfiguration(trustRoots: roots, clientIdentity: identity))
         )
         #expect(mock.isActive(try await authenticator.accessToken().value.expose { $0 }))
@@ -149,8 +161,7 @@ struct AuthorizationSnippets {
         let algorithm = try #require(JWSAlgorithm(name))
         try await withOneLogin(algorithm) { simulator, pem async throws in
             let tokens = try await signIn(pem: pem, algorithm, at: simulator)
-            let claims = try tokens.idToken?.expose { try UnverifiedToken($0).unverifiedClaims }
-            #expect(claims?["sub"] == "ada")
+            #expect(tokens.idToken?.registered.subject == "ada")
             let lifetime = try #require(tokens.accessToken.expiry) - tokens.accessToken.requested
             #expect(lifetime == .seconds(180))
             let requests = simulator.server.requests(for: "/token")
@@ -165,7 +176,7 @@ struct AuthorizationSnippets {
     )
     func oneLoginSkew(seconds: Int) async throws {
         try await withOneLogin(.es256, clockOffset: .seconds(seconds)) { simulator, pem async throws in
-            let tokens = try await signIn(pem: pem, at: simulator)
+            let tokens = try await signIn(pem: pem, at: simulator, leeway: .seconds(660))
             #expect(simulator.isActive(tokens.accessToken.value.expose { $0 }))
             #expect(simulator.tokenRequestCount == 2)
         }
@@ -207,10 +218,18 @@ struct AuthorizationSnippets {
     private func signIn(
         pem: String,
         _ algorithm: JWSAlgorithm = .es256,
-        at simulator: MockAuthorizationServer
+        at simulator: MockAuthorizationServer,
+        leeway: Duration = .seconds(60)
     ) async throws -> IssuedTokens {
         let server = simulator.metadata
         let browser = { @Sendable url in try await simulator.visit(url) }
+        var verifier = IDTokenVerifier(
+            issuer: server.issuer,
+            clientID: "reports",
+            keys: simulator.keys,
+            algorithms: [.es256]
+        )
+        verifier.leeway = leeway
         let key = try SigningKey(pem: pem, algorithm: algorithm)  // .es256 or .rs256
         let oauth = OAuth2Client(
             server: server,
@@ -227,7 +246,10 @@ struct AuthorizationSnippets {
             additionalParameters: ["vtr": #"["Cl.Cm"]"#, "ui_locales": "en"]
         )
         let redirect = try await browser(try request.url(at: oauth.server))
-        let tokens = try await oauth.tokens(for: request.grant(from: redirect, of: oauth.server))
+        let tokens = try await oauth.tokens(
+            for: request.grant(from: redirect, of: oauth.server),
+            idToken: .verified(by: verifier)
+        )
         return tokens
     }
 

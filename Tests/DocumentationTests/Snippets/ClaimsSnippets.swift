@@ -46,7 +46,7 @@ struct ClaimsSnippets {
     @Test("A policy and its checks")
     func checks() throws {
         var policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
-        policy.issuers = ["https://id.example", "https://id.example.org"]
+        policy.issuer = .oneOf(["https://id.example", "https://id.example.org"])
         policy.maximumLifetime = try Duration(parsing: "1 hour")
         policy.requiredClaims = ["scope"]
         policy.prohibitedClaims = ["act"]
@@ -100,10 +100,15 @@ struct ClaimsSnippets {
     }
 
     private func check(_ proof: String, _ accessToken: String, _ accessTokens: JWTVerifier) async throws {
-        let verifier = DPoPVerifier()
-        let url = "https://api.example/orders"
+        let verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
         let bound = try DPoPAccessToken(accessToken, verified: accessTokens.verify(accessToken))
-        let checked = try await verifier.verify(proof, method: "GET", url: url, accessToken: bound)
+        let checked = try await verifier.verify(
+            proof,
+            method: "GET",
+            url: "https://api.example/orders",
+            for: .resource(accessToken: bound),
+            nonce: .notRequired
+        )
         #expect(checked.thumbprint == bound.thumbprint)
     }
 }

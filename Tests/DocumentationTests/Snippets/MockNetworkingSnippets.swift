@@ -55,12 +55,13 @@ struct MockNetworkingSnippets {
             clients: [.init(id: "reports", secret: "s3cret")]
         )
         let granted = server.issueRefreshToken(clientID: "reports", subject: "ada", scope: "reports.read")
-        server.misbehave(.unavailable(retryAfter: "0"), .lostAnswer)
+        server.misbehave(.unavailable(retryAfter: "0"), .tooManyRequests(retryAfter: "0"))
 
         let authenticator = OAuth2Authenticator(
             server: server.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-            grant: RefreshTokenGrant(refreshToken: granted)
+            grant: RefreshTokenGrant(refreshToken: granted),
+            resources: .everyHTTPSOrigin
         )
         let token = try await authenticator.accessToken()
         #expect(token.value.expose(server.isActive))

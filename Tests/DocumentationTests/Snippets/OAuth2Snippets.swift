@@ -53,7 +53,8 @@ struct OAuth2Snippets {
             let authenticator = OAuth2Authenticator(
                 server: server.metadata,
                 clientAuthentication: authentication,
-                grant: RefreshTokenGrant(refreshToken: token)
+                grant: RefreshTokenGrant(refreshToken: token),
+                resources: .everyHTTPSOrigin
             )
             let oauth = OAuth2Client(server: server.metadata, clientAuthentication: authentication)
             #expect(try await name(oauth, NetworkClient(interceptors: [authenticator]), "ada") == "Ada")
@@ -186,6 +187,7 @@ struct OAuth2Snippets {
             server: try server("https://as.example/token"),
             clientAuthentication: AttestedClient(clientID: "reports", attestation: Secret("a+b")),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: transport)
         )
         _ = try await authenticator.accessToken()
@@ -200,11 +202,13 @@ struct OAuth2Snippets {
             let server = mock.metadata
             let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let firstToken = mock.issueRefreshToken(clientID: "reports", subject: "ada")
+            let api = loopback.baseURL
             let store = InMemoryTokenStore()
             let authenticator = OAuth2Authenticator(
                 server: server,
                 clientAuthentication: authentication,
                 grant: RefreshTokenGrant(refreshToken: firstToken),
+                resources: [api],
                 store: store
             )
             let client = NetworkClient(interceptors: [authenticator])
@@ -232,7 +236,8 @@ struct OAuth2Snippets {
             let authenticator = OAuth2Authenticator(
                 server: server.metadata,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-                grant: ClientCredentialsGrant()
+                grant: ClientCredentialsGrant(),
+                resources: .everyHTTPSOrigin
             )
             let client = NetworkClient(interceptors: [authenticator])
             let request = URLRequest(url: loopback.url(for: "/closed"))
@@ -276,8 +281,8 @@ struct OAuth2Snippets {
 
     @Test("A chain of exchanges")
     func exchange() async throws {
-        try await withServers { mock, _ async throws in
-            let server = mock.metadata
+        try await withServers { mock, loopback async throws in
+            let (server, api) = (mock.metadata, loopback.baseURL)
             let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let first = mock.issueRefreshToken(clientID: "reports", subject: "ada")
             let user = CachedTokenSource(
@@ -290,7 +295,8 @@ struct OAuth2Snippets {
             let authenticator = OAuth2Authenticator(
                 server: server,
                 clientAuthentication: authentication,
-                grant: TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports")
+                grant: TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports"),
+                resources: [api]
             )
             let token = try await authenticator.accessToken()
             #expect(mock.isActive(token.value.expose { $0 }))
@@ -300,12 +306,13 @@ struct OAuth2Snippets {
     @Test("Tokens that are bound to a key")
     func dpop() async throws {
         try await withServers { mock, loopback in
-            let server = mock.metadata
+            let (server, api) = (mock.metadata, loopback.baseURL)
             let authentication = ClientSecretBasic(clientID: "reports", secret: Secret("s3cret"))
             let authenticator = OAuth2Authenticator(
                 server: server,
                 clientAuthentication: authentication,
                 grant: ClientCredentialsGrant(),
+                resources: [api],
                 dpop: .generated()
             )
             let client = NetworkClient(interceptors: [authenticator])
@@ -321,7 +328,8 @@ struct OAuth2Snippets {
             let authenticator = OAuth2Authenticator(
                 server: server.metadata,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-                grant: RefreshTokenGrant(refreshToken: Secret("unknown"))
+                grant: RefreshTokenGrant(refreshToken: Secret("unknown")),
+                resources: .everyHTTPSOrigin
             )
             let codes = Mutex<[OAuth2Error.Code]>([])
             let watching = Task {
@@ -355,7 +363,8 @@ struct OAuth2Snippets {
         let authenticator = OAuth2Authenticator(
             server: server.metadata,
             clientAuthentication: authentication,
-            grant: ClientCredentialsGrant()
+            grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin
         )
         return server.isActive(try await authenticator.accessToken().value.expose { $0 })
     }

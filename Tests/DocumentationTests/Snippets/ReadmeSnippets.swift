@@ -74,7 +74,8 @@ struct ReadmeSnippets {
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
-            grant: ClientCredentialsGrant()
+            grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin
         )
         let client = NetworkClient(interceptors: [authenticator])
         #expect(try await client.makeRequest(URLRequest(url: api.url(for: "/reports"))) == Data("[]".utf8))

@@ -47,7 +47,8 @@ struct ServiceClientSnippets {
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "dashboard", secret: Secret("s3cret")),
-            grant: ClientCredentialsGrant()
+            grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin
         )
         let events = authenticator.events
         _ = try await authenticator.accessToken()

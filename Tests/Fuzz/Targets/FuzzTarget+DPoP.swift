@@ -34,6 +34,12 @@ extension FuzzTarget {
     }
 
     private static func check(_ proof: String, url: String) -> DPoPProof? {
-        try? Seeds.proofVerifier.verifySkippingReplayCheck(proof, method: "POST", url: url)
+        try? Seeds.proofVerifier.verifySkippingReplayCheck(
+            proof,
+            method: "POST",
+            url: url,
+            for: .tokenEndpoint,
+            nonce: .notRequired
+        )
     }
 }

@@ -8,7 +8,7 @@ extension Seeds {
 
     static let proofVerifier: DPoPVerifier = {
         let date = proofDate
-        return DPoPVerifier(currentDate: { date })
+        return DPoPVerifier(replayCache: InMemoryReplayCache(), currentDate: { date })
     }()
 
     /// The proofs of RFC 9449 and their URLs.

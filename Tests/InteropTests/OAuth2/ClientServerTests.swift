@@ -148,6 +148,7 @@ struct ClientServerTests {
             server: try await peer.server(),
             clientAuthentication: peer.authentication(clientID),
             grant: RefreshTokenGrant(refreshToken: refresh),
+            resources: .everyHTTPSOrigin,
             client: peer.client
         )
         return NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))

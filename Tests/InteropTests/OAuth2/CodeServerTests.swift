@@ -20,7 +20,8 @@ struct CodeServerTests {
             let url = try request.url(at: server)
             let redirect = try await answer(to: url, of: peer)
             let grant = try request.grant(from: redirect, of: server)
-            let tokens = try await oauth.tokens(for: grant)
+            // The servers sign ID tokens with different algorithms, which this test isn't about.
+            let tokens = try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
             #expect(try await oauth.introspect(tokens.accessToken.value).isActive)
             // The same code with another verifier: used, and not ours.
             let other = try oauth.authorizationRequest(
@@ -36,7 +37,7 @@ struct CodeServerTests {
                 state: other.state
             )
             let forged = try swapped.grant(from: stolen, of: server)
-            await #expect(throws: OAuth2Error.self) { try await oauth.tokens(for: forged) }
+            await #expect(throws: OAuth2Error.self) { try await oauth.tokens(for: forged, idToken: .skipIDTokenCheck) }
             return .passed
         }
     }
@@ -65,7 +66,7 @@ struct CodeServerTests {
                     state: request.state
                 )
                 let grant = try (isForged ? other : request).grant(from: back, of: server)
-                return try await oauth.tokens(for: grant)
+                return try await oauth.tokens(for: grant, idToken: .skipIDTokenCheck)
             }
             #expect(try await tokens("none").accessToken.type.lowercased() == "bearer")
             await #expect(throws: OAuth2Error.self) { try await tokens("none", isForged: true) }

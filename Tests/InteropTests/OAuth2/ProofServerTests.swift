@@ -18,6 +18,7 @@ struct ProofServerTests {
             server: AuthorizationServer(issuer: base, tokenEndpoint: try #require(URL(string: base + "/token"))),
             clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             dpop: .generated(algorithm),
             client: NetworkClient(options: .init(timeout: .seconds(120)))
         )

@@ -15,6 +15,7 @@ struct RefreshServerTests {
                 server: try await peer.server(),
                 clientAuthentication: peer.authentication(peer.web),
                 grant: RefreshTokenGrant(refreshToken: first),
+                resources: .everyHTTPSOrigin,
                 store: store,
                 client: peer.client
             )

@@ -28,7 +28,7 @@ struct ResourceServerTests {
             #expect(refused.challenge("Bearer")?.parameters["error"] == "invalid_token")
 
             // A token that ends before its time.
-            let renewing = OAuth2Authenticator(source: source)
+            let renewing = OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)
             let renewingClient = NetworkClient(interceptors: [renewing], options: .init(timeout: .seconds(120)))
             _ = try await renewingClient.makeRequest(request)
             let first = try await renewing.accessToken().value
@@ -75,6 +75,7 @@ struct ResourceServerTests {
                 server: server,
                 clientAuthentication: peer.authentication(peer.web),
                 grant: grant,
+                resources: .everyHTTPSOrigin,
                 client: peer.client
             )
             let client = NetworkClient(interceptors: [authenticator], options: .init(timeout: .seconds(120)))
@@ -103,7 +104,10 @@ struct ResourceServerTests {
     }
 
     private func client(_ source: any TokenSource) -> NetworkClient {
-        NetworkClient(interceptors: [OAuth2Authenticator(source: source)], options: .init(timeout: .seconds(120)))
+        NetworkClient(
+            interceptors: [OAuth2Authenticator(source: source, resources: .everyHTTPSOrigin)],
+            options: .init(timeout: .seconds(120))
+        )
     }
 
     private func refusal(of source: any TokenSource, at peer: OAuth2Peer) async throws -> ServerError {

@@ -99,8 +99,8 @@ struct MockAuthorizationServerTests {
             #expect(!keys.serialized().contains("\"d\""))
             let date = peer.time.date
             let policy = ValidationPolicy(
-                issuer: peer.server.metadata.issuer,
-                audience: peer.server.metadata.issuer,
+                issuer: .exactly(peer.server.metadata.issuer),
+                audience: .contains(peer.server.metadata.issuer),
                 subject: "secretive",
                 type: "at+jwt",
                 currentDate: { date }

@@ -70,6 +70,20 @@ struct RedirectPolicyTests {
         #expect(transport.requests.allSatisfy { $0.headers["User-Agent"] != nil && $0.headers["Referer"] == nil })
     }
 
+    @Test("What fails after a redirect was answered is not called unprocessed", arguments: Way.allCases)
+    func unprocessed(_ way: Way) async throws {
+        let refusal = NetworkError(.cannotConnect, "nobody is there")
+        for transport in [
+            MockTransport(.failure(refusal)), MockTransport(Self.found("/y", 303), .failure(refusal)),
+        ] {
+            let error = await #expect(throws: NetworkError.self) {
+                try await way.response(client(transport), request("POST"))
+            }
+            #expect(error?.code == .cannotConnect)
+            #expect(error?.isUnprocessed == (transport.requests.count == 1))
+        }
+    }
+
     @Test("A POST whose answer is elsewhere becomes a GET; with 307 it is sent again", arguments: Way.allCases)
     func methods(_ way: Way) async throws {
         let transport = MockTransport(Self.found("/y", 307), Self.found("/z", 303), .text("there"))

@@ -134,6 +134,27 @@ struct RetryPolicyTests {
         #expect("\(always.shouldRetry(after: error, state: .empty, metadata: metadata))" == "retry")
     }
 
+    @Test(
+        "policies repeat a POST that was not processed, and no other",
+        arguments: [
+            (NetworkError(.cannotConnect, ""), true), (NetworkError(.cannotResolveHost, ""), true),
+            (NetworkError(.timedOut, "", timeout: .init(limit: .deadline, phase: .queued)), true),
+            (NetworkError(.timedOut, "", timeout: .init(limit: .connect, phase: .tlsHandshake)), true),
+            (NetworkError(.timedOut, "", timeout: .init(limit: .idle, phase: .sending)), false),
+            (NetworkError(.timedOut, "", timeout: .init(limit: .firstByte, phase: .firstByte)), false),
+            (NetworkError(.connectionLost, ""), false), (NetworkError(.connectionLost, "", isUnprocessed: true), true),
+            (NetworkError(.cannotConnect, "", isUnprocessed: false), false),
+            (NetworkError(.tls, "", isUnprocessed: true), false),
+        ]
+    )
+    func unprocessed(_ error: NetworkError, _ isRepeated: Bool) {
+        var request = metadata.request
+        request.httpMethod = "POST"
+        let metadata = Retry.Policy.Metadata(request: request)
+        let action = Retry.Policy.maxRetries(1).shouldRetry(after: error, state: .empty, metadata: metadata)
+        #expect("\(action)" == (isRepeated ? "retry" : "none"))
+    }
+
     @Test("policies leave alone what repeating can't mend")
     func permanentErrors() {
         for code in [NetworkError.Code.tls, .invalidRequest, .bodyTooLarge, .cancelled, .invalidResponse] {

@@ -147,13 +147,4 @@ struct ProcessTests {
         }
         peer.stop()
     }
-
-    @Test("Another process, such as a forked one, is told to make a transport of its own")
-    func otherProcess() async throws {
-        // Not a real `fork()`: a sanitizer's runtime does not survive it.
-        let engine = try CurlEngine(configuration: CurlTransport.Configuration(proxy: .none))
-        try engine.validateProcess()
-        #expect(throws: NetworkError(.transportUnavailable, "")) { try engine.validateProcess(getpid() + 1) }
-        await engine.close(after: .zero)
-    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import MockNetworking
 import Networking
 import Synchronization
 import TestTurns
@@ -128,6 +129,104 @@ struct RepeatedRequestTests {
                 )
                 let response = try await transport.send(request, limits: .generous())
                 #expect(response.status == 401)
+            }
+        }
+    }
+
+    @Test(
+        "A request that found its kept connection spoiled was not sent, and is, whatever its method",
+        arguments: [HTTPMethod.get, .post, .patch]
+    )
+    func strayOctet(_ method: HTTPMethod) async throws {
+        let (isRead, isSent) = (AsyncGate(), ResponseGate())
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.empty)
+            if connection.number == 0 {
+                isRead.waitBlocking()
+                try connection.send("x")
+                isSent.open()
+            }
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.empty)
+            }
+        } _: { peer in
+            try await withCurl { transport in
+                _ = try await transport.get(peer.url("/first"))
+                isRead.open()
+                try await isSent.wait()
+                let body = HTTPBody.data(Data((method == .get ? "" : "once").utf8))
+                let request = HTTPTransportRequest(method: method, url: peer.url("/next"), body: body)
+                let response = try await transport.send(request, limits: .generous())
+                #expect(response.status == 200)
+            }
+            #expect(peer.requests.filter { $0.hasPrefix("\(method) /next") }.count == 1)
+        }
+    }
+
+    @Test("However many connections a client has found dead, the next one is no failure")
+    func manyDeadConnections() async throws {
+        // Every connection answers once, takes another request and closes without a word.
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(Self.empty)
+            try connection.readRequest()
+            connection.close()
+        } _: { peer in
+            try await withCurl { transport in
+                for _ in 0..<20 {
+                    let response = try await transport.get(peer.url)
+                    #expect(response.status == 200)
+                }
+            }
+            #expect(peer.acceptedCount == 20)
+        }
+    }
+
+    @Test("A request finds a new connection behind as many dead ones as are kept")
+    func manyDeadConnectionsAtOnce() async throws {
+        let count = 12
+        let haveCome = Atomic<Int>(0)
+        let gate = AsyncGate()
+        try await withPeer { connection in
+            try connection.readRequest()
+            if connection.number < count {
+                // All answers wait for the last request, so that each has a connection.
+                if haveCome.add(1, ordering: .relaxed).newValue == count { for _ in 0..<count { gate.open() } }
+                gate.waitBlocking()
+            }
+            try connection.send(Self.empty)
+            try connection.readRequest()
+            if connection.number < count { return connection.close() }
+            try connection.send(Self.empty)
+        } _: { peer in
+            var configuration = CurlTransport.Configuration(proxy: .none)
+            configuration.maximumConnectionsPerHost = count
+            try await withCurl(configuration) { transport in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<count { group.addTask { _ = try await transport.get(peer.url) } }
+                    try await group.waitForAll()
+                }
+                #expect(try await transport.get(peer.url).status == 200)
+            }
+        }
+    }
+
+    @Test("What was not sent is called so, and what may have been is not")
+    func unprocessed() async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+        } _: { peer in
+            try await withCurl { transport in
+                let request = HTTPTransportRequest(method: .post, url: peer.url, body: .data(Data("x".utf8)))
+                let lost = await failure { _ = try await transport.send(request, limits: .generous()) }
+                #expect(lost?.code == .connectionLost && lost?.isUnprocessed == false)
+                peer.stop()
+                let refused = await failure {
+                    _ = try await transport.send(request, limits: .generous())
+                }
+                #expect(refused?.code == .cannotConnect && refused?.isUnprocessed == true)
             }
         }
     }

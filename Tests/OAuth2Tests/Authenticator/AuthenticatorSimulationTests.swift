@@ -74,6 +74,7 @@ private final class World: Sendable {
             server: Realm.server,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
             grant: RefreshTokenGrant(refreshToken: Secret(server.grant(user: 0))),
+            resources: .everyHTTPSOrigin,
             store: store,
             client: NetworkClient(
                 transport: MockTransport(time: time.timeSource) { try await server.answer($0) },
@@ -179,7 +180,7 @@ private final class World: Sendable {
         case .reauthenticationRequired:
             note("dead")
             if before.turns == 0, moment.turns == 0, !server.hasRevoked { violate("the grant ended by itself") }
-        case .storeBusy: note("busy")
+        case .storeBusy, .storeUnavailable: note("busy")
         default: violate("a caller ended with \(error)")
         }
     }

@@ -25,6 +25,7 @@ struct BadDayTests {
                     signingService: try ES256SigningService(key: key)
                 ),
                 grant: ClientCredentialsGrant(),
+                resources: .everyHTTPSOrigin,
                 options: .init(timeSource: time.timeSource)
             )
             let events = authenticator.events
@@ -129,6 +130,9 @@ struct BadDayTests {
                 let first = server.issueRefreshToken(clientID: "reports", subject: "ada")
                 let authenticator = authenticator(server, grant: RefreshTokenGrant(refreshToken: first))
                 server.misbehave(.lostAnswer)
+                let lost = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+                #expect(lost?.code == .serverUnreachable)
+                #expect(lost?.isPossiblyLostRotation == true)
                 if grace > .zero {
                     let text = try await authenticator.text()
                     #expect(server.isActive(text))
@@ -193,12 +197,15 @@ struct BadDayTests {
         dpop: DPoPKey? = nil,
         timeSource: TimeSource = .system
     ) -> OAuth2Authenticator {
-        OAuth2Authenticator(
+        var options = OAuth2Authenticator.Options(timeSource: timeSource, random: { 0 })
+        options.lostRequestDelay = .zero
+        return OAuth2Authenticator(
             server: server.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: grant,
+            resources: .everyHTTPSOrigin,
             dpop: dpop,
-            options: .init(timeSource: timeSource, random: { 0 })
+            options: options
         )
     }
 

@@ -42,6 +42,7 @@ struct FlightTests {
         }
         #expect(codes == Array(repeating: .requestRejected, count: 50))
         #expect(realm.endpoint.requests.count == 1)
+        realm.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "access-1")
     }
 

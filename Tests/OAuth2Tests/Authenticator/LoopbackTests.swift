@@ -144,6 +144,7 @@ struct LoopbackTests {
             server: AuthorizationServer(issuer: "http://127.0.0.1:1", tokenEndpoint: endpoint),
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             client: NetworkClient(),
             options: .init(attempts: 1)
         )
@@ -219,6 +220,7 @@ struct LoopbackTests {
             server: authorization.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
             grant: grant,
+            resources: .everyHTTPSOrigin,
             client: client,
             options: options
         )

@@ -5,6 +5,7 @@ import Networking
 import OAuth2
 import TestTurns
 import Testing
+import TokenGeneration
 
 /// Which requests get the token, and which must not.
 @Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(10)), .turns)
@@ -21,11 +22,36 @@ struct ResourceTests {
         #expect(realm.endpoint.requests.isEmpty)
     }
 
+    @Test(
+        "A token of characters that RFC 6750 doesn't allow is not put into a header field",
+        arguments: ["a b", "a, DPoP b", "a\r\nX-Evil: 1", "", "é", "a=b", "\"a\""]
+    )
+    func tokenCharacters(_ text: String) async throws {
+        let realm = Realm()
+        for key in try [nil, DPoPProofGenerator(key: .generate(.es256))] {
+            let token = AccessToken(
+                value: Secret(text),
+                type: key == nil ? "Bearer" : "DPoP",
+                requested: realm.time.now,
+                proofGenerator: key
+            )
+            let authenticator = OAuth2Authenticator(
+                source: StaticTokenSource(token),
+                resources: .everyHTTPSOrigin,
+                options: .init(timeSource: realm.time.timeSource)
+            )
+            let client = realm.client(authenticator)
+            let code = await failureCode { _ = try await client.makeRequest(URLRequest(url: Realm.api)) }
+            #expect(code == .malformedRequest)
+        }
+        #expect(realm.resource.requests.isEmpty)
+    }
+
     @Test("Tokens go to the given origins, whatever the path and however the origin is written")
     func givenOrigins() async throws {
         let realm = Realm()
         let resources = ["https://api.example/v1", "https://other.example:8443"].compactMap { URL(string: $0) }
-        let client = realm.client(realm.authenticator(resources: resources))
+        let client = realm.client(realm.authenticator(resources: .origins(of: resources)))
         let urls = [
             "https://api.example/reports", "HTTPS://API.example:443/", "https://other.example:8443/x?y#z",
             "https://api.example./", "https://api.example:8443/", "https://sub.api.example/", "https://example/",
@@ -38,13 +64,31 @@ struct ResourceTests {
         #expect(realm.credentials == Array(repeating: "Bearer access-1", count: 3) + Array(repeating: nil, count: 7))
     }
 
-    @Test("A list of resources without a single origin in it is not the same as no list")
-    func resourcesWithoutOrigin() async throws {
+    @Test(
+        "An empty list of resources, or one with a URL that has no origin, fails every request",
+        arguments: [[], ["/reports"], ["https://api.example", "api.example"], ["ftp://api.example"]]
+    )
+    func resourcesWithoutOrigin(urls: [String]) async throws {
         let realm = Realm()
-        let client = realm.client(realm.authenticator(resources: [try #require(URL(string: "/reports"))]))
-        _ = try? await client.makeRequest(URLRequest(url: Realm.api))
-        #expect(realm.credentials == [nil])
+        let resources = ResourceRule.origins(of: urls.compactMap { URL(string: $0) })
+        let client = realm.client(realm.authenticator(resources: resources))
+        for url in [Realm.api, try #require(URL(string: "https://other.example/"))] {
+            let error = await #expect(throws: NetworkError.self) { try await client.makeRequest(URLRequest(url: url)) }
+            #expect(error?.code == .requestNotMade)
+            #expect((error?.cause as? OAuth2Error)?.code == .malformedRequest)
+        }
+        #expect(realm.resource.requests.isEmpty)
         #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test("Every https origin gets the token only if that is asked for by name")
+    func everyOrigin() async throws {
+        let realm = Realm()
+        let client = realm.client(realm.authenticator(resources: .everyHTTPSOrigin))
+        for url in ["https://api.example/reports", "https://other.example:8443/"] {
+            _ = try await client.makeRequest(URLRequest(url: try #require(URL(string: url))))
+        }
+        #expect(realm.credentials == ["Bearer access-1", "Bearer access-1"])
     }
 
     @Test(
@@ -54,7 +98,7 @@ struct ResourceTests {
     func insecure(url: String) async throws {
         let realm = Realm()
         let target = try #require(URL(string: url))
-        for resources in [[], [target]] {
+        for resources in [ResourceRule.everyHTTPSOrigin, [target]] {
             let client = realm.client(realm.authenticator(resources: resources))
             let error = await #expect(throws: NetworkError.self) {
                 try await client.makeRequest(URLRequest(url: target))

@@ -17,7 +17,8 @@ struct SignOutTests {
         let authenticator = realm.authenticator(grant: grant, store: store)
         #expect(try await authenticator.text() == "a1")
         try await authenticator.signOut()
-        #expect(store.removals == 1)
+        #expect(store.written.last?.isSignedOut == true)
+        #expect(store.written.last?.refreshToken == nil)
         for _ in 1...3 {
             #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
         }
@@ -40,11 +41,68 @@ struct SignOutTests {
         #expect(!gate.isOpen)
         gate.open()
         try await signingOut.value
-        #expect(store.written.map(\.refresh) == ["r1"])
-        #expect(store.removals == 1)
+        #expect(store.written.map(\.refresh) == ["r1", nil])
+        #expect(store.written.map(\.isSignedOut) == [false, true])
         #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
         #expect(realm.endpoint.requests.count == 1)
         await realm.runOut()
+    }
+
+    @Test("A sign-out outlives the process: nobody digs out the first token again, until somebody signs in")
+    func restart() async throws {
+        try await withTemporaryDirectory { directory in
+            let realm = Realm(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
+            let store = { try FileTokenStore(directory: directory, timeSource: realm.time.timeSource) }
+            let first = realm.authenticator(grant: grant, store: try store())
+            #expect(try await first.text() == "a1")
+            try await first.signOut()
+            let second = realm.authenticator(grant: grant, store: try store())
+            for _ in 1...2 {
+                let error = await #expect(throws: OAuth2Error.self) { try await second.accessToken() }
+                #expect(error?.code == .reauthenticationRequired)
+                #expect(error?.message.contains("signed out") == true)
+                #expect(error?.isPossiblyLostRotation == false)
+            }
+            #expect(realm.endpoint.requests.count == 1)
+            try await second.signIn(with: Secret("r7"))
+            #expect(try await second.text() == "a2")
+            #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r7"])
+        }
+    }
+
+    @Test("Signing out before there are tokens counts, too")
+    func withoutTokens() async throws {
+        let realm = Realm()
+        let store = InMemoryTokenStore()
+        try await realm.authenticator(grant: grant, store: store).signOut()
+        let other = realm.authenticator(grant: grant, store: store)
+        #expect(await failureCode { _ = try await other.text() } == .reauthenticationRequired)
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test("A client that needs nobody gets new tokens after a restart: its sign-out leaves nothing")
+    func repeatableGrant() async throws {
+        let realm = Realm()
+        let store = InMemoryTokenStore()
+        let first = realm.authenticator(store: store)
+        #expect(try await first.text() == "access-1")
+        try await first.signOut()
+        #expect(try await realm.authenticator(store: store).text() == "access-2")
+    }
+
+    @Test("A process with unsaved tokens does not write them over another's sign-out")
+    func unsavedTokens() async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "r1")])
+        let store = ProbedTokenStore()
+        let one = realm.authenticator(grant: grant, store: store)
+        store.fail(.write, .write, .write)
+        #expect(try await one.text() == "a1")
+        try await realm.authenticator(grant: grant, store: store).signOut()
+        realm.time.advance(by: .seconds(7_200))
+        await realm.runOut()
+        #expect(await failureCode { _ = try await one.text() } == .reauthenticationRequired)
+        #expect(store.written.map(\.isSignedOut) == [true])
+        #expect(realm.endpoint.requests.count == 1)
     }
 
     @Test("A refusal of a token from before the sign-out is not ours any more")

@@ -3,9 +3,10 @@ import FoundationNetworking
 import Glibc
 import MockNetworking
 import Networking
-import OAuth2
 import TestTurns
 import Testing
+
+@testable import OAuth2
 
 /// Answers that browsers, and others, bring to a real socket on 127.0.0.1.
 @Suite("Loopback redirect receiver", .timeLimit(.minutes(10)), .turns)
@@ -113,6 +114,51 @@ struct LoopbackRedirectReceiverTests {
         #expect(answer.status == 200)
         _ = try await redirect
         withExtendedLifetime(silent) {}
+    }
+
+    @Test("A redirect that waits to be read is kept, however many idle connections come after it")
+    func crowd() async throws {
+        let receiver = try LoopbackRedirectReceiver(patience: Self.patience)
+        let request = try request(receiver)
+        let host = receiver.redirectURI.dropFirst(7).prefix { $0 != "/" }
+        let browser = try RawVisitor(receiver)
+        browser.send("GET /callback?code=c&state=\(request.state) HTTP/1.1\r\nHost: \(host)\r\n\r\n")
+        let silent = try (1...200).map { _ in try RawVisitor(receiver) }
+        // All of them have been accepted when a later one is answered.
+        #expect(try RawVisitor(receiver).exchange("hello\r\n\r\n").hasPrefix("HTTP/1.1 400 "))
+        let time = ManualTime()
+        let redirect = Task { try await receiver.redirect(for: request, timeSource: time.timeSource) }
+        try await time.waitForSleepers(count: 1)
+        #expect(browser.receive().hasPrefix("HTTP/1.1 200 "))
+        #expect(try await redirect.value.query == "code=c&state=\(request.state)")
+        withExtendedLifetime(silent) {}
+    }
+
+    @Test("Forty connections wait to be accepted without one being turned away")
+    func backlog() throws {
+        let listener = try RedirectSocket.listening(port: 0)
+        defer { listener.close() }
+        var sockets: [Int32] = []
+        defer { for socket in sockets { close(socket) } }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = listener.port.bigEndian
+        address.sin_addr = in_addr(s_addr: UInt32(0x7F00_0001).bigEndian)
+        for _ in 1...40 {
+            let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+            sockets.append(socket)
+            _ = unsafe withUnsafePointer(to: &address) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+        }
+        var accepted = 0
+        while let visitor = listener.accept() {
+            accepted += 1
+            visitor.close()
+        }
+        #expect(accepted == 40)
     }
 
     @Test("A connection that takes too long is ended")

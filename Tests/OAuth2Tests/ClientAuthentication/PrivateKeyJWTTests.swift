@@ -96,6 +96,7 @@ struct PrivateKeyJWTTests {
             server: Realm.server,
             clientAuthentication: broken,
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: realm.endpoint)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
@@ -140,6 +141,7 @@ struct PrivateKeyJWTTests {
             server: Realm.server,
             clientAuthentication: Safe(),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: realm.endpoint)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
@@ -160,7 +162,7 @@ struct PrivateKeyJWTTests {
         let form = try await request(authentication).form
         let assertion = try #require(form.first { $0.name == "client_assertion" }?.value)
         let date = date
-        var policy = ValidationPolicy(currentDate: { date })
+        var policy = ValidationPolicy(issuer: .skipIssuerCheck, currentDate: { date })
         policy.audience = .skipAudienceCheck
         return try JWTVerifier(key: service.verificationKey, policy: policy).verify(assertion)
     }

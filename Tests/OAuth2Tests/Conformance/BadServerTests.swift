@@ -113,7 +113,7 @@ struct BadServerTests {
             #expect(tokens.accessToken.expiry == nil)
             #expect(tokens.accessToken.scope == nil)
             #expect(tokens.refreshToken == nil)
-            #expect(tokens.idToken == nil)
+            #expect(tokens.unverifiedIDToken == nil)
             #expect(tokens.issuedTokenType == nil)
             #expect(tokens.authorizationDetails == [AuthorizationDetail(type: "x")])
             #expect(tokens.members["patient"] == "42")

@@ -14,12 +14,14 @@ struct CodeFlowModuleTests {
     func happyPath() async throws {
         try await Relation.with { relation in
             let client = relation.client()
-            let tokens = try await client.tokens(for: relation.code(client, scope: "openid read"))
+            let tokens = try await client.tokens(
+                for: relation.code(client, scope: "openid read"),
+                idToken: relation.idToken(client)
+            )
             #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
             #expect(tokens.accessToken.scope == "openid read")
             #expect(try relation.claims(tokens)["sub"] == "ada")
-            let idToken = try #require(tokens.idToken)
-            let claims = try idToken.expose { try UnverifiedToken($0).unverifiedClaims }
+            let claims = try #require(tokens.idToken).claims
             #expect(claims["aud"] == "public")
             #expect(claims["nonce"]?.string?.count == 43)
             let refreshed = try await client.tokens(refreshing: try #require(tokens.refreshToken))
@@ -135,7 +137,7 @@ struct CodeFlowModuleTests {
             let client = relation.client()
             let grant = try await relation.code(client, scope: "openid read")
             relation.server.misbehave(.members(["scope": nil]))
-            let tokens = try await client.tokens(for: grant)
+            let tokens = try await client.tokens(for: grant, idToken: relation.idToken(client))
             #expect(tokens.accessToken.scope == nil)
             #expect(try relation.claims(tokens)["scope"] == "openid read")
         }

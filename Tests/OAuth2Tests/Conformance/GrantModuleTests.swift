@@ -47,13 +47,13 @@ struct GrantModuleTests {
             let (first, one) = try await request()
             let (_, two) = try await request()
             let (third, three) = try await request()
+            func grant(_ code: Secret, _ redirectURI: String, _ verifier: CodeVerifier) -> AuthorizationCodeGrant {
+                AuthorizationCodeGrant(code: code, redirectURI: redirectURI, codeVerifier: verifier, idToken: .none)
+            }
             let wrong: [(AuthorizationCodeGrant, OAuth2Client)] = [
-                (.init(code: one, redirectURI: Relation.redirectURI, codeVerifier: try CodeVerifier()), client),
-                (.init(code: two, redirectURI: "http://127.0.0.1/callback", codeVerifier: first.codeVerifier), client),
-                (
-                    .init(code: three, redirectURI: Relation.redirectURI, codeVerifier: third.codeVerifier),
-                    relation.client(try relation.keyed())
-                ),
+                (grant(one, Relation.redirectURI, try CodeVerifier()), client),
+                (grant(two, "http://127.0.0.1/callback", first.codeVerifier), client),
+                (grant(three, Relation.redirectURI, third.codeVerifier), relation.client(try relation.keyed())),
             ]
             for (grant, client) in wrong {
                 let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
@@ -165,7 +165,7 @@ struct GrantModuleTests {
             if isGranted {
                 let tokens = try result.get()
                 #expect(server.isActive(tokens.accessToken.value.expose { $0 }))
-                #expect(tokens.idToken != nil)
+                #expect(tokens.unverifiedIDToken != nil)
                 #expect(tokens.refreshToken != nil)
                 await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
                     try await client.tokens(for: device)
@@ -209,7 +209,10 @@ struct GrantModuleTests {
             let idToken = try await client.tokens(for: grant(.idToken))
             #expect(idToken.issuedTokenType == .idToken)
             #expect(idToken.accessToken.type == "N_A")
-            let authenticator = OAuth2Authenticator(source: StaticTokenSource(idToken.accessToken))
+            let authenticator = OAuth2Authenticator(
+                source: StaticTokenSource(idToken.accessToken),
+                resources: .everyHTTPSOrigin
+            )
             let request = URLRequest(url: relation.server.server.url(for: "/"))
             let error = await #expect(throws: NetworkError.self) {
                 try await NetworkClient(interceptors: [authenticator]).makeRequest(request)
@@ -337,6 +340,7 @@ struct GrantModuleTests {
                     server: relation.server.metadata,
                     clientAuthentication: try relation.keyed(),
                     grant: UserGrant(identifier: "ada"),
+                    resources: .everyHTTPSOrigin,
                     store: store,
                     dpop: dpop,
                     client: relation.network

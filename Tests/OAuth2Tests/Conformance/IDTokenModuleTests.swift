@@ -47,6 +47,7 @@ struct IDTokenModuleTests {
             ("missing-aud", .claims(["aud": nil]), .missingClaim),
             ("missing-iat", .claims(["iat": nil]), .missingClaim),
             ("missing-sub", .claims(["sub": nil]), .missingClaim),
+            ("an empty sub", .claims(["sub": ""]), .malformedClaim),
             ("a key that is not published", .unknownKey, .unknownKey),
             ("invalid-athash", .wrongAccessTokenHash, .hashMismatch),
         ] as [(String, Trouble, TokenError.Code)]
@@ -61,13 +62,120 @@ struct IDTokenModuleTests {
         }
     }
 
+    @Test("A grant that asked for an ID token is not redeemed without a rule for it, and its code stays good")
+    func withoutRule() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client, scope: "openid read")
+            let before = relation.server.tokenRequestCount
+            let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
+            #expect(error?.code == .malformedRequest)
+            #expect(error?.message.contains("skipIDTokenCheck") == true)
+            #expect(relation.server.tokenRequestCount == before)
+            let tokens = try await client.tokens(for: grant, idToken: relation.idToken(client))
+            #expect(tokens.idToken?.registered.subject == "ada")
+        }
+    }
+
+    @Test("Where no ID token was asked for, a verifier has nothing to verify, and the code stays good")
+    func notRequested() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client, scope: "read")
+            await #expect(throws: OAuth2Error(.malformedRequest, "")) {
+                try await client.tokens(for: grant, idToken: relation.idToken(client))
+            }
+            await #expect(throws: OAuth2Error(.malformedRequest, "")) {
+                try await client.tokens(for: ClientCredentialsGrant(), idToken: relation.idToken(client))
+            }
+            #expect(try await client.tokens(for: grant).idToken == nil)
+        }
+    }
+
+    @Test(
+        "A server that issues no ID token, though one was asked for, is not believed",
+        arguments: [nil, "", 7] as [JSONValue?]
+    )
+    func missing(member: JSONValue?) async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client, scope: "openid")
+            relation.server.misbehave(.members(["id_token": member]))
+            await #expect(throws: OAuth2Error(.protocolViolation, "")) {
+                try await client.tokens(for: grant, idToken: relation.idToken(client))
+            }
+        }
+    }
+
+    @Test("While the provider's keys can't be had, the code is not spent")
+    func withoutKeys() async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let grant = try await relation.code(client, scope: "openid")
+            let before = relation.server.tokenRequestCount
+            relation.server.misbehave(at: .keys, .huge())
+            await #expect(throws: OAuth2Error.self) {
+                try await client.tokens(for: grant, idToken: relation.idToken(client))
+            }
+            #expect(relation.server.tokenRequestCount == before)
+            let tokens = try await client.tokens(for: grant, idToken: relation.idToken(client))
+            #expect(tokens.idToken?.registered.subject == "ada")
+        }
+    }
+
+    @Test(
+        "max_age of the request is checked in the ID token",
+        arguments: [
+            ("60", .claims(["auth_time": 1]), .tooOld), ("60", .claims(["auth_time": nil]), .missingClaim),
+            ("3600", nil, nil),
+        ]
+            as [(String, Trouble?, TokenError.Code?)]
+    )
+    func maximumAge(seconds: String, trouble: Trouble?, expected: TokenError.Code?) async throws {
+        try await Relation.with { relation in
+            let client = relation.client()
+            let request = try client.authorizationRequest(
+                redirectURI: Relation.redirectURI,
+                scope: "openid",
+                additionalParameters: ["max_age": seconds]
+            )
+            let redirect = try await relation.server.visit(request.url(at: client.server), client: relation.network)
+            if let trouble { relation.server.misbehave(.idToken(trouble)) }
+            let grant = try request.grant(from: redirect, of: client.server)
+            guard let expected else {
+                #expect(try await client.tokens(for: grant, idToken: relation.idToken(client)).idToken != nil)
+                return
+            }
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.tokens(for: grant, idToken: relation.idToken(client))
+            }
+            #expect((error?.cause as? TokenError)?.code == expected)
+        }
+    }
+
+    @Test("A max_age that is no number of seconds is refused", arguments: ["", "-1", "1.5", "a day", "99999999999"])
+    func malformedMaximumAge(text: String) {
+        #expect(throws: OAuth2Error(.malformedRequest, "")) {
+            try AuthorizationRequest(
+                clientID: "a",
+                redirectURI: "urn:a",
+                scope: "openid",
+                additionalParameters: ["max_age": text]
+            )
+        }
+    }
+
     @Test("nonce-unless-code-flow: a sign-in without a nonce has an ID token without one, and takes none with")
     func withoutNonce() async throws {
         try await Relation.with { relation in
             let client = relation.client()
-            let tokens = try await client.tokens(for: relation.code(client, scope: "openid"))
+            let tokens = try await client.tokens(
+                for: relation.code(client, scope: "openid"),
+                idToken: .skipIDTokenCheck
+            )
+            #expect(tokens.idToken == nil)
             let verifier = verifier(relation)
-            let token = try #require(tokens.idToken).expose { $0 }
+            let token = try #require(tokens.unverifiedIDToken).expose { $0 }
             await #expect(throws: TokenError(.nonceMismatch, "")) { try await verifier.verify(token, nonce: nil) }
             let plain = try relation.server.issueIDToken(clientID: "public", subject: "ada")
             #expect(try await verifier.verify(plain, nonce: nil).registered.subject == "ada")
@@ -148,12 +256,12 @@ struct IDTokenModuleTests {
             let grant = try await relation.code(client, scope: "openid")
             let header = Base64URLText.encode(Data(#"{"alg":"\#(algorithm)","enc":"A128GCM","cty":"JWT"}"#.utf8))
             relation.server.misbehave(.members(["id_token": .string("\(header).a2V5.aXY.dGV4dA.dGFn")]))
-            let token = try #require(try await client.tokens(for: grant).idToken).expose { $0 }
-            let error = await #expect(throws: TokenError.self) {
-                try await verifier(relation).verify(token, nonce: "n")
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await client.tokens(for: grant, idToken: relation.idToken(client))
             }
-            #expect(error?.code == .malformedToken)
-            #expect(error?.message.contains("JWE") == true)
+            #expect(error?.code == .protocolViolation)
+            #expect((error?.cause as? TokenError)?.code == .malformedToken)
+            #expect((error?.cause as? TokenError)?.message.contains("JWE") == true)
         }
     }
 
@@ -194,18 +302,12 @@ struct IDTokenModuleTests {
     // MARK: A sign-in
 
     private func verifier(_ relation: Relation, _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenVerifier {
-        IDTokenVerifier(
-            issuer: relation.server.metadata.issuer,
-            clientID: "public",
-            keys: RemoteKeySet(
-                url: relation.server.metadata.keySetURL ?? relation.server.server.baseURL,
-                client: relation.network,
-                options: .init(timeout: .seconds(120))
-            ),
-            algorithms: algorithms
-        )
+        relation.idTokenVerifier(algorithms)
     }
 
+    /// Signs a user in.
+    ///
+    /// - Throws: `TokenError`, which is the cause of what the client throws.
     private func signIn(
         _ relation: Relation,
         _ trouble: Trouble? = nil,
@@ -215,11 +317,16 @@ struct IDTokenModuleTests {
         let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, scope: "openid")
         let redirect = try await relation.server.visit(request.url(at: client.server), client: relation.network)
         if let trouble { relation.server.misbehave(.idToken(trouble)) }
-        let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
-        return try await (verifier ?? self.verifier(relation)).verify(
-            try #require(tokens.idToken).expose { $0 },
-            nonce: request.nonce,
-            accessToken: tokens.accessToken.value.expose { $0 }
-        )
+        do {
+            let tokens = try await client.tokens(
+                for: request.grant(from: redirect, of: client.server),
+                idToken: .verified(by: verifier ?? self.verifier(relation))
+            )
+            return try #require(tokens.idToken)
+        } catch let error as OAuth2Error {
+            let cause = try #require(error.cause as? TokenError, "\(error)")
+            #expect(error.code == .protocolViolation)
+            throw cause
+        }
     }
 }

@@ -92,6 +92,25 @@ struct Relation {
         NetworkClient(transport: transport, interceptors: [interceptor], options: .init(timeout: .seconds(300)))
     }
 
+    /// The rule that verifies the ID tokens of a client.
+    func idToken(_ client: OAuth2Client, _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenRule {
+        .verified(by: idTokenVerifier(clientID: client.clientAuthentication.clientID, algorithms))
+    }
+
+    /// A verifier with the server's keys.
+    func idTokenVerifier(clientID: String = "public", _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenVerifier {
+        IDTokenVerifier(
+            issuer: server.metadata.issuer,
+            clientID: clientID,
+            keys: RemoteKeySet(
+                url: server.metadata.keySetURL ?? server.server.baseURL,
+                client: network,
+                options: .init(timeout: .seconds(120))
+            ),
+            algorithms: algorithms
+        )
+    }
+
     /// Asks a user, who grants it.
     func code(
         _ client: OAuth2Client,
@@ -112,7 +131,7 @@ struct Relation {
     /// The claims of an access token that the server issued.
     func claims(_ tokens: IssuedTokens) throws -> JSONObject {
         let key = try VerificationKey(jwk: server.keys.keys[0])
-        var policy = ValidationPolicy(issuer: server.metadata.issuer)
+        var policy = ValidationPolicy(issuer: .exactly(server.metadata.issuer))
         policy.audience = .skipAudienceCheck
         return try JWTVerifier(key: key, policy: policy).verify(tokens.accessToken.value.expose { $0 }).claims
     }

@@ -33,8 +33,9 @@ struct SignedResponseModuleTests {
             let names = URLComponents(url: redirect, resolvingAgainstBaseURL: false)?.queryItems?.map(\.name)
             #expect(names == ["response"])
             let grant = try await request.grant(from: redirect, of: client.server, verifiedBy: verifier(relation))
-            let tokens = try await client.tokens(for: grant)
+            let tokens = try await client.tokens(for: grant, idToken: relation.idToken(client))
             #expect(try relation.claims(tokens)["sub"] == "ada")
+            #expect(tokens.idToken?.registered.subject == "ada")
             #expect(tokens.accessToken.scope == "openid read")
         }
     }

@@ -107,12 +107,15 @@ struct UserInfoModuleTests {
         scope: String = "openid"
     ) async throws -> (client: OAuth2Client, authorized: NetworkClient, subject: String) {
         let client = relation.client()
-        let tokens = try await client.tokens(for: relation.code(client, scope: scope))
+        let tokens = try await client.tokens(
+            for: relation.code(client, scope: scope),
+            idToken: relation.idToken(client)
+        )
         let authenticator = OAuth2Authenticator(
             source: StaticTokenSource(tokens.accessToken),
             resources: [relation.server.server.baseURL]
         )
-        let subject = try #require(tokens.idToken).expose { try UnverifiedToken($0).unverifiedClaims["sub"]?.string }
+        let subject = tokens.idToken?.registered.subject
         return (client, relation.network(with: authenticator), try #require(subject))
     }
 }

@@ -1,10 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import OAuth2
 import TestTurns
 import Testing
 import TokenGeneration
+
+@testable import OAuth2
 
 @Suite("Discovery", .timeLimit(.minutes(10)), .turns)
 struct DiscoveryTests {
@@ -151,6 +152,54 @@ struct DiscoveryTests {
         )
         #expect(error.code == code)
         #expect(code != .protocolViolation || error.message.contains(value?.object == nil ? name : "token_endpoint"))
+    }
+
+    /// Spellings of this machine's names and addresses.
+    private static let loopback = [
+        "localhost", "LOCALHOST", "localhost.", "a.localhost", "localhost.localdomain", "ip6-localhost", "127.0.0.1",
+        "127.9.9.9", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0.0.0.0", "0", "127.0.0.1.", "[::1]", "[::]",
+        "[0:0:0:0:0:0:0:1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[::ffff:7f00:1]",
+    ]
+
+    @Test("No endpoint of an issuer on the network is on this machine, or without TLS", arguments: loopback)
+    func endpointsOfThisMachine(_ host: String) throws {
+        let names = AuthorizationServer.endpoints.map(\.name) + ["token_endpoint", "jwks_uri"]
+        for url in ["https://\(host)/x", "https://\(host):8443/x", "http://\(host)/x", "http://id.example/x"] {
+            for name in names {
+                var members = document()
+                members[name] = .string(url)
+                #expect(throws: OAuth2Error(.insecureTransport, ""), "\(name) \(url)") {
+                    try AuthorizationServer(metadata: members, issuer: "https://id.example")
+                }
+                members = document()
+                members["mtls_endpoint_aliases"] = .object([name: .string(url)])
+                #expect(throws: OAuth2Error(.insecureTransport, ""), "alias of \(name) \(url)") {
+                    try AuthorizationServer(metadata: members, issuer: "https://id.example")
+                }
+            }
+        }
+    }
+
+    @Test("An issuer of this machine has its endpoints there, and one on the network elsewhere on the network")
+    func endpointsOfTheIssuersMachine() throws {
+        for (issuer, url, code) in [
+            ("http://127.0.0.1:1", "http://127.0.0.1:1/x", nil), ("http://127.0.0.1:1", "https://id.example/x", nil),
+            ("https://localhost", "https://127.0.0.1:1/x", nil),
+            ("https://localhost", "http://localhost/x", .insecureTransport),
+            ("https://id.example", "https://other.example/x", nil),
+            ("https://id.example", "https://128.0.0.1/x", nil), ("https://id.example", "https://[2001:db8::1]/x", nil),
+            ("https://id.example", "https://localhost.example/x", nil),
+        ] as [(String, String, OAuth2Error.Code?)] {
+            var members = document(["issuer": .string(issuer)])
+            members["jwks_uri"] = .string(url)
+            members["token_endpoint"] = .string(url)
+            do {
+                _ = try AuthorizationServer(metadata: members, issuer: issuer)
+                #expect(code == nil, "\(issuer) \(url)")
+            } catch {
+                #expect(error.code == code, "\(issuer) \(url)")
+            }
+        }
     }
 
     @Test(

@@ -125,6 +125,7 @@ struct LoopbackRegistrationTests {
                 grant: RefreshTokenGrant(
                     refreshToken: server.issueRefreshToken(clientID: "web", subject: "ada", scope: "openid")
                 ),
+                resources: .everyHTTPSOrigin,
                 dpop: .generated(),
                 client: client
             )

@@ -142,6 +142,7 @@ struct TokenEndpointTests {
             server: AuthorizationServer(issuer: "i", tokenEndpoint: try #require(URL(string: tokenEndpoint))),
             clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: realm.endpoint)
         )
         let code = await failureCode { _ = try await authenticator.accessToken() }

@@ -1,5 +1,7 @@
 import Foundation
+import MockNetworking
 import Testing
+import TokenGeneration
 
 @testable import OAuth2
 
@@ -67,6 +69,65 @@ struct TokenResponseTests {
     )
     func violations(json: String) {
         #expect(throws: OAuth2Error(.protocolViolation, "")) { try read(json) }
+    }
+
+    @Test(
+        "An access token of other characters than RFC 6750 allows is a violation of the protocol",
+        arguments: [
+            "a b", "a\\tb", "a,b", "a\\\"b", "a;b", "é", "a=b", "=", "a\\u0000", "a|b", "a\\nb", "a%20b", "a\\u2028b",
+            " a", "a ",
+        ]
+    )
+    func accessTokenCharacters(_ text: String) throws {
+        #expect(throws: OAuth2Error(.protocolViolation, "")) {
+            try read(#"{"access_token":"\#(text)","token_type":"Bearer"}"#)
+        }
+        let fine = try read(#"{"access_token":"Az09-._~+/==","token_type":"Bearer"}"#)
+        #expect(fine.accessToken.value == Secret("Az09-._~+/=="))
+    }
+
+    @Test("What is exchanged for another kind of token may have any characters: it isn't sent in a header field")
+    func exchangedToken() throws {
+        let response = try TokenResponse(
+            parsing: Data(#"{"access_token":"<saml/>","token_type":"N_A"}"#.utf8),
+            requested: requested,
+            isExchange: true
+        )
+        #expect(response.accessToken.value == Secret("<saml/>"))
+    }
+
+    @Test("A token without a type is accepted only from a server that is known to leave it out")
+    func missingType() async throws {
+        for json in [#"{"access_token":"a"}"#, #"{"access_token":"a","token_type":null}"#] {
+            #expect(throws: OAuth2Error(.protocolViolation, "")) { try read(json) }
+            let response = try TokenResponse(
+                parsing: Data(json.utf8),
+                requested: requested,
+                acceptsMissingType: true
+            )
+            #expect(response.accessToken.type == "Bearer")
+            for omits in [false, true] {
+                let desk = EndpointDesk(.json(json)) { $0.omitsTokenType = omits }
+                let code = await failureCode { _ = try await desk.oauth.tokens(for: ClientCredentialsGrant()) }
+                #expect(code == (omits ? nil : .protocolViolation))
+            }
+        }
+        // A type that is there counts, and a token that must be bound needs one.
+        #expect(throws: OAuth2Error(.protocolViolation, "")) {
+            try TokenResponse(
+                parsing: Data(#"{"access_token":"a","token_type":7}"#.utf8),
+                requested: requested,
+                acceptsMissingType: true
+            )
+        }
+        #expect(throws: OAuth2Error(.unsupportedTokenType, "")) {
+            try TokenResponse(
+                parsing: Data(#"{"access_token":"a"}"#.utf8),
+                requested: requested,
+                proof: DPoPProofGenerator(key: .generate(.es256)),
+                acceptsMissingType: true
+            )
+        }
     }
 
     @Test("An error with status 200 is the error it says")

@@ -71,6 +71,91 @@ struct RefreshTokenTests {
         #expect(store.removals == 1)
     }
 
+    @Test(
+        "An authenticator whose grant has ended finds within a second that another has signed in",
+        arguments: [false, true]
+    )
+    func signedInElsewhere(hasSignedOut: Bool) async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "r1"), .error("invalid_grant")])
+        let store = InMemoryTokenStore(timeSource: realm.time.timeSource)
+        let ended = realm.authenticator(grant: grant, store: store)
+        _ = try await ended.text()
+        realm.time.advance(by: .seconds(3_600))
+        if hasSignedOut { try await ended.signOut() }
+        for _ in 1...5 { #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired) }
+        let requests = realm.endpoint.requests.count
+        realm.time.advance(by: .seconds(10))
+        #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired)
+        #expect(realm.endpoint.requests.count == requests)
+        try await realm.authenticator(grant: grant, store: store).signIn(with: Secret("anew"))
+        realm.time.advance(by: .seconds(1))
+        if hasSignedOut {
+            // It has used none of the steps up.
+            #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired)
+        } else {
+            #expect(try await ended.text() == "access-1")
+        }
+        #expect(realm.forms.last?["refresh_token"] == "anew")
+    }
+
+    @Test("Five hundred calls after a refusal are one request, and each hears at once how long to wait")
+    func backoff() async throws {
+        let realm = Realm(steps: [.error("invalid_scope"), .tokens("a1", refresh: "r1")])
+        let authenticator = realm.authenticator(grant: grant)
+        #expect(await failureCode { _ = try await authenticator.text() } == .requestRejected)
+        for _ in 1...500 {
+            let error = await #expect(throws: OAuth2Error.self) {
+                try await authenticator.accessToken(until: realm.time.now + .seconds(600))
+            }
+            #expect(error?.code == .requestRejected)
+            #expect(error?.retryAfter == .seconds(1))
+        }
+        #expect(realm.endpoint.requests.count == 1)
+        realm.time.advance(by: .seconds(1))
+        #expect(try await authenticator.text() == "a1")
+    }
+
+    @Test("A 401 without a body is a client that is not accepted", arguments: ["", #"Basic realm="as""#, "Bearer"])
+    func emptyUnauthorized(challenge: String) async throws {
+        let headers: HTTPHeaders = challenge.isEmpty ? [:] : ["WWW-Authenticate": challenge]
+        let realm = Realm(steps: [.status(401, headers: headers), .tokens("a1", refresh: "r1")])
+        let authenticator = realm.authenticator(grant: grant)
+        #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
+        realm.time.advance(by: .seconds(1))
+        #expect(try await authenticator.text() == "a1")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
+    }
+
+    @Test("What a client's refresh brings after its caller has left is there for the next call with the same token")
+    func cancelledClient() async throws {
+        let gate = ResponseGate()
+        let realm = Realm(steps: [
+            .tokens("a1", refresh: "refresh-1").gated(by: gate), .text(#"{"refresh_token":"refresh-2"}"#),
+            .tokens("a3", refresh: "refresh-3"),
+        ])
+        let client = OAuth2Client(
+            server: Realm.server,
+            clientAuthentication: .none(clientID: "app"),
+            client: NetworkClient(transport: realm.endpoint, options: .init(timeSource: realm.time.timeSource)),
+            options: .init(timeSource: realm.time.timeSource)
+        )
+        let first = Secret("refresh-0")
+        let call = Task { try await client.tokens(refreshing: first) }
+        try await realm.endpoint.waitForRequests(count: 1)
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        gate.open()
+        let tokens = try await client.tokens(refreshing: first)
+        #expect(tokens.refreshToken == Secret("refresh-1"))
+        // An answer that is no good but for its refresh token is gone on from, too.
+        #expect(
+            await failureCode { _ = try await client.tokens(refreshing: Secret("refresh-1")) } == .protocolViolation
+        )
+        #expect(try await client.tokens(refreshing: Secret("refresh-1")).refreshToken == Secret("refresh-3"))
+        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
+        await realm.runOut()
+    }
+
     @Test("The error of a grant that ended has the server's code, status and cause")
     func invalidGrantDetails() async throws {
         let realm = Realm(steps: [.error("invalid_grant")])
@@ -110,12 +195,12 @@ struct RefreshTokenTests {
 
     @Test("Two users' tokens in one store are two users' tokens")
     func twoUsers() async throws {
-        let realm = Realm(steps: [.tokens("alice's", refresh: "x"), .tokens("bob's", refresh: "y")])
+        let realm = Realm(steps: [.tokens("for-alice", refresh: "x"), .tokens("for-bob", refresh: "y")])
         let store = InMemoryTokenStore()
         let alice = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("alice")), store: store)
         let bob = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("bob")), store: store)
-        #expect(try await alice.text() == "alice's")
-        #expect(try await bob.text() == "bob's")
+        #expect(try await alice.text() == "for-alice")
+        #expect(try await bob.text() == "for-bob")
         #expect(realm.forms.map { $0["refresh_token"] } == ["alice", "bob"])
     }
 
@@ -161,6 +246,7 @@ struct RefreshTokenTests {
         let realm = Realm(steps: [.error("invalid_grant")])
         let authenticator = realm.authenticator()
         #expect(await failureCode { _ = try await authenticator.text() } == .requestRejected)
+        realm.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "access-1")
     }
 

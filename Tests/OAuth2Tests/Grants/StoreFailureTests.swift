@@ -3,6 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
 import TestTurns
 import Testing
 
@@ -45,6 +46,103 @@ struct StoreFailureTests {
         #expect(try await authenticator.text() == "a3")
         #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
         #expect(store.written.map(\.refresh) == ["refresh-2", "refresh-3"])
+    }
+
+    @Test("Without the note that a refresh token is being sent it is not sent")
+    func noteFails() async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
+        let authenticator = realm.authenticator(grant: grant, store: store)
+        store.fail(.mark, .mark, .mark)
+        #expect(await failureCode { _ = try await authenticator.text() } == .storeFailed)
+        #expect(realm.endpoint.requests.isEmpty)
+        #expect(try await authenticator.text() == "a1")
+    }
+
+    @Test("What the store does not take is brought to it again beside, before anybody asks")
+    func savedBeside() async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
+        store.fail(.write, .write, .write)
+        #expect(try await realm.authenticator(grant: grant, store: store).text() == "a1")
+        #expect(store.written.isEmpty)
+        try await realm.time.waitForSleepers(count: 1)
+        await realm.runOut()
+        while store.written.isEmpty { await Task.yield() }
+        #expect(store.written.map(\.refresh) == ["refresh-1"])
+        await realm.runOut()
+    }
+
+    @Test(
+        "A note that another process has left is waited for, unless it is old by any clock; a refusal then is told apart",
+        arguments: [0.0, 79, 80, -3_600]
+    )
+    func foundNote(age: Double) async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let shared = InMemoryTokenStore(timeSource: realm.time.timeSource)
+        let left = LeavingStore(store: shared)
+        // Somebody sends the token, and ends before the answer is there.
+        let key = Mutex("")
+        left.onWrite { name in key.withLock { $0 = name } }
+        _ = try await realm.authenticator(grant: grant, store: left).text()
+        realm.time.advance(by: .seconds(3_600))
+        let name = key.withLock { $0 }
+        let stored = try #require(shared.load(name))
+        var record = stored.record
+        record.refreshAttempt = "another@\(Int(realm.time.date.timeIntervalSince1970 - age))"
+        #expect(shared.compareAndSwap(name, expectedVersion: stored.version, record: record))
+        let authenticator = realm.authenticator(grant: grant, store: shared)
+        let call = Task { try await authenticator.accessToken() }
+        if age < 80 {
+            // The flight and the pause.
+            try await realm.time.waitForSleepers(count: 2)
+            #expect(realm.endpoint.requests.count == 1)
+            realm.time.advance(by: .seconds(20))
+        }
+        let error = await #expect(throws: OAuth2Error.self) { try await call.value }
+        #expect(error?.code == .reauthenticationRequired)
+        #expect(error?.isPossiblyLostRotation == true)
+        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+    }
+
+    @Test("A refresh that outlives the flight is stored all the same, and the next flight finds it")
+    func lateAnswer() async throws {
+        let gate = ResponseGate()
+        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1").gated(by: gate)])
+        let store = InMemoryTokenStore(timeSource: realm.time.timeSource)
+        let authenticator = realm.authenticator(grant: grant, store: store)
+        let call = Task { try await authenticator.text() }
+        try await realm.endpoint.waitForRequests(count: 1)
+        try await realm.time.waitForSleepers(count: 2)
+        realm.time.advance(by: .seconds(30))
+        #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
+        gate.open()
+        #expect(try await authenticator.text() == "a1")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0"])
+        await realm.runOut()
+    }
+
+    @Test(
+        "A refresh token is stored whatever else is wrong with the answer that has it, and the error reported",
+        arguments: [
+            #"{"refresh_token":"refresh-1"}"#,
+            #"{"access_token":"","token_type":"Bearer","refresh_token":"refresh-1"}"#,
+            #"{"access_token":"a","refresh_token":"refresh-1"}"#,
+            #"{"access_token":"a","token_type":5,"refresh_token":"refresh-1","scope":{}}"#,
+            #"{"access_token":"a","token_type":"mac","refresh_token":"refresh-1"}"#,
+            #"{"access_token":"a\nb","token_type":"Bearer","refresh_token":"refresh-1"}"#,
+            #"{"access_token":"a","token_type":"Bearer","expires_in":0x10,"refresh_token" : "refresh-1"}"#,
+            #"{"access_token":"a","token_type":"Bearer","refresh_token":"refresh\u002d1","expires_in":NaN}"#,
+            #"{"error":"invalid_grant","refresh_token":"refresh-1"}"#,
+        ]
+    )
+    func oddAnswer(body: String) async throws {
+        let realm = Realm(steps: [.text(body), .tokens("a2", refresh: "refresh-2")])
+        let authenticator = realm.authenticator(grant: grant, store: store, attempts: 3)
+        let code = await failureCode { _ = try await authenticator.text() }
+        #expect(code == .protocolViolation || code == .unsupportedTokenType)
+        #expect(store.written.map(\.refresh) == ["refresh-1"])
+        realm.time.advance(by: .seconds(60))
+        #expect(try await authenticator.text() == "a2")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
     @Test("One failure of the store is made up for at once")
@@ -129,14 +227,74 @@ struct StoreFailureTests {
         store.fail(.hang)
         let call = Task { try await authenticator.text() }
         try await realm.endpoint.waitForRequests(count: 1)
-        try await realm.time.waitForSleepers(count: 1)
-        realm.time.advance(by: .seconds(30))
-        #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
-        // The cancelled call is tried again, so the token is there for the next flight to find.
+        while !store.isHanging { await Task.yield() }
+        while store.isHanging {
+            realm.time.advance(by: .seconds(10))
+            await Task.yield()
+        }
+        // Whether the flight was over by then or not: the token is there for the next to find.
+        _ = try? await call.value
         _ = try await authenticator.text()
         realm.time.advance(by: .seconds(3600))
         _ = try await authenticator.text()
         #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+    }
+
+    @Test("A store that gives no exclusive access doesn't stop a grant that needs nobody")
+    func enterFailsWithoutNeed() async throws {
+        let realm = Realm()
+        let authenticator = realm.authenticator(store: store)
+        store.fail(.enter)
+        #expect(try await authenticator.text() == "access-1")
+        #expect(store.written.isEmpty)
+        #expect(authenticator.counters.storeFailures == 1)
+        // An error of the server is the server's.
+        let refused = Realm(steps: [.error("invalid_client")])
+        store.fail(.enter)
+        let other = refused.authenticator(store: store)
+        #expect(await failureCode { _ = try await other.text() } == .invalidClient)
+        #expect(refused.endpoint.requests.count == 1)
+    }
+
+    @Test("Where lock files can't be made, client credentials work and refresh tokens stay where they are")
+    func noLockFiles() async throws {
+        try await withTemporaryDirectory { parent in
+            let directory = parent.appending(path: "tokens")
+            let realm = Realm()
+            let files = try FileTokenStore(directory: directory, timeSource: realm.time.timeSource)
+            try FileManager.default.removeItem(at: directory)
+            #expect(try await realm.authenticator(store: files).text() == "access-1")
+            let user = realm.authenticator(grant: grant, store: files)
+            #expect(await failureCode { _ = try await user.text() } == .storeFailed)
+            #expect(realm.endpoint.requests.count == 1)
+        }
+    }
+
+    @Test("A store that hangs before anything is sent is unavailable, and the server isn't blamed")
+    func enterHangs() async throws {
+        let realm = Realm()
+        let authenticator = realm.authenticator(grant: grant, store: HangingStore())
+        let call = Task { try await authenticator.text() }
+        try await realm.time.waitForSleepers(count: 1)
+        realm.time.advance(by: .seconds(30))
+        let error = await #expect(throws: OAuth2Error.self) { try await call.value }
+        #expect(error?.code == .storeUnavailable)
+        #expect(error?.isRetryable == false)
+        #expect(realm.endpoint.requests.isEmpty)
+    }
+
+    @Test("A stored token from the future was stored before the clock was set back: it counts as expired")
+    func clockSetBack() async throws {
+        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let shared = InMemoryTokenStore()
+        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a1")
+        let date = realm.time.date
+        // Another process finds it while the clock is right.
+        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a1")
+        realm.time.setDate(date.addingTimeInterval(-86_400))
+        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a2")
+        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a2")
     }
 
     @Test("What another has written since counts")
@@ -149,6 +307,34 @@ struct StoreFailureTests {
         realm.time.advance(by: .seconds(7200))
         #expect(try await authenticator.text() == "a2")
         #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "another's"])
+    }
+}
+
+/// A store that tells under what it is written.
+private final class LeavingStore: TokenStore {
+    let outlivesProcess = false
+    private let store: InMemoryTokenStore
+    private let action = Mutex<@Sendable (String) -> Void>({ _ in })
+
+    init(store: InMemoryTokenStore) { self.store = store }
+
+    func onWrite(_ action: @escaping @Sendable (String) -> Void) { self.action.withLock { $0 = action } }
+
+    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+        action.withLock { $0 }(key)
+        return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+    }
+
+    func remove(_ key: String, ifVersion version: Int) -> Bool { store.remove(key, ifVersion: version) }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
     }
 }
 
@@ -195,14 +381,14 @@ private final class IntrudingStore: TokenStore {
     func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
-        if !hasIntruded.isOpen {
+        if !hasIntruded.isOpen, record.refreshAttempt == nil {
             hasIntruded.open()
             let another = TokenRecord(
                 accessToken: Secret("another's access"),
                 expiration: Date(timeIntervalSince1970: 1_000_003_600),
                 refreshToken: Secret("another's")
             )
-            _ = store.compareAndSwap(key, expectedVersion: nil, record: another)
+            _ = store.compareAndSwap(key, expectedVersion: store.load(key)?.version, record: another)
         }
         return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
     }
@@ -215,5 +401,23 @@ private final class IntrudingStore: TokenStore {
         _ body: @Sendable () async throws -> Result
     ) async throws -> Result {
         try await store.withExclusiveAccess(to: key, timeout: timeout, body)
+    }
+}
+
+/// A store that nobody gets into.
+private struct HangingStore: TokenStore {
+    func load(_ key: String) async throws -> VersionedTokenRecord? { nil }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool { true }
+
+    func remove(_ key: String, ifVersion version: Int) async throws -> Bool { true }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await ResponseGate().wait()
+        return try await body()
     }
 }

@@ -52,7 +52,7 @@ final class PublishedKeys: Sendable {
         RemoteJWTVerifier(
             keys: keySet(change),
             selection: selection,
-            policy: ValidationPolicy(issuer: Self.issuer, currentDate: time.timeSource.date)
+            policy: ValidationPolicy(issuer: .exactly(Self.issuer), currentDate: time.timeSource.date)
         )
     }
 

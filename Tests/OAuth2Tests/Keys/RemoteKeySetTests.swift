@@ -159,6 +159,44 @@ struct RemoteKeySetTests {
         #expect(try await verifier.verify(token).registered.subject == "ada")
     }
 
+    // MARK: What is prepared
+
+    @Test("Keys are prepared when a token names them, once for all verifiers and callers of a key set")
+    func preparation() async throws {
+        let key = try IssuerKey(.ps256, id: "3")
+        let issuer = PublishedKeys([first, second, key])
+        let keySet = issuer.keySet()
+        let policy = ValidationPolicy(issuer: .exactly(PublishedKeys.issuer), currentDate: issuer.time.timeSource.date)
+        let verifiers = (1...4).map { _ in RemoteJWTVerifier(keys: keySet, policy: policy) }
+        let set = try await keySet.keys()
+        #expect(set.preparationCount == 0)
+        let token = try issuer.token(key)
+        try await withThrowingTaskGroup(of: String?.self) { group in
+            for number in 1...40 {
+                group.addTask { try await verifiers[number % 4].verify(token).registered.subject }
+            }
+            for try await subject in group { #expect(subject == "ada") }
+        }
+        #expect(set.preparationCount == 1)
+        // The same document for another time: its keys stay prepared.
+        issuer.time.advance(by: .seconds(600))
+        _ = try await verifiers[0].verify(token)
+        #expect(issuer.fetchCount == 2)
+        #expect(try await keySet.keys().preparationCount == 1)
+    }
+
+    @Test("An RSA key of more than 4096 bits is not used, unless the caller raises the limit")
+    func largeKeys() async throws {
+        let modulus = JSONValue.string(Base64URL.encode([0x80] + [UInt8](repeating: 0, count: 1_022) + [3]))
+        let jwk = try JWK(["kty": "RSA", "alg": "RS256", "kid": "1", "n": modulus, "e": "Aw"])
+        let issuer = PublishedKeys([])
+        issuer.publish(text: JWKSet(keys: [jwk]).serialized())
+        let token = try issuer.token(try IssuerKey(.rs256, id: "1"))
+        await #expect(throws: TokenError(.tooLarge, "")) { try await issuer.verifier().verify(token) }
+        let raised = issuer.verifier { $0.maximumRSAKeySize = 8_192 }
+        await #expect(throws: TokenError(.signatureInvalid, "")) { try await raised.verify(token) }
+    }
+
     // MARK: How long keys are used
 
     @Test(

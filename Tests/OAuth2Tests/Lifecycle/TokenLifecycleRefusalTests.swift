@@ -95,25 +95,38 @@ struct TokenLifecycleRefusalTests {
         )
     }
 
-    @Test("The sixth refresh within half a minute is not made")
+    @Test("The sixth refresh within half a minute because of one resource is not made; the others get theirs")
     func storm() {
-        var life = lifecycle(holding: "a", "b", "c", "d")
-        #expect(life.action(refusing: "d", at: at(5), Retry.State(started: at(5))) == .retry)
-        life.received(token("e", requested: at(6)), at: at(6), jitter: 0)
-        #expect(life.action(refusing: "e", at: at(7), Retry.State(started: at(7))) == .noRetry(.excessiveRefresh))
-        #expect(life.decision(at: at(7)) == .use("e"))
-        // The first of the five was at 0 seconds.
-        #expect(life.action(refusing: "e", at: at(30), Retry.State(started: at(30))) == .noRetry(.excessiveRefresh))
-        #expect(life.action(refusing: "e", at: at(30.001), Retry.State(started: at(30))) == .retry)
+        var life = lifecycle(holding: "0")
+        for number in 1...5 {
+            let now = at(Double(number))
+            #expect(life.action(refusing: "\(number - 1)", at: now, Retry.State(started: now)) == .retry)
+            life.received(token("\(number)", requested: now), at: now, jitter: 0)
+        }
+        #expect(life.action(refusing: "5", at: at(7), Retry.State(started: at(7))) == .noRetry(.excessiveRefresh))
+        #expect(life.decision(at: at(7)) == .use("5"))
+        var other = life
+        let elsewhere = "other.example:443"
+        #expect(other.action(refusing: "5", at: at(7), Retry.State(started: at(7)), origin: elsewhere) == .retry)
+        #expect(other.decision(at: at(7)) == .wait)
+        // The first of the five was at 1 second.
+        #expect(life.action(refusing: "5", at: at(31), Retry.State(started: at(31))) == .noRetry(.excessiveRefresh))
+        #expect(life.action(refusing: "5", at: at(31.001), Retry.State(started: at(31))) == .retry)
     }
 
-    @Test("Tokens found in the store are not refreshes that a storm is made of")
-    func foundTokensAreNoStorm() {
-        var life = TokenLifecycle()
-        for text in ["a", "b", "c", "d", "e", "f"] {
-            life.received(token(text, requested: start, isFound: true), at: start, jitter: 0)
-        }
-        #expect(life.action(refusing: "f", at: at(1), Retry.State(started: at(1))) == .retry)
+    @Test("Tokens that nobody has refused are not what a storm is made of")
+    func unrefusedTokensAreNoStorm() {
+        var life = lifecycle(holding: "a", "b", "c", "d", "e", "f")
+        #expect(life.action(refusing: "f", at: at(6), Retry.State(started: at(6))) == .retry)
+    }
+
+    @Test("Of a hundred requests that one token is refused on, one counts")
+    func concurrentRefusals() {
+        var life = lifecycle(holding: "a")
+        for _ in 1...100 { #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(1))) == .retry) }
+        life.received(token("b", requested: at(1)), at: at(1), jitter: 0)
+        #expect(life.action(refusing: "b", at: at(2), Retry.State(started: at(2))) == .retry)
+        #expect(life.rejections.count == 2)
     }
 
     @Test("A token that never came here is none of ours")

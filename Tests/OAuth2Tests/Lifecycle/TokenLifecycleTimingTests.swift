@@ -106,7 +106,84 @@ struct TokenLifecycleTimingTests {
     func notDead(code: OAuth2Error.Code) {
         var life = TokenLifecycle()
         life.failed(with: OAuth2Error(code, "failed"), at: start, jitter: 0)
-        #expect(life.decision(at: start) == .wait)
+        #expect(life.decision(at: at(0.5)) == .wait)
+    }
+
+    @Test(
+        "Every refusal makes the next request wait for longer, up to a minute; a store that fails does not",
+        arguments: [
+            OAuth2Error.Code.requestRejected, .protocolViolation, .unsupportedTokenType, .missingNonce, .repeatedNonce,
+            .tooManyNonces, .proofRejected, .assertionFailed, .grantFailed, .accessTokenRejected,
+        ]
+    )
+    func refusals(code: OAuth2Error.Code) {
+        for (jitter, pauses) in [(1.0, [1.0, 2, 4, 8, 16, 32, 60, 60]), (0, [0.5, 1, 2, 4, 8, 16, 30, 30])] {
+            var life = TokenLifecycle()
+            var now = start
+            for pause in pauses {
+                life.failed(with: OAuth2Error(code, "refused"), at: now, jitter: jitter)
+                #expect(life.decision(at: now) == .pause(.seconds(pause), code))
+                now += .seconds(pause)
+                #expect(life.decision(at: now) == .wait)
+            }
+            life.failed(with: OAuth2Error(.storeFailed, "full"), at: now, jitter: jitter)
+            #expect(life.decision(at: now) == .wait)
+        }
+    }
+
+    @Test("A Retry-After is waited for as long as the limits say, in the background as well", arguments: [300, 20])
+    func longestRetryAfter(seconds: Int) {
+        var life = TokenLifecycle(limits: .init(longestRetryAfter: .seconds(seconds)))
+        life.received(token("t", lifetime: 3600), at: start, jitter: 1)
+        var error = OAuth2Error(.serverTransient, "overloaded")
+        error.retryAfter = .seconds(1_000_000)
+        life.failed(with: error, at: at(3300), jitter: 1)
+        let gate = 3300.0 + Double(max(seconds, 30))
+        if gate < 3570 { #expect(life.decision(at: at(gate)) == .useAndRefresh("t")) }
+        life.failed(with: error, at: at(4000), jitter: 1)
+        #expect(life.decision(at: at(4000)) == .pause(.seconds(seconds), .serverTransient))
+        #expect(life.decision(at: at(4000 + Double(seconds))) == .wait)
+    }
+
+    @Test("A grant that ended is looked for in the store again, once a second, by one caller")
+    func looks() {
+        var life = TokenLifecycle(limits: .init(looksAgain: true))
+        let ended = OAuth2Error(.reauthenticationRequired, "ended")
+        life.failed(with: ended, at: start, jitter: 0)
+        #expect(life.decision(at: at(0.999)) == .fail(.reauthenticationRequired))
+        guard case .start(let look) = life.acquire(at: at(1)) else {
+            Issue.record("nobody looks")
+            return
+        }
+        #expect(look.isLook)
+        // While one looks, and for a second after, the others hear what is known.
+        #expect(life.decision(at: at(1.5)) == .fail(.reauthenticationRequired))
+        life.failed(look, with: ended, at: at(1.6), jitter: 0)
+        #expect(life.decision(at: at(1.999)) == .fail(.reauthenticationRequired))
+        guard case .start(let second) = life.acquire(at: at(2)) else {
+            Issue.record("nobody looks again")
+            return
+        }
+        // A store that fails is no news either.
+        life.failed(second, with: OAuth2Error(.storeFailed, "gone"), at: at(2.1), jitter: 0)
+        #expect(life.decision(at: at(2.2)) == .fail(.reauthenticationRequired))
+        guard case .start(let third) = life.acquire(at: at(3)) else {
+            Issue.record("nobody looks a third time")
+            return
+        }
+        let isTaken = life.landed(third, with: token("u", lifetime: 100, requested: at(3)), at: at(3), jitter: 1)
+        #expect(isTaken)
+        #expect(life.decision(at: at(4)) == .use("u"))
+    }
+
+    @Test("After a sign-out nobody looks until the store is known to be empty")
+    func looksAfterSignOut() {
+        var life = TokenLifecycle(limits: .init(looksAgain: true))
+        life.signedOut(with: .signedOut)
+        #expect(life.decision(at: at(100)) == .fail(.reauthenticationRequired))
+        life.lookAgain(at: at(100))
+        #expect(life.decision(at: at(100.5)) == .fail(.reauthenticationRequired))
+        #expect(life.decision(at: at(101)) == .wait)
     }
 
     // MARK: Making

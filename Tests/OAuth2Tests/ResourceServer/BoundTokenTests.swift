@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import Synchronization
 import TestTurns
 import Testing
 import TokenGeneration
@@ -157,6 +158,49 @@ struct BoundTokenTests {
         #expect((refusal?.cause as? TokenError)?.code == .replayCacheFull)
     }
 
+    @Test("Without a DPoP verifier no token that is bound to a key is accepted")
+    func withoutVerifier() async throws {
+        var api = api
+        api.verifier.dpop = nil
+        let token = try boundToken()
+        let proof = try proof(token)
+        await #expect(throws: AccessRefusal(.noToken, "")) { try await api.verify(dpop: token, proof: proof) }
+        await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
+        // Nothing is behind the default: which servers share a replay cache isn't for the package to guess.
+        let verifier = AccessTokenVerifier(issuer: "a", audience: "b", keys: JWKSet(keys: []))
+        #expect(verifier.dpop == nil)
+    }
+
+    @Test("One reading of the clock decides about token, nonce, proof and replay")
+    func oneReading() async throws {
+        var api = api
+        let now = api.issuer.time.date
+        let readings = Mutex(0)
+        api.verifier.policy.currentDate = {
+            // A second reading would be a time at which nothing is good.
+            readings.withLock { count in
+                count += 1
+                return now + Double(count - 1) * 1_000_000
+            }
+        }
+        let asked = Mutex<[Date]>([])
+        api.verifier.nonces = ClosureNonces { date in
+            asked.withLock { $0.append(date) }
+            return ["n"]
+        }
+        let token = try api.token([
+            "cnf": ["jkt": .string(prover.thumbprint)], "auth_time": .number(JSONNumber(api.now)),
+        ])
+        let request = api.request(["Authorization": "DPoP \(token)", "DPoP": try proof(token, nonce: "n")])
+        let found = try await api.verifier.verify(
+            request,
+            requires: AccessRequirement(maximumAuthenticationAge: .seconds(60))
+        )
+        #expect(found.binding == .key)
+        #expect(readings.withLock { $0 } == 1)
+        #expect(asked.withLock { $0 } == [now])
+    }
+
     @Test("A token that is bound to a key and to a certificate needs both")
     func both() async throws {
         let certificate = Data("the DER of a certificate".utf8)
@@ -222,10 +266,17 @@ struct BoundTokenTests {
             func accepted(at date: Date) throws -> [String] { throw CancellationError() }
         }
         var api = api
-        api.verifier.nonces = Broken()
         let token = try boundToken()
-        await #expect(throws: AccessRefusal(.undecided, "")) {
-            try await api.verify(dpop: token, proof: try proof(token))
+        for nonces in [Broken(), ClosureNonces { _ in [] }] as [any DPoPNonces] {
+            api.verifier.nonces = nonces
+            let proof = try proof(token)
+            await #expect(throws: AccessRefusal(.undecided, "")) { try await api.verify(dpop: token, proof: proof) }
         }
     }
+}
+
+private struct ClosureNonces: DPoPNonces {
+    let nonces: @Sendable (Date) -> [String]
+
+    func accepted(at date: Date) -> [String] { nonces(date) }
 }

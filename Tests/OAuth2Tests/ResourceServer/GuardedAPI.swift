@@ -23,6 +23,7 @@ struct GuardedAPI {
             currentDate: issuer.time.timeSource.date
         )
         verifier.realm = "orders"
+        verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
     }
 
     var now: Int { Int(issuer.time.date.timeIntervalSince1970) }

@@ -34,14 +34,15 @@ struct IntrospectedTokenTests {
         )
     }
 
-    /// A server to which every token is active that begins with `good`.
-    private func server(_ members: String = "") -> MockTransport {
-        MockTransport(time: time.timeSource) { request in
+    /// A server to which every token is active that begins with `good`, and is for the API unless the members say otherwise.
+    private func server(_ members: String = "", audience: String? = GuardedAPI.audience) -> MockTransport {
+        let isForAPI = audience.map { members.contains(#""aud""#) ? "" : #","aud":"\#($0)""# } ?? ""
+        return MockTransport(time: time.timeSource) { request in
             let form = FormURLEncoded.decode(String(decoding: request.bodyData() ?? Data(), as: UTF8.self)) ?? []
             guard form.first(where: { $0.name == "token" })?.value.hasPrefix("good") == true else {
                 return .json(#"{"active":false}"#)
             }
-            return .json(#"{"active":true,"sub":"ada","scope":"orders.read"\#(members)}"#)
+            return .json(#"{"active":true,"sub":"ada","scope":"orders.read"\#(isForAPI)\#(members)}"#)
         }
     }
 
@@ -92,6 +93,59 @@ struct IntrospectedTokenTests {
         #expect((refusal?.cause as? TokenError)?.code == code)
     }
 
+    @Test(
+        "Only an access token is accepted, by whatever member the server names the kind",
+        arguments: [
+            ("token_type", "Bearer", true), ("token_type", "bearer", true), ("token_type", "BEARER", true),
+            ("token_type", "DPoP", true), ("token_type", "dpop", true), ("token_type", nil, true),
+            ("token_type", "refresh_token", false), ("token_type", "id_token", false), ("token_type", "N_A", false),
+            ("token_type", "mac", false), ("token_type", "", false), ("typ", "Bearer", true), ("typ", "at+jwt", true),
+            ("typ", "application/at+JWT", true), ("typ", "Refresh", false), ("typ", "ID", false), ("typ", "JWT", false),
+            ("typ", 7, false), ("token_use", "access", true), ("token_use", "id", false),
+            ("token_use", "refresh_token", false),
+        ] as [(String, JSONValue?, Bool)]
+    )
+    func kinds(name: String, value: JSONValue?, isAccepted: Bool) async throws {
+        let members: JSONObject = [name: value ?? .null]
+        let verifier = verifier(introspection(server("," + members.serialized().dropFirst().dropLast())))
+        guard !isAccepted else {
+            #expect(try await verifier.verify(request("good")).subject == "ada")
+            return
+        }
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier.verify(request("good"))
+        }
+        #expect((refusal?.cause as? TokenError)?.code == .typeMismatch)
+    }
+
+    @Test("An answer without an audience is refused, unless the policy accepts that")
+    func withoutAudience() async throws {
+        var verifier = verifier(introspection(server(audience: nil)))
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier.verify(request("good"))
+        }
+        #expect((refusal?.cause as? TokenError)?.code == .missingClaim)
+        verifier.policy.audience = .absentOrContains(GuardedAPI.audience)
+        #expect(try await verifier.verify(request("good")).subject == "ada")
+        verifier.introspection = introspection(server(audience: "https://other.example"))
+        let other = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier.verify(request("good"))
+        }
+        #expect((other?.cause as? TokenError)?.code == .audienceMismatch)
+    }
+
+    @Test("An answer with an empty subject is refused")
+    func emptySubject() async throws {
+        let transport = MockTransport(
+            .json(#"{"active":true,"sub":"","aud":"https://api.example"}"#),
+            time: time.timeSource
+        )
+        let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
+            try await verifier(introspection(transport)).verify(request("good"))
+        }
+        #expect((refusal?.cause as? TokenError)?.code == .malformedClaim)
+    }
+
     @Test("A token that is not active is refused")
     func inactive() async throws {
         let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
@@ -104,7 +158,8 @@ struct IntrospectedTokenTests {
     @Test("An opaque token that is bound to a key needs a proof of it")
     func bound() async throws {
         let prover = try DPoPProofGenerator(key: .generate(.es256))
-        let verifier = verifier(introspection(server(#","token_type":"DPoP","cnf":{"jkt":"\#(prover.thumbprint)"}"#)))
+        var verifier = verifier(introspection(server(#","token_type":"DPoP","cnf":{"jkt":"\#(prover.thumbprint)"}"#)))
+        verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
         let proof = try prover.proof(method: "GET", url: GuardedAPI.url, accessToken: "good", date: time.date)
         let request = ProtectedRequest(
             method: .get,

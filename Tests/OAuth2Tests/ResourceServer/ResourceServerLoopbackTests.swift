@@ -86,6 +86,7 @@ struct ResourceServerLoopbackTests {
     func dpop() async throws {
         try await withServer { server in
             var verifier = verifier(server)
+            verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
             // The mock's tokens from its token endpoint are for itself.
             verifier.policy.audience = .contains(server.metadata.issuer)
             let key = try DPoPKey.key(.generate(.es256))
@@ -93,6 +94,7 @@ struct ResourceServerLoopbackTests {
                 server: server.metadata,
                 clientAuthentication: .clientSecretBasic(clientID: "shop", secret: Secret("s3cret")),
                 grant: ClientCredentialsGrant(scope: "orders.read"),
+                resources: .everyHTTPSOrigin,
                 dpop: key
             )
             let token = try await authenticator.accessToken()

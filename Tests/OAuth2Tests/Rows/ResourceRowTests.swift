@@ -195,6 +195,7 @@ struct ResourceRowTests {
             server: Realm.server,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: ClientCredentialsGrant(),
+            resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: realm.endpoint, options: .init(timeSource: realm.time.timeSource)),
             options: options
         )

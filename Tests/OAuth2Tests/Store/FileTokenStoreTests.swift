@@ -86,6 +86,50 @@ struct FileTokenStoreTests {
         }
     }
 
+    @Test("A record that can't be read back isn't written, sealed or not", arguments: [nil, Self.key])
+    func largestRecord(key: Secret?) async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try FileTokenStore(directory: directory, encryptionKey: key)
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
+            let version = try await store.load("k")?.version
+            // The largest token that is written is one that can be read; the first that isn't leaves the old record.
+            var (written, refused) = (1_000, 1_100_000)
+            while refused - written > 1 {
+                let size = (written + refused) / 2
+                let large = TokenRecord(accessToken: Secret(String(repeating: "a", count: size)))
+                var version: Int?
+                do {
+                    version = try await store.load("l")?.version
+                    #expect(try await store.compareAndSwap("l", expectedVersion: version, record: large))
+                    #expect(try await store.load("l")?.record == large)
+                    written = size
+                } catch {
+                    #expect(error as? OAuth2Error == OAuth2Error(.storeFailed, ""))
+                    #expect(try await store.load("l")?.version == version)
+                    refused = size
+                }
+            }
+            #expect(written > 700_000)
+            // A date of finer fractions than a number of seconds since 1970 has.
+            let fine = TokenRecord(
+                accessToken: Secret("a"),
+                expiration: Date(timeIntervalSinceReferenceDate: 800_000_000.123_456_7)
+            )
+            #expect(try await store.compareAndSwap("f", expectedVersion: nil, record: fine))
+            for odd in [
+                TokenRecord(accessToken: Secret("a"), expiration: Date(timeIntervalSince1970: .nan)),
+                TokenRecord(accessToken: Secret("a"), expiration: Date(timeIntervalSince1970: .infinity)),
+            ] {
+                let code = await failureCode {
+                    _ = try await store.compareAndSwap("k", expectedVersion: version, record: odd)
+                }
+                #expect(code == .storeFailed)
+            }
+            #expect(try await store.load("k")?.record == record)
+            #expect(try names(in: directory).allSatisfy { !$0.contains("damaged") })
+        }
+    }
+
     @Test("A file that was cut short anywhere is an error, until a new record takes its place; then it is set aside")
     func cutShort() async throws {
         try await withTemporaryDirectory { directory in
@@ -207,9 +251,12 @@ struct FileTokenStoreTests {
             _ = await call.result
             let second = Realm(steps: [.error("invalid_grant")])
             let other = try FileTokenStore(directory: directory)
-            let error = await #expect(throws: OAuth2Error.self) {
-                try await second.authenticator(grant: grant, store: other).text()
-            }
+            let later = Task { try await second.authenticator(grant: grant, store: other).text() }
+            // The flight, and the time in which the first request may still be on its way.
+            try await second.time.waitForSleepers(count: 2)
+            #expect(second.endpoint.requests.isEmpty)
+            second.time.advance(by: .seconds(20))
+            let error = await #expect(throws: OAuth2Error.self) { try await later.value }
             #expect(error?.code == .reauthenticationRequired)
             #expect(error?.isPossiblyLostRotation == true)
             #expect(second.forms.map { $0["refresh_token"] } == ["r0"])

@@ -7,7 +7,10 @@ final class ProbedTokenStore: TokenStore {
     /// One call that fails.
     enum Trouble: Equatable, Sendable {
         case load
+        /// A write of tokens.
         case write
+        /// The note that a refresh token is about to be sent.
+        case mark
         /// The record is written, and then the call fails.
         case writeThenFail
         case remove
@@ -24,6 +27,7 @@ final class ProbedTokenStore: TokenStore {
         var troubles: [Trouble] = []
         var written: [TokenRecord] = []
         var removals = 0
+        var hanging = 0
     }
 
     private let store = InMemoryTokenStore()
@@ -34,8 +38,10 @@ final class ProbedTokenStore: TokenStore {
         self.onWrite = onWrite
     }
 
-    /// The records written, in order.
+    /// The records written, in order, but for notes.
     var written: [TokenRecord] { state.withLock { $0.written } }
+    /// Whether a call waits until its task is cancelled.
+    var isHanging: Bool { state.withLock { $0.hanging > 0 } }
     var removals: Int { state.withLock { $0.removals } }
 
     /// Makes the next calls of these kinds fail, each once.
@@ -49,8 +55,16 @@ final class ProbedTokenStore: TokenStore {
     }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+        if record.refreshAttempt != nil {
+            if takes(.mark) { throw Failure() }
+            return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+        }
         if takes(.write) { throw Failure() }
-        if takes(.hang) { try await ResponseGate().wait() }
+        if takes(.hang) {
+            state.withLock { $0.hanging += 1 }
+            defer { state.withLock { $0.hanging -= 1 } }
+            try await ResponseGate().wait()
+        }
         onWrite(record)
         let isWritten = store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
         if isWritten { state.withLock { $0.written.append(record) } }

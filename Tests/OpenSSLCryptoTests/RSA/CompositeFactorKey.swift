@@ -1,47 +1,47 @@
-/// A key whose numbers satisfy every equation but whose first factor is not prime.
+/// A key whose numbers satisfy every equation but whose first factor is not prime: it is the product of two primes.
 struct CompositeFactorKey {
     var numbers: RSATestKeyNumbers {
         RSATestKeyNumbers(
             n: [UInt8](
-                hex: "9fdf103832bf2d110acf2a21de5d474248464304cab89d3cd6c1efdfce548b49c31ba4f6f3e047a3b59f0a8b5b"
-                    + "f609c20df2dcd34f3afe91eaf30dd35a7e19939d4fe1e875400464f09b9ab81907c290a28bc975698c0f885b4b"
-                    + "450cd18060ed276af02b06dfea3cb516fbc7ba30067d8a5056843f7ab1814a683abb3ddb0a84d648ab84aa5cf5"
-                    + "d92a83f717d9fe167d290530af06433e73e95930a1d0d07e5bbdf6d89c0c70b0486d2411c44011f186c08531df"
-                    + "0ebed0403e97d907c623ca1e791b9f6e7264018e85e4a24a59e45a9f5bc01433bf8c4da85e8cdc3e31d9c20966"
-                    + "c154949fed7fde497b20809652bbf2d0af27e7b0361ce0a710839b7dc1fe97"
+                hex: "c4823591927924967347ec8996ac9da1b1c877f9de1dbcae54e56acda386bce2cca106c9e309804c945998cc98"
+                    + "f17239602136d03879b5df6d6acc4ed923b865521d147c0d58495531e638244575c6f1609b41ae0809c8bed315"
+                    + "a2f8b8e9161c7d8743d6135395425f53044b4d51d6847400dbfec28a71b330a7d82ca2a7a48c2452f33e102ec3"
+                    + "6789059a7a85d73fee89d4c93b51afac21b30873bf52fb70a795ae9c929db6371211c33783cf4a354c7acec338"
+                    + "a9f7238361ac5bf4cbafd514104964d5df1a8e9530988509cc25aaff8a2038a05cf3abcfaa9b91a5ac85254b3c"
+                    + "95c390adee4de9d4eac55f2812405f25c36feeff7c874e93ad17c9671a7827"
             ),
             d: [UInt8](
-                hex: "0383adcc43cbfc10f72c87ffe7eece558b57dabaa23cde0801033bb8af1a7602bb17ed25189b578d2668469d10"
-                    + "4fca4b1fc4b4f7583333216b5ec87105a39155b36196d510aec5949fcd6be09c26eada046e0f91ab2e4f066fab"
-                    + "5495ec37bc3f0fb2197178b1e213a4e4ca72cb89a96587c2d8595e8e8894650456e0d82d412a92d2adbc0ef13c"
-                    + "241bf7d1d89fd24ba88a47913a3effb51b5c813988355c63f2dd8316d17ae86d09e74d0b4c2ccb74f75cd44965"
-                    + "77bef01c42a072e16176c0bee12c86f68d9e61f5be5692477aef52641f8716868ab8cee0a6da89e55623eced44"
-                    + "9c98397fd833a495d7053aa674a5ddeaf3d8d02184dc434fe1c8a0293c36b1"
+                hex: "422668fd0397373b543c5282708fd41281e3ef8b53fba3aff5d132d65da576414ccc2a1a5d0cae3d59351e0c45"
+                    + "b205970de6b06a80906c2a75cd5d506fa528262771b59b1aecece6ba80fac62f01ba4238189b900791af9b9938"
+                    + "2fdfd5735567aad41580638a1ff5335ca155ee05ce16516c96a2187ffd4d6a641e0fcc836d8ece840ca8cb4be4"
+                    + "72de80fc7152a649bb5af56c2be0fb80d716d2eebc6e6fb0b723ab55ef32f9723ec1664b32d82878031cfaed3d"
+                    + "92bb77a7f7b27a823a8b8f5cd4dbdd8d0b31207bac6cc2d6bc127a5c35810db0d522fe939ab58480d7ee26b7a6"
+                    + "120fbe8a4e6bd04769c567ca0dce52a596f482cf58ac68f6ef5a07b5b6cd6d"
             ),
             p: [UInt8](
-                hex: "c45fad2a92d3043afcf249f3d4e441c3a20ab57c360c4979a7cf94d7b6bcb64f1aa4b64091b1078e926baeafe7"
-                    + "9a27e68ab12c32f6f22f41538e504edc52bdcab2d87d5e29c0e596b2109307abd8952c9b16f809fdb17f544799"
-                    + "7b6bdb3d115007564931edcf6109ea6d5547ae96619356363b4be779c4703b7dae0495918695"
+                hex: "e4d5dbc2d213eb9f4406ad8bf10940587aa949fbc6da803daeb6c868d0a8d34888006faf3e925f3685e908055d"
+                    + "97955c126924d96569c42ee01dd965e44491072165a032282192b146e163cf73de7356222cbfddeb573989e0f8"
+                    + "6f7fb160f7f299983d3e314e7fa64f462a8c8ffffe8541421dcbb0c1cccd632e61ea8e0fa12b"
             ),
             q: [UInt8](
-                hex: "d06a0517837763b24c2532555c20705b1f6c0e99b7d1c52a4d8445696531fe701ff3e59a505af975ad6ace30e1"
-                    + "00e47d6b14a9c9be2b303e0bf66e377d6609c94e0230cc4cf8f3ab0290c7efa87441ef0910484c208114e90bd7"
-                    + "2b4c5977c6e6d38975a1781fa210e13272323574451143e704c7702f87e99532509088e0c17b"
+                hex: "dbd5f6d2f09529af81dda9da14f5079168e06b0c4f27b35c11b5aecda386a3a0b730d88fe1e8a4aa1f9db8dd8a"
+                    + "3b09dd54bec7d835c33744af929a91f4873115cd425ec38f1389998869510db4a02517e1ff83ab26a2658f3252"
+                    + "1553e014be00caa7e9bfd00724a123cf493f0febddf88d1a6bffff9a39142335e9e266ceaef5"
             ),
             dp: [UInt8](
-                hex: "bef5933d5d3dda554a788a359486caf4e4f4a8fb3acbc3ff8b922ed97e1810e8e7add894fd983b13078bb379d7"
-                    + "2c6f349f161f3708310686ee2bec2863d40a3fbc9f0d7aadfba8c75c2d05ed65ccdd735cf57f0aa82b1cf8e60f"
-                    + "7897afc0b8bf2c035a76351d7eedd78bae6c60785836a09568202dde9989d2302b32c60797e9"
+                hex: "5a6f5a064857af0aa62bad725cb3b74640539ef56dc4f4616c26b8551401645e89c10262536c2d4cb2e741503d"
+                    + "88a67258a44cf7cd685b2bdb4e70981ffa29069460414b1129137c13f3072af933b48919c06da31a5ac256871e"
+                    + "2792635b5b21f9297d2a92f9dee0aefb9fdd251b9a4eb75795c6e5f7f1244a4a0e50500c4539"
             ),
             dq: [UInt8](
-                hex: "67a6f2d558eafdc8651a72c8054394dd9ce90ef1e07c1185127c605124a512980d2c2ddaeb6ff3755544333c18"
-                    + "0b6b97fcb39025e7d06ef3ccdb48c18c3a3d4fc2de500aab957d0a66023f8dafc7f22ac1e5392fb352bf65901f"
-                    + "f946c5904e79ea6708fbbf546c33dcec4be330b69ccb136c47f23097530f16c6a94ed8e47f15"
+                hex: "cf031364dbec7aceacca21b21d5e07fc63f84095dccc13d8354d1308ce5e71235c9e80b02d19b8460373b0abde"
+                    + "096e669ff0ef9ba834e68ca590b6418f34e7821241d79eebd28816ae200e958b6beac22cad423e1f2979dd7893"
+                    + "57461e9329c0f11561c6a08cb96f8c9b1bec687fc20cd642f544a25b86387257c8a0cc130129"
             ),
             qi: [UInt8](
-                hex: "bf8c71b560e6ced09fb5b40d7a8ea8a8a11e775af60aac6625a11611b7bb0126b9d43cd2e02551d4568b4659c4"
-                    + "3f344cb335ef50b9679e0caed08b0ea1b01d3085decee1af742afa0bc97a4d803a77d1c3cf6a248c646c634038"
-                    + "06408a6c30150f1499926ab2d2735f0e4ac48e66ae4f820d6ec6cc9b0945fcc98e0390bcb2d5"
+                hex: "6a49ebb07c8b721db016cc03ed3fe4a69ff720ce06446e5aa48b55430e71cb5208a4d425ac06cb20e2f84203c9"
+                    + "265c5276c958b8d63d291bd10370a89a4161177fa14f7f34856b073122fd0d283c94f1d18494d6272199ef21a8"
+                    + "d4dde346e9b7f37ecc6f5fc06ca21f2432dcdbf981db4bda5e5ff34c997b4a16d5aa3bb3e099"
             )
         )
     }

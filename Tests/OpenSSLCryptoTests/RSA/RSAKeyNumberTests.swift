@@ -94,7 +94,14 @@ import Testing
         Change("1024 bits", .weakKey) { $0.n = [UInt8](hex: RSATestNumbers.shortModulus) },
         Change("2047 bits", .weakKey) { $0.n[0] = 0x7F },
         Change("ROCA", .weakKey) { $0.n = [UInt8](hex: RSATestNumbers.rocaModulus) },
-        Change("16392 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 2049) },
+        Change("factor 7", .weakKey) { $0.n[200] ^= 1 },
+        Change("factor 4093", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.smallFactorModulus) },
+        Change("neighboring primes", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.neighborModulus) },
+        Change("primes with equal halves", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.closeModulus) },
+        Change("square of a prime", .weakKey) { $0.n = [UInt8](hex: RSAWeakNumbers.squareModulus) },
+        Change("8193 bits", .keyTooLarge) { $0.n = RSAWeakNumbers.modulus(bitCount: 8193, last: 1) },
+        Change("8200 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 1025) },
+        Change("16384 bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 2048) },
         Change("8 million bits", .keyTooLarge) { $0.n = [UInt8](repeating: 0xFF, count: 1_000_000) },
         Change("no exponent", .malformedKey) { $0.e = [] },
         Change("exponent 0", .malformedKey) { $0.e = [0] },
@@ -122,7 +129,7 @@ import Testing
         Change("d longer than the modulus", .malformedKey) { $0.d = [0] + [UInt8](repeating: 1, count: 256) },
         Change("d not less than the modulus", .keyMismatch) { $0.d = [UInt8](repeating: 0xFF, count: 256) },
         Change("another e", .keyMismatch) { $0.e = [3] },
-        Change("another n", .keyMismatch) { $0.n[200] ^= 1 },
+        Change("another n", .keyMismatch) { $0.n[201] ^= 1 },
         Change("another p", .keyMismatch) { $0.p = [UInt8](hex: RSATestNumbers.otherPrime) },
         Change("p and q swapped", .keyMismatch) { swap(&$0.p, &$0.q) },
         Change("p = n, q = 1", .keyMismatch) { ($0.p, $0.q) = ($0.n, [1]) },
@@ -158,18 +165,58 @@ import Testing
     }
 
     @Test("a factor that is not prime is refused") func compositeFactor() throws {
-        // 3 · 5 · 7 · …: every equation can be made to hold, so only the primality test finds it. p and q are taken
-        // such that p - 1 and q - 1 have an inverse of e.
+        // Every equation can be made to hold, so only the primality test finds it. p and q are taken such that p - 1 and
+        // q - 1 have an inverse of e.
         let composite = CompositeFactorKey()
         let error = error { _ = try composite.numbers.key() }
         #expect(error?.code == .keyMismatch)
         #expect(error?.message.contains("not prime") == true)
     }
 
+    @Test("a modulus of the largest size is accepted, and of any smaller one that the caller sets")
+    func largestModulus() throws {
+        let largest = RSAWeakNumbers.modulus(bitCount: 8192, last: 3)
+        #expect(try RSAPublicKey(modulus: largest, exponent: [3]).bitCount == 8192)
+        for (bitCount, last) in [(4096, 3), (4097, 1), (8192, 3)] as [(Int, UInt8)] {
+            let modulus = RSAWeakNumbers.modulus(bitCount: bitCount, last: last)
+            let found = code { _ = try RSAPublicKey(modulus: modulus, exponent: [3], maximumBitCount: 4096) }
+            #expect(found == (bitCount > 4096 ? .keyTooLarge : nil))
+        }
+    }
+
+    @Test("primes that are close to each other, or of different sizes, are refused in a key pair")
+    func unsafePrimes() throws {
+        var numbers = RSATestKeyNumbers()
+        numbers.n = [UInt8](hex: RSAWeakNumbers.similarModulus)
+        numbers.d = [UInt8](hex: RSAWeakNumbers.similarExponent)
+        #expect(code { _ = try numbers.publicKey() } == nil)
+        let close = error { _ = try numbers.keyWithoutFactors() }
+        #expect(close?.code == .weakKey)
+        #expect(close?.message.contains("close") == true)
+        numbers.n = [UInt8](hex: RSAWeakNumbers.unevenModulus)
+        numbers.d = [UInt8](hex: RSAWeakNumbers.unevenExponent)
+        #expect(code { _ = try numbers.publicKey() } == nil)
+        let uneven = error { _ = try numbers.keyWithoutFactors() }
+        #expect(uneven?.code == .weakKey)
+        #expect(uneven?.message.contains("shorter") == true)
+    }
+
+    // The method has no loop whose length depends on the numbers: what it finds is checked once.
+    @Test("exponents that belong together under a modulus of one or three primes lead to no factors")
+    func noTwoPrimes() {
+        var numbers = RSATestKeyNumbers()
+        numbers.n = [UInt8](hex: RSAWeakNumbers.primeModulus)
+        numbers.d = [UInt8](hex: RSAWeakNumbers.primeExponent)
+        #expect(code { _ = try numbers.keyWithoutFactors() } == .keyMismatch)
+        numbers.n = [UInt8](hex: RSAWeakNumbers.threePrimeModulus)
+        numbers.d = [UInt8](hex: RSAWeakNumbers.threePrimeExponent)
+        #expect(code { _ = try numbers.keyWithoutFactors() } == .keyMismatch)
+    }
+
     @Test("sizes that are not offered are not generated") func generate() {
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: 1024) } == .weakKey)
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: 2047) } == .weakKey)
-        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 16385) } == .keyTooLarge)
+        #expect(code { _ = try RSAPrivateKey.generate(bitCount: 8193) } == .keyTooLarge)
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: .min) } == .weakKey)
         #expect(code { _ = try RSAPrivateKey.generate(bitCount: .max) } == .keyTooLarge)
     }

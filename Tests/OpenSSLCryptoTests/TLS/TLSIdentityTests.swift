@@ -56,6 +56,72 @@ struct TLSIdentityTests {
         }
     }
 
+    /// Which of the iteration counts of ``PKCS12Fixture/unordered``, all 2048, in their order in the file.
+    enum Count: Int, CaseIterable {
+        case certificates, key, mac
+    }
+
+    @Test("An iteration count that is too large is refused before it is computed with", arguments: Count.allCases)
+    func iterationCounts(count: Count) {
+        let values: [[UInt8]] = [
+            [0x7F, 0xFF, 0xFF, 0xFF], [0x00, 0x98, 0x96, 0x81], [0x7F] + [UInt8](repeating: 0xFF, count: 15), [0xFF],
+        ]
+        for value in values {
+            var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
+            // The MAC covers the contents: without it, the counts in these are reached.
+            if count != .mac { file.removeLast() }
+            file.replace(integer: [0x08, 0x00], occurrence: count.rawValue, with: value)
+            for password in [nil, Self.password] {
+                let result = Result { () throws(CryptoError) in try TLSIdentity(pkcs12: file.octets, password: password)
+                }
+                // Without a password the contents before those that count don't open.
+                guard case .failure(let error) = result else {
+                    Issue.record("accepted")
+                    continue
+                }
+                if password != nil || count != .key { #expect(error.code == .malformedCertificate) }
+            }
+        }
+    }
+
+    @Test("The iteration counts of a file are added up")
+    func totalIterations() {
+        // 9,999,000 is below the limit of one, but not beside the 2048 of the certificates.
+        var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
+        file.removeLast()
+        file.replace(integer: [0x08, 0x00], occurrence: Count.key.rawValue, with: [0x00, 0x98, 0x92, 0x98])
+        #expect(throws: CryptoError(.malformedCertificate, "")) {
+            try TLSIdentity(pkcs12: file.octets, password: Self.password)
+        }
+    }
+
+    @Test("A file with the MAC taken off opens with the same counts as before")
+    func withoutMAC() throws {
+        var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
+        #expect(file.octets == PKCS12Fixture.octets(PKCS12Fixture.unordered))
+        file.removeLast()
+        let identity = try TLSIdentity(pkcs12: file.octets, password: Self.password)
+        #expect(identity.certificates.count == 3)
+    }
+
+    @Test("A file with octets behind it is refused")
+    func trailingOctets() {
+        #expect(throws: CryptoError(.malformedCertificate, "")) {
+            try TLSIdentity(pkcs12: PKCS12Fixture.octets(PKCS12Fixture.withoutPassword) + [0], password: nil)
+        }
+    }
+
+    @Test("A file with more contents than the limit is refused")
+    func contentCount() throws {
+        var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.withoutPassword))
+        file.repeatFirstContent(100)
+        #expect(try TLSIdentity(pkcs12: file.octets, password: nil).certificates.count == 1)
+        file.repeatFirstContent(TLSIdentity.maximumPKCS12Count)
+        #expect(throws: CryptoError(.malformedCertificate, "")) {
+            try TLSIdentity(pkcs12: file.octets, password: nil)
+        }
+    }
+
     @Test("Every truncation of a file is refused, and none crashes")
     func truncation() {
         let octets = PKCS12Fixture.octets(PKCS12Fixture.withoutPassword)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestVectors
 import Testing
 import TokenGeneration
@@ -10,7 +11,11 @@ struct DPoPVerifierTests {
     private static let date = Date(timeIntervalSince1970: Double(Fixture.now))
 
     private static func verifier(_ algorithms: Set<JWSAlgorithm>? = nil, at offset: Double = 0) -> DPoPVerifier {
-        DPoPVerifier(algorithms: algorithms, currentDate: { date.addingTimeInterval(offset) })
+        DPoPVerifier(
+            replayCache: InMemoryReplayCache(),
+            algorithms: algorithms,
+            currentDate: { date.addingTimeInterval(offset) }
+        )
     }
 
     private static func check(
@@ -18,15 +23,15 @@ struct DPoPVerifierTests {
         method: String = "GET",
         url: String = url,
         accessToken: DPoPAccessToken? = nil,
-        nonces: [String] = [],
+        nonce: DPoPVerifier.NonceRule = .notRequired,
         by verifier: DPoPVerifier = verifier()
     ) throws -> DPoPProof {
         try verifier.verifySkippingReplayCheck(
             proof,
             method: method,
             url: url,
-            accessToken: accessToken,
-            nonces: nonces
+            for: accessToken.map { .resource(accessToken: $0) } ?? .tokenEndpoint,
+            nonce: nonce
         )
     }
 
@@ -43,6 +48,19 @@ struct DPoPVerifierTests {
         return try Fixture.token(header: head.serialized(), payload: body.serialized())
     }
 
+    @Test(
+        "A proof's RSA key has at most 4096 bits",
+        arguments: [(512, TokenError.Code.signatureInvalid), (513, .tooLarge)]
+    )
+    func largeKey(size: Int, expected: TokenError.Code) throws {
+        // 2^4095 + 3 and 2^4103 + 3.
+        let modulus = JSONValue.string(Base64URL.encode([0x80] + [UInt8](repeating: 0, count: size - 2) + [3]))
+        let proof = try Self.proof(header: [
+            "alg": "RS256", "jwk": .object(["kty": "RSA", "n": modulus, "e": "AQAB"]),
+        ])
+        #expect(code { try Self.check(proof) } == expected)
+    }
+
     @Test("The proofs of RFC 9449 are accepted at their time, for their request", arguments: [0, 1, 2])
     func vectors(index: Int) throws {
         let json = try JSONObject(parsing: Vector.data("rfc9449-dpop"))
@@ -54,7 +72,10 @@ struct DPoPVerifierTests {
         let url = try #require(claims["htu"]?.string)
         let thumbprint = try #require(json["jkt"]?.string)
         let accessToken = try vector["access_token"]?.string.map { try DPoPAccessToken($0, thumbprint: thumbprint) }
-        let verifier = DPoPVerifier(currentDate: { Date(timeIntervalSince1970: issued + 1) })
+        let verifier = DPoPVerifier(
+            replayCache: InMemoryReplayCache(),
+            currentDate: { Date(timeIntervalSince1970: issued + 1) }
+        )
         let found = try Self.check(proof, method: method, url: url, accessToken: accessToken, by: verifier)
         #expect(found.claims == claims)
         #expect(found.thumbprint == thumbprint)
@@ -90,8 +111,8 @@ struct DPoPVerifierTests {
             proof,
             method: "POST",
             url: "HTTPS://API.example:443/orders?page=3",
-            accessToken: accessToken,
-            nonces: ["m", "n"]
+            for: .resource(accessToken: accessToken),
+            nonce: .oneOf(["m", "n"])
         )
         #expect(found.url == Self.url)
         #expect(found.nonce == "n")
@@ -193,15 +214,18 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof, by: Self.verifier(at: offset)) } == expected)
     }
 
-    @Test("A nonce is compared if any is accepted")
+    @Test("A nonce is compared if one is required, and an empty list of nonces accepts no proof")
     func nonces() throws {
         let with = try Self.proof(claims: ["nonce": "a"])
         let without = try Self.proof()
         #expect(code { try Self.check(with) } == nil)
-        #expect(code { try Self.check(with, nonces: ["b", "a"]) } == nil)
-        #expect(code { try Self.check(with, nonces: ["b"]) } == .nonceMismatch)
-        #expect(code { try Self.check(with, nonces: ["A"]) } == .nonceMismatch)
-        #expect(code { try Self.check(without, nonces: ["a"]) } == .nonceMismatch)
+        #expect(code { try Self.check(with, nonce: .oneOf(["b", "a"])) } == nil)
+        #expect(code { try Self.check(with, nonce: .oneOf(["b"])) } == .nonceMismatch)
+        #expect(code { try Self.check(with, nonce: .oneOf(["A"])) } == .nonceMismatch)
+        #expect(code { try Self.check(without, nonce: .oneOf(["a"])) } == .nonceMismatch)
+        for proof in [with, without] {
+            #expect(code { try Self.check(proof, nonce: .oneOf([])) } == .nonceMismatch)
+        }
     }
 
     @Test("The access token must be the one of ath, and bound to the proof's key")
@@ -238,22 +262,114 @@ struct DPoPVerifierTests {
     func replay() async throws {
         let verifier = Self.verifier()
         let proof = try Self.proof()
-        _ = try await verifier.verify(proof, method: "GET", url: Self.url)
+        _ = try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
         await #expect(throws: TokenError(.replayed, "")) {
-            try await verifier.verify(proof, method: "GET", url: Self.url)
+            try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
         }
         // Signed again: other bytes, the same proof.
         await #expect(throws: TokenError(.replayed, "")) {
-            try await verifier.verify(Self.proof(), method: "GET", url: Self.url)
+            try await verifier.verify(
+                Self.proof(),
+                method: "GET",
+                url: Self.url,
+                for: .tokenEndpoint,
+                nonce: .notRequired
+            )
         }
-        _ = try await verifier.verify(Self.proof(claims: ["jti": "2"]), method: "GET", url: Self.url)
+        _ = try await verifier.verify(
+            Self.proof(claims: ["jti": "2"]),
+            method: "GET",
+            url: Self.url,
+            for: .tokenEndpoint,
+            nonce: .notRequired
+        )
         let other = try SigningKey.generate(.es256)
         let header: JSONObject = [
             "typ": "dpop+jwt", "alg": "ES256", "jwk": .object(other.verificationKey.jwk.members),
         ]
         let claims: JSONObject = ["jti": "1", "htm": "GET", "htu": .string(Self.url), "iat": 1_700_000_000]
         let theirs = try Fixture.token(header: header.serialized(), payload: claims.serialized(), key: other)
-        _ = try await verifier.verify(theirs, method: "GET", url: Self.url)
+        _ = try await verifier.verify(theirs, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
+    }
+
+    @Test("One reading of the clock decides about a proof")
+    func oneReading() async throws {
+        let readings = Readings([120, 121, 122])
+        let cache = RecordingReplayCache()
+        let verifier = DPoPVerifier(replayCache: cache, currentDate: { Self.date + readings.next() })
+        let proof = try Self.proof()
+        // The first reading is the last one at which the proof is good; by a second one, a cache could have forgotten it.
+        _ = try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
+        #expect(readings.count == 1)
+        let call = try #require(cache.calls.first)
+        #expect(call.now == Self.date + 120)
+        #expect(call.thumbprint == (try Fixture.signingKey().verificationKey.thumbprint))
+        // The cache remembers a proof for longer than any reading accepts it.
+        #expect(call.expiration == Self.date + 180)
+    }
+
+    @Test("A proof is accepted once, at whatever times the clock is read", arguments: 0..<200)
+    func replayAtTheEdge(seed: Int) async throws {
+        var numbers = Fixture.SeededNumbers(state: UInt64(seed))
+        let times = (0..<12).map { _ in Double.random(in: 119.9...120.1, using: &numbers) }
+        let readings = Readings(times)
+        let verifier = DPoPVerifier(
+            replayCache: InMemoryReplayCache(),
+            currentDate: { Self.date + readings.next() }
+        )
+        let proof = try Self.proof()
+        var accepted = 0
+        for _ in 0..<6 {
+            do {
+                _ = try await verifier.verify(
+                    proof,
+                    method: "GET",
+                    url: Self.url,
+                    for: .tokenEndpoint,
+                    nonce: .notRequired
+                )
+                accepted += 1
+            } catch let error as TokenError { #expect([.replayed, .tooOld].contains(error.code)) }
+        }
+        #expect(accepted <= 1)
+    }
+
+    @Test("A used proof isn't accepted again after the clock was set back, and proofs made later are")
+    func clockSetBack() async throws {
+        let readings = Readings([0, 400, 10, 10, 500, 20])
+        let verifier = DPoPVerifier(
+            replayCache: InMemoryReplayCache(),
+            currentDate: { Self.date + readings.next() }
+        )
+        func use(_ name: String, issued: Int) async throws {
+            let proof = try Self.proof(claims: ["jti": .string(name), "iat": .number(JSONNumber(Fixture.now + issued))])
+            _ = try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
+        }
+        try await use("a", issued: 0)
+        try await use("b", issued: 400)
+        // Both were used; the cache has forgotten the first, and the clock is back where it is good.
+        await #expect(throws: TokenError(.replayed, "")) { try await use("a", issued: 0) }
+        try await use("c", issued: 10)
+        try await use("d", issued: 500)
+        await #expect(throws: TokenError(.replayed, "")) { try await use("c", issued: 10) }
+    }
+
+    @Test("A key that floods the cache with proofs is rejected, and another key is accepted")
+    func flood() async throws {
+        let verifier = DPoPVerifier(
+            replayCache: InMemoryReplayCache(capacity: 20),
+            currentDate: { Self.date }
+        )
+        let flooder = try DPoPProofGenerator(key: .generate(.es256))
+        func use(_ generator: DPoPProofGenerator) async throws {
+            let proof = try generator.proof(method: "GET", url: Self.url, date: Self.date)
+            _ = try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
+        }
+        for _ in 0..<2 { try await use(flooder) }
+        for _ in 0..<30 {
+            await #expect(throws: TokenError(.replayCacheFull, "")) { try await use(flooder) }
+        }
+        try await use(DPoPProofGenerator(key: .generate(.es256)))
     }
 
     @Test("A proof that is refused is not remembered, and a cache that can't tell refuses")
@@ -261,10 +377,10 @@ struct DPoPVerifierTests {
         let proof = try Self.proof()
         let verifier = DPoPVerifier(replayCache: InMemoryReplayCache(capacity: 0), currentDate: { Self.date })
         await #expect(throws: TokenError(.methodMismatch, "")) {
-            try await verifier.verify(proof, method: "PUT", url: Self.url)
+            try await verifier.verify(proof, method: "PUT", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
         }
         await #expect(throws: TokenError(.replayCacheFull, "")) {
-            try await verifier.verify(proof, method: "GET", url: Self.url)
+            try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
         }
     }
 
@@ -279,5 +395,39 @@ struct DPoPVerifierTests {
         #expect(code { try generator.proof(method: "", url: Self.url) } == .methodMismatch)
         #expect(code { try generator.proof(method: "GET", url: "/orders") } == .targetMismatch)
         #expect(try generator.proof(method: "GET", url: Self.url) != generator.proof(method: "GET", url: Self.url))
+    }
+}
+
+/// A clock that shows one time after the other, and then the last one.
+private final class Readings: Sendable {
+    private let state: Mutex<(seconds: [Double], count: Int)>
+
+    init(_ seconds: [Double]) { state = Mutex((seconds, 0)) }
+
+    var count: Int { state.withLock { $0.count } }
+
+    func next() -> Double {
+        state.withLock { state in
+            state.count += 1
+            return state.seconds[min(state.count, state.seconds.count) - 1]
+        }
+    }
+}
+
+/// A cache that notes what it is asked, and takes everything for new.
+private final class RecordingReplayCache: ReplayCache {
+    struct Call {
+        let thumbprint: String
+        let expiration: Date
+        let now: Date
+    }
+
+    private let state = Mutex<[Call]>([])
+
+    var calls: [Call] { state.withLock { $0 } }
+
+    func remember(_ identifier: String, signedBy thumbprint: String, until expiration: Date, at now: Date) -> Bool {
+        state.withLock { $0.append(Call(thumbprint: thumbprint, expiration: expiration, now: now)) }
+        return true
     }
 }

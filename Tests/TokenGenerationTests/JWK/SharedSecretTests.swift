@@ -78,6 +78,73 @@ struct SharedSecretTests {
         }
     }
 
+    @Test("Zeros at the end of a secret don't count, because HMAC pads with them")
+    func trailingZeros() throws {
+        let secret = (1...32).map { UInt8($0) }
+        #expect(code { try SigningKey(secret: secret + [0, 0], algorithm: .hs256) } == nil)
+        #expect(code { try SigningKey(secret: [0, 0] + secret, algorithm: .hs256) } == nil)
+        let padded = Array(secret.dropLast()) + [0]
+        #expect(code { try SigningKey(secret: padded, algorithm: .hs256) } == .weakKey)
+        #expect(code { try VerificationKey(secret: padded + [0, 0], algorithm: .hs256) } == .weakKey)
+        let jwk = try JWK(["kty": "oct", "alg": "HS256", "k": .string(Base64URL.encode(padded))])
+        #expect(code { try SigningKey(jwk: jwk) } == .weakKey)
+        #expect(code { try SigningKey(unsafeShortSecret: padded, algorithm: .hs256) } == nil)
+        for count in [1, 32, 64, 1_000] {
+            let zeros = [UInt8](repeating: 0, count: count)
+            #expect(code { try SigningKey(secret: zeros, algorithm: .hs256) } == .weakKey)
+            #expect(code { try SigningKey(unsafeShortSecret: zeros, algorithm: .hs256) } == .weakKey)
+        }
+    }
+
+    @Test("A generated secret can always be imported")
+    func generatedSecrets() throws {
+        for _ in 0..<2_000 {
+            let key = try SigningKey.generate(.hs256)
+            #expect(code { try SigningKey(jwk: key.privateJWK()) } == nil)
+        }
+    }
+
+    @Test("Keys in base64, hexadecimal, UTF-16 and with JSON's escapes are no secrets")
+    func encodedKeys() throws {
+        let key = try SigningKey.generate(.es256)
+        let pem = try key.verificationKey.pem()
+        let der = try #require(Data(base64Encoded: pem.split(separator: "\n").dropFirst().dropLast().joined()))
+        let hex = der.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+        let ssh = "AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIEVMU1phaG92fYSLkpmgp661vMPK0djf5u30+wIJEBceAAAABHNzaDo="
+        let texts = [
+            der.base64EncodedString(), der.base64EncodedString(options: .lineLength64Characters) + "\n",
+            Base64URL.encode(Array(der)), Base64URL.encode(Array(der)) + "=", Data(pem.utf8).base64EncodedString(),
+            hex.joined(), hex.joined().uppercased(), hex.joined(separator: ":"), "0x" + hex.joined(),
+            Base64URL.encode(Array(key.verificationKey.jwk.members.serialized().utf8)),
+            #"{"\u006bty":"EC","crv":"P-256"}"#, #"{"k\u0074\u0079" : "EC"}"#,
+            #"{"keys":[{"\u006B\u0054y":1,"\u006B\u0074y":1}]}"#,
+            #""{\"kty\":\"EC\"}""#,
+            "---- BEGIN SSH2 PUBLIC KEY ----\nComment: \"x\"\nAAAAB3NzaC1yc2E=\n---- END SSH2 PUBLIC KEY ----\n",
+            "sk-ssh-ed25519@openssh.com \(ssh) user@host", "sk-ecdsa-sha2-nistp256@openssh.com AAAAInNrLWVj user@host",
+            ssh, "ssh-dss AAAAB3NzaC1kc3M user@host", "ssh-rsa\tAAAAB3NzaC1yc2E",
+        ]
+        var secrets = texts.map { Array($0.utf8) }
+        for text in [pem, key.verificationKey.jwk.members.serialized(), der.base64EncodedString()] {
+            let units = Array(text.utf16)
+            let little = units.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+            let big = units.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+            secrets += [little, big, [0xFF, 0xFE] + little, [0xFE, 0xFF] + big]
+        }
+        secrets.append(Array(try #require(Data(base64Encoded: ssh))))
+        for (index, secret) in secrets.enumerated() {
+            #expect(
+                code { try SigningKey(unsafeShortSecret: secret, algorithm: .hs256) } == .malformedKey,
+                "secret \(index)"
+            )
+            #expect(code { try VerificationKey(unsafeShortSecret: secret, algorithm: .hs256) } == .malformedKey)
+        }
+        // Text of other octets in the same encodings is a secret like any other.
+        let random = Data((0..<91).map { UInt8(($0 &* 37 &+ 11) & 0xFF) })
+        for text in [random.base64EncodedString(), random.map { String($0, radix: 16) }.joined(), #"{"\u006b":"ty"}"#] {
+            #expect(code { try SigningKey(unsafeShortSecret: text.utf8, algorithm: .hs256) } == nil)
+        }
+    }
+
     @Test("A secret is for HMAC algorithms only, and these take nothing else")
     func kinds() throws {
         let secret = [UInt8](0..<64)

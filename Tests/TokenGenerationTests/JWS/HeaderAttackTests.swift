@@ -147,7 +147,7 @@ struct HeaderAttackTests {
         ]
     )
     func mediaTypes(type: String, expected: String, isAccepted: Bool) throws {
-        let verifier = try Fixture.verifier(ValidationPolicy(type: expected))
+        let verifier = try Fixture.verifier(ValidationPolicy(type: .exactly(expected)))
         let header: JSONObject = ["alg": "ES256", "typ": .string(type)]
         let result = code { try verifier.verify(Fixture.token(header: header.serialized())) }
         #expect(result == (isAccepted ? nil : .typeMismatch))

@@ -172,6 +172,18 @@ struct JWSPolicyTests {
             code { try verifier.verify(json: json([signers[0], signers[2]]), requiring: .everyKey) }
                 == .insufficientSignatures
         )
+        // An entry that can't verify may be a key that has to sign.
+        let other: JSONObject = ["kty": "EC", "crv": "P-256", "x": "AA", "y": "AA", "kid": "damaged", "alg": "ES256"]
+        var encryption = set.keys[0].members
+        (encryption["use"], encryption["kid"]) = ("enc", "enc")
+        for members in [other, ["kty": "X", "kid": "1"], ["kty": "oct", "k": "AAAA", "kid": "1"], encryption] {
+            let more = JWSVerifier(keys: JWKSet(keys: set.keys + [try JWK(members)]))
+            #expect(code { try more.verify(json: json(signers), requiring: .everyKey) } == .insufficientSignatures)
+            #expect(code { try more.verify(json: json(signers), requiring: .threshold(3)) } == nil)
+        }
+        let published = set.serialized().replacing("[{", with: "[7,{")
+        let rejecting = JWSVerifier(keys: try JWKSet(parsing: published))
+        #expect(code { try rejecting.verify(json: json(signers), requiring: .everyKey) } == .insufficientSignatures)
         let stranger = JWSSigner(signingService: try ES256SigningService.generate(keyID: "stranger"))
         #expect(code { try verifier.verify(json: json([stranger]), requiring: .any) } == .unknownKey)
         let nameless = JWSSigner(signingService: try ES256SigningService(key: keys[0]))

@@ -69,7 +69,7 @@ struct KeySelectionTests {
         let header = #"{"alg":"ES256","kid":"1"}"#
         let key = try jwk(first, ["kid": "1"])
         #expect(try result([key, jwk(second, ["kid": "1"])], header: header, key: first) == .ambiguousKey)
-        #expect(try result([key, key], header: header, key: first) == .ambiguousKey)
+        #expect(try result([key, key, jwk(second, ["kid": "1"])], header: header, key: first) == .ambiguousKey)
         #expect(try result([jwk(second, ["kid": "1", "use": "enc"]), key], header: header, key: first) == nil)
     }
 

@@ -28,6 +28,39 @@ struct RegisteredClaimsTests {
         #expect(try decoder.decode(RegisteredClaims.self, from: data) == claims)
     }
 
+    @Test(
+        "Dates outside the years 1 to 9999 are neither written nor read",
+        arguments: [
+            -62_135_596_801.0, 253_402_300_800, 1e18, -1e300,
+        ]
+    )
+    func years(seconds: Double) throws {
+        struct Own: Codable { var at: Date }
+        let date = Date(timeIntervalSince1970: seconds)
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(RegisteredClaims(expiration: date)) }
+        #expect(code { try JSONObject(encoding: RegisteredClaims(notBefore: date)) } == .unencodableContent)
+        #expect(code { try JSONObject(encoding: Own(at: date)) } == .unencodableContent)
+        let number = try #require(JSONNumber(seconds))
+        #expect(code { try (["at": .number(number)] as JSONObject).decode(as: Own.self) } == .malformedClaim)
+        for name in ["exp", "nbf", "iat"] {
+            let claims: JSONObject = [name: .number(number)]
+            #expect(code { try claims.decode(as: RegisteredClaims.self) } == .malformedClaim)
+            #expect(throws: DecodingError.self) {
+                try JSONDecoder().decode(RegisteredClaims.self, from: claims.serializedData())
+            }
+        }
+    }
+
+    @Test(
+        "Dates in the first and the last second of these years come back",
+        arguments: [-62_135_596_800.0, 253_402_300_799]
+    )
+    func boundaryYears(seconds: Double) throws {
+        let claims = RegisteredClaims(expiration: Date(timeIntervalSince1970: seconds))
+        #expect(try JSONObject(encoding: claims).decode(as: RegisteredClaims.self) == claims)
+        #expect(try JSONDecoder().decode(RegisteredClaims.self, from: JSONEncoder().encode(claims)) == claims)
+    }
+
     @Test("Absent claims are neither written nor required; one audience is a string")
     func optional() throws {
         #expect(String(decoding: try JSONEncoder().encode(RegisteredClaims()), as: UTF8.self) == "{}")
@@ -56,7 +89,9 @@ struct RegisteredClaimsTests {
     func verified() throws {
         let payload =
             #"{"iss":"i","sub":"s","aud":"a","exp":1700000100.5,"nbf":1600000000,"iat":1.6e9,"jti":"j","x":1}"#
-        let token = try Fixture.verifier(ValidationPolicy(audience: "a")).verify(Fixture.token(payload: payload))
+        let token = try Fixture.verifier(ValidationPolicy(issuer: "i", audience: "a")).verify(
+            Fixture.token(payload: payload)
+        )
         #expect(
             token.registered
                 == RegisteredClaims(

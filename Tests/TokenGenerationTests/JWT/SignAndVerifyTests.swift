@@ -22,7 +22,8 @@ struct SignAndVerifyTests {
         let service = try ES256SigningService.generate(keyID: "k1")
         let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 60))
         let token = try JWTGenerator(claims: claims, signingService: service).token
-        let verified = try JWTVerifier(key: service.verificationKey).verify(token)
+        let verifier = JWTVerifier(key: service.verificationKey, policy: ValidationPolicy(issuer: "me"))
+        let verified = try verifier.verify(token)
         #expect(verified.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
         #expect(verified.registered.issuer == "me")
     }

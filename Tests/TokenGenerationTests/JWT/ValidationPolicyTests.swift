@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import TokenGeneration
 
@@ -84,14 +85,97 @@ struct ValidationPolicyTests {
         ]
     )
     func exactStrings(found: String, expected: String, isAccepted: Bool) throws {
-        let claims: JSONObject = [
-            "exp": 1_800_000_000, "iss": .string(found), "sub": .string(found),
+        func refusal(_ name: String, _ policy: ValidationPolicy) throws -> TokenError.Code? {
+            let claims: JSONObject = ["exp": 1_800_000_000, name: .string(found)]
+            return try result(claims.serialized(), policy)
+        }
+        let subjectCode: TokenError.Code = found.isEmpty ? .malformedClaim : .subjectMismatch
+        let issuer = try refusal("iss", ValidationPolicy(issuer: .exactly(expected)))
+        #expect(issuer == (isAccepted ? nil : .issuerMismatch))
+        let subject = try refusal("sub", ValidationPolicy(subject: .exactly(expected)))
+        #expect(subject == (isAccepted ? nil : subjectCode))
+        let audience = try refusal("aud", ValidationPolicy(audience: .contains(expected)))
+        #expect(audience == (isAccepted ? nil : .audienceMismatch))
+    }
+
+    @Test("A policy that names no issuer accepts no token of one, unless it says that it skips the check")
+    func noIssuer() throws {
+        let (with, without) = (#"{"exp":1800000000,"iss":"https://a"}"#, #"{"exp":1800000000}"#)
+        #expect(try result(with, ValidationPolicy()) == .issuerMismatch)
+        #expect(try result(with, ValidationPolicy(issuer: .absent)) == .issuerMismatch)
+        #expect(try result(without, ValidationPolicy()) == nil)
+        for payload in [with, without] {
+            #expect(try result(payload, ValidationPolicy(issuer: .skipIssuerCheck)) == nil)
+        }
+        #expect(try result(without, ValidationPolicy(issuer: "https://a")) == .missingClaim)
+    }
+
+    @Test("Rules without names, and rules with an empty name, accept nothing")
+    func emptyRules() throws {
+        for iss in ["https://a", ""] {
+            let payload = #"{"exp":1800000000,"iss":"\#(iss)"}"#
+            for rule in [IssuerRule.oneOf([]), .oneOf([""]), .exactly(""), ""] {
+                #expect(try result(payload, ValidationPolicy(issuer: rule)) == .issuerMismatch)
+            }
+        }
+        for aud in ["a", ""] {
+            let payload = #"{"exp":1800000000,"aud":"\#(aud)"}"#
+            for rule in [AudienceRule.containsAny(of: []), .containsAll(of: []), .contains(""), .absentOrContains("")] {
+                #expect(try result(payload, ValidationPolicy(audience: rule)) == .audienceMismatch)
+            }
+        }
+        #expect(
+            try result(#"{"exp":1800000000,"sub":"a"}"#, ValidationPolicy(subject: .exactly(""))) == .subjectMismatch
+        )
+    }
+
+    @Test(
+        "An empty subject is refused, whatever the policy says of the subject",
+        arguments: [SubjectRule.any, "", "a"]
+    )
+    func emptySubject(rule: SubjectRule) throws {
+        #expect(try result(#"{"exp":1800000000,"sub":""}"#, ValidationPolicy(subject: rule)) == .malformedClaim)
+    }
+
+    @Test("An audience may be missing if the rule says so, and must be the one if it is there")
+    func absentOrContains() throws {
+        let policy = ValidationPolicy(audience: .absentOrContains("a"))
+        for (aud, expected) in [
+            ("", nil), (#","aud":"a""#, nil), (#","aud":["b","a"]"#, nil), (#","aud":"b""#, .audienceMismatch),
+            (#","aud":[""]"#, .audienceMismatch),
+        ] as [(String, TokenError.Code?)] {
+            #expect(try result(#"{"exp":1800000000\#(aud)}"#, policy) == expected)
+        }
+    }
+
+    @Test("All checks of a token use one reading of the clock")
+    func oneReading() throws {
+        let readings = Mutex(0)
+        var policy = ValidationPolicy(
+            maximumAge: .seconds(60),
+            currentDate: {
+                Date(
+                    timeIntervalSince1970: Double(Fixture.now)
+                        + readings.withLock { count in
+                            count += 1
+                            return Double(count) * 1_000_000
+                        }
+                )
+            }
+        )
+        let dates = Mutex<[Date]>([])
+        policy.checks = [
+            ClaimsCheck("date") { subject in
+                dates.withLock { $0.append(subject.date) }
+                return true
+            }
         ]
-        let payload = claims.serialized()
-        let addressed = #"{"exp":1800000000,"aud":"\#(found)"}"#
-        #expect(try result(payload, ValidationPolicy(issuer: expected)) == (isAccepted ? nil : .issuerMismatch))
-        #expect(try result(payload, ValidationPolicy(subject: expected)) == (isAccepted ? nil : .subjectMismatch))
-        #expect(try result(addressed, ValidationPolicy(audience: expected)) == (isAccepted ? nil : .audienceMismatch))
+        let time = Fixture.now + 1_000_000
+        let payload = #"{"exp":\#(time + 1),"nbf":\#(time),"iat":\#(time)}"#
+        let key = try Fixture.signingKey().verificationKey
+        _ = try JWTVerifier(key: key, policy: policy).verify(Fixture.token(payload: payload))
+        #expect(readings.withLock { $0 } == 1)
+        #expect(dates.withLock { $0 } == [Date(timeIntervalSince1970: Double(time))])
     }
 
     @Test(
@@ -184,7 +268,7 @@ struct ValidationPolicyRuleTests {
     )
     func issuers(iss: String, expected: TokenError.Code?) throws {
         let payload = #"{"exp":1800000000,"iss":\#(iss)}"#
-        #expect(try result(payload) { $0.issuers = ["https://a", "https://b"] } == expected)
+        #expect(try result(payload) { $0.issuer = .oneOf(["https://a", "https://b"]) } == expected)
     }
 
     @Test(

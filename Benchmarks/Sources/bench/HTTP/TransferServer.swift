@@ -10,18 +10,9 @@ final class TransferServer: Sendable {
 
     /// Starts to listen.
     init(octets: Int) throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr = in_addr(s_addr: in_addr_t(0x7F00_0001).bigEndian)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(listener, $0, size) == 0 && listen(listener, 16) == 0 && getsockname(listener, $0, &size) == 0
-            }
-        }
-        let port = Int(in_port_t(bigEndian: address.sin_port))
-        guard isBound, let url = URL(string: "http://127.0.0.1:\(port)/file") else {
+        let loopback = try LoopbackSocket()
+        let listener = loopback.descriptor
+        guard let url = URL(string: "http://127.0.0.1:\(loopback.port)/file") else {
             throw UsageError(text: "bench: no free port")
         }
         self.url = url

@@ -3,43 +3,74 @@ import Synchronization
 
 /// The engine's thread and the way to it.
 ///
-/// The thread ends when the last reference goes; the transport has one, and so has each response that is still being read.
+/// The thread starts with the first exchange. It ends when the last reference goes; the transport has one, and so has each response that
+/// is still being read.
 final class CurlEngine: Sendable {
-    let mailbox: CurlMailbox
+    private enum State {
+        /// No thread and no descriptor exist yet.
+        case idle
+        /// `fork()` copies this object into a process that has no such thread.
+        case running(EngineThread, process: pid_t)
+        /// It was closed before its first exchange.
+        case closed
+    }
+
+    let mailbox = CurlMailbox()
     /// Where the octets of streamed responses wait for their readers.
     let streamBlocks: BlockPool
     /// How many octets of a streamed response libcurl receives at once.
     let receivingSize: Int
-    private let thread: EngineThread
+    private let configuration: CurlTransport.Configuration
+    private let state = Mutex(State.idle)
     private let lastIdentifier = Atomic<UInt64>(0)
-    /// `fork()` copies this object into a process that has no such thread.
-    private let process = getpid()
 
-    init(configuration: CurlTransport.Configuration) throws(NetworkError) {
-        let mailbox = CurlMailbox(poller: try EventPoller())
-        self.mailbox = mailbox
+    init(configuration: CurlTransport.Configuration) {
+        self.configuration = configuration
         streamBlocks = BlockPool(blockSize: configuration.streamBufferSize)
         receivingSize = configuration.receivingSize
-        thread = try EngineThread { CurlLoop(mailbox: mailbox, configuration: configuration).run() }
     }
 
     deinit {
-        if process == getpid() { mailbox.close() }
+        if case .running(_, getpid()) = state.withLock({ $0 }) { mailbox.close() }
     }
 
     /// A number that no other exchange of this engine has.
     func nextIdentifier() -> UInt64 { lastIdentifier.add(1, ordering: .relaxed).newValue }
 
-    /// Checks that the thread exists.
+    /// A Boolean value that indicates whether the engine has a thread and descriptors.
+    var isRunning: Bool {
+        if case .running = state.withLock({ $0 }) { true } else { false }
+    }
+
+    /// Starts the thread, unless it runs or the engine was closed.
     ///
-    /// - Parameter current: The process that asks.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked after the thread was started.
-    func validateProcess(_ current: pid_t = getpid()) throws(NetworkError) {
-        guard process == current else {
-            throw NetworkError(
-                .transportUnavailable,
-                "the transport was made before this process was forked; make a new one in the child"
-            )
+    /// - Parameter process: The process that asks.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked after the thread was started, or
+    ///   if the process has no descriptor or thread left; the next call tries again.
+    func start(in process: pid_t = getpid()) throws(NetworkError) {
+        try state.withLock { state throws(NetworkError) in
+            switch state {
+            case .closed: return
+            case .running(_, process): return
+            case .running:
+                throw NetworkError(
+                    .transportUnavailable,
+                    "the transport was used before this process was forked; make a new one in the child"
+                )
+            case .idle:
+                let poller = try EventPoller()
+                mailbox.attach(poller)
+                let (mailbox, configuration) = (mailbox, configuration)
+                do throws(NetworkError) {
+                    let thread = try EngineThread {
+                        CurlLoop(mailbox: mailbox, poller: poller, configuration: configuration).run()
+                    }
+                    state = .running(thread, process: process)
+                } catch {
+                    mailbox.attach(nil)
+                    throw error
+                }
+            }
         }
     }
 
@@ -47,7 +78,19 @@ final class CurlEngine: Sendable {
     ///
     /// - Parameter patience: How long exchanges may still run.
     func close(after patience: Duration) async {
-        guard process == getpid() else { return }
+        let thread = state.withLock { state -> EngineThread? in
+            switch state {
+            case .running(let thread, getpid()): return thread
+            case .running: return nil
+            case .idle, .closed:
+                // Under the lock: no exchange may find the engine closed and its mailbox open.
+                mailbox.close()
+                mailbox.stopped()
+                state = .closed
+                return nil
+            }
+        }
+        guard let thread else { return }
         // More than a year is for ever, and an instant has an end.
         let patience = min(max(patience, .zero), .seconds(31_536_000))
         await withCheckedContinuation { continuation in

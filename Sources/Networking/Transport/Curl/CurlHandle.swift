@@ -63,9 +63,33 @@ import CCurl
             // Without the question before each request, only a new connection keeps libcurl from sending it twice.
             settings.set(CCURL_LONG_FRESH_CONNECT, 1)
         }
+        // Only the transfer knows whether it may be repeated. A libcurl without RTSP repeats by itself, after asking.
+        settings.trySet(CCURL_LONG_RTSP_REQUEST, CCURL_RTSP_RECEIVE)
+        if transfer.needsNewConnection { settings.set(CCURL_LONG_FRESH_CONNECT, 1) }
+        if preparation.configuration.protocolVersion.mayBeHTTP2(to: request.origin) {
+            settings.setWordsFunction(of: self)
+        }
         settings.setSocketFunction(of: self)
+        settings.setResolverFunction(of: self)
         if request.hasBody { settings.setBody(request, of: self) }
         settings.setBuffers(of: transfer)
+    }
+
+    /// Sets a transfer up again whose name was looked up meanwhile; false if libcurl refused something.
+    ///
+    /// - Parameters:
+    ///   - lines: The addresses that libcurl is told.
+    ///   - connectTimeout: What is left of the time for making a connection.
+    /// - Returns: Whether libcurl took every setting.
+    func resume(with lines: CurlLines?, connectTimeout: Duration) -> Bool {
+        socket = nil
+        unsafe words[0] = 0
+        // The next transfer has other addresses and more time.
+        profile = nil
+        var settings = unsafe CurlSettings(easy: easy)
+        if let lines { settings.set(CCURL_LIST_RESOLVE, lines) }
+        settings.set(CCURL_LONG_CONNECTTIMEOUT_MS, connectTimeout.milliseconds)
+        return settings.areAccepted
     }
 
     private func reset() {

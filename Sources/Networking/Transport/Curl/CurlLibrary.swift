@@ -15,9 +15,12 @@ enum CurlLibrary {
         let limitsConnectionAge: Bool
     }
 
-    /// The oldest libcurl that has all that is needed: refusing HTTP/0.9 and limiting the age of idle connections.
-    private static let minimumVersion: UInt32 = 0x07_4400
-    private static let minimumVersionText = "7.68.0"
+    /// The oldest libcurl that has all that is needed: refusing HTTP/0.9, limiting the age of idle connections, and taking a
+    /// name's addresses for a limited time.
+    private static let minimumVersion: UInt32 = 0x07_4B00
+    private static let minimumVersionText = "7.75.0"
+
+    private static let packages = "package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux"
 
     /// libcurl's global state is made here, once, before any handle.
     ///
@@ -25,12 +28,14 @@ enum CurlLibrary {
     /// thread.
     private static let loaded: Result<Description, NetworkError> = {
         guard ccurl_is_available() else {
-            return unavailable("there is no libcurl in this process; install libcurl 4 or use URLSessionTransport")
+            return unavailable(
+                "this process has no libcurl; install libcurl \(minimumVersionText) or later (\(packages))"
+            )
         }
         let version = unsafe ccurl_version().map { unsafe String(cString: $0) } ?? "unknown"
         guard ccurl_version_number() >= minimumVersion else {
             return unavailable(
-                "libcurl \(version) is too old; install \(minimumVersionText) or later, or use URLSessionTransport"
+                "libcurl \(version) is too old; install libcurl \(minimumVersionText) or later (\(packages))"
             )
         }
         // Otherwise libcurl would initialize OpenSSL with its exit handler, which frees what an engine thread still uses.
@@ -54,6 +59,9 @@ enum CurlLibrary {
     ///
     /// 7.88 begins HTTP/2 anew on it.
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
+
+    /// Whether libcurl asks before each request.
+    static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
     /// Prepares the library.
     ///

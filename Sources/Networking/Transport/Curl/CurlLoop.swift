@@ -6,6 +6,7 @@ import CCurl
 /// this thread reports outcomes, so each exchange has exactly one.
 final class CurlLoop {
     private let mailbox: CurlMailbox
+    private let poller: EventPoller
     private let preparation: CurlPreparation
     private let round = CurlRound()
     private var connections: CurlConnections
@@ -21,10 +22,11 @@ final class CurlLoop {
     private var events: [EventPoller.Event] = []
     private var closing: ContinuousClock.Instant?
 
-    init(mailbox: CurlMailbox, configuration: CurlTransport.Configuration) {
+    init(mailbox: CurlMailbox, poller: EventPoller, configuration: CurlTransport.Configuration) {
         self.mailbox = mailbox
+        self.poller = poller
         preparation = CurlPreparation(configuration)
-        connections = CurlConnections(poller: mailbox.poller, maximumIdle: configuration.maximumConnections)
+        connections = CurlConnections(poller: poller, maximumIdle: configuration.maximumConnections)
         queue = ExchangeQueue(
             maximumPerOrigin: configuration.maximumConnectionsPerHost,
             maximum: configuration.maximumConnections
@@ -46,6 +48,7 @@ final class CurlLoop {
             for submission in mail.submissions { accept(submission) }
             for identifier in mail.cancellations { cancel(identifier) }
             for identifier in mail.resumptions { resume(identifier) }
+            for (identifier, answer) in mail.answers { take(answer, for: identifier) }
             if let closing, transfers.isEmpty || closing <= round.now { break }
             admit()
             work()
@@ -109,18 +112,87 @@ final class CurlLoop {
     }
 
     private func start(_ transfer: CurlTransfer) {
-        transfer.observation?.start(at: round.now)
+        if transfer.earlierRequestCount == 0 {
+            transfer.observation?.start(at: round.now)
+        } else {
+            transfer.observation?.drive(at: round.now)
+        }
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
         guard let handle, handle.prepare(for: transfer, preparation), connections.add(handle, transfer.traffic) else {
             // The place in the queue was taken before; a transfer without a handle would not give it back.
             if handle == nil { queue.release(transfer.origin) }
-            return end(
-                transfer,
-                NetworkError(.unknown, "libcurl could not begin an exchange; the process may be out of memory")
-            )
+            return end(transfer, .cannotBegin)
         }
         transfer.isDriven = true
+    }
+
+    /// Sends a request again that no server has acted on, or that may be sent twice.
+    private func again(_ transfer: CurlTransfer) {
+        let next = CurlTransfer(repeating: transfer)
+        transfers[transfer.exchange.identifier] = next
+        transfer.hasEnded = true
+        if let handle = transfer.handle { connections.remove(handle, transfer.traffic, at: round.now) }
+        transfer.handle = nil
+        start(next)
+    }
+
+    /// Has a name looked up that a transfer needs, and stops driving the transfer meanwhile.
+    private func lookUp(_ transfer: CurlTransfer, code: Int32) {
+        guard let handle = transfer.handle else { return }
+        let name = transfer.wantedName(code: code, text: handle.errorText)
+        stopDriving(transfer, handle)
+        guard let name, transfer.nameLookup.begin(name, at: round.now) else {
+            transfer.nameLookup.isWanted = false
+            return end(transfer, failure(of: transfer, code: code))
+        }
+        guard !NameResolver.Query.isAddress(name.host), !HTTPOrigin.isLoopback(host: name.host) else {
+            _ = transfer.nameLookup.end(at: round.now)
+            transfer.nameLookup.isAllowed = true
+            return drive(transfer, handle)
+        }
+        let identifier = transfer.exchange.identifier
+        let query = NameResolver.Query(name: name.host, family: configuration.addressFamily.wrapped)
+        let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.answer(identifier, with: $0) }
+        transfer.nameLookup.wait(with: ticket)
+        check(transfer)
+    }
+
+    /// Goes on with a transfer whose name was looked up.
+    private func take(_ answer: NameResolver.Answer, for identifier: UInt64) {
+        guard let transfer = transfers[identifier], let handle = transfer.handle,
+            let name = transfer.nameLookup.end(at: round.now)
+        else { return }
+        switch answer {
+        case .success(let addresses):
+            transfer.nameLookup.note(addresses, of: name, at: round.now)
+            drive(transfer, handle)
+        case .failure(let failure): end(transfer, transfer.failure(of: name, failure))
+        }
+    }
+
+    /// Drives a transfer again that libcurl gave up for a name.
+    private func drive(_ transfer: CurlTransfer, _ handle: CurlHandle) {
+        // libcurl wanted another connection for a request that it had begun to send.
+        guard transfer.requestCount == 0 || transfer.seekBody(to: 0) else {
+            return end(transfer, .repetitionImpossible(transfer.origin))
+        }
+        transfer.observation?.drive(at: round.now)
+        let entries = preparation.resolverEntries + transfer.nameLookup.entries
+        transfer.nameLookup.lines = CurlLines(entries.map(CurlLines.Line.init))
+        guard
+            handle.resume(
+                with: transfer.nameLookup.lines,
+                connectTimeout: configuration.connectTimeout - transfer.nameLookup.spent
+            ), connections.add(handle, transfer.traffic)
+        else { return end(transfer, .cannotBegin) }
+        transfer.isDriven = true
+    }
+
+    private func stopDriving(_ transfer: CurlTransfer, _ handle: CurlHandle) {
+        guard transfer.isDriven else { return }
+        transfer.isDriven = false
+        connections.remove(handle, transfer.traffic, at: round.now)
     }
 
     /// One round of libcurl: due timers, then events, then outcomes.
@@ -139,7 +211,7 @@ final class CurlLoop {
         let now = ContinuousClock.now
         let isDue = next.map { $0 <= now } ?? false || closing != nil && transfers.isEmpty || queue.hasTurn
         let mustLook = isDue || !mailbox.prepareToSleep()
-        mailbox.poller.wait(milliseconds: mustLook ? 0 : next.map { Int32(($0 - now).milliseconds) } ?? -1, &events)
+        poller.wait(milliseconds: mustLook ? 0 : next.map { Int32(($0 - now).milliseconds) } ?? -1, &events)
     }
 
     private func nextEvent() -> ContinuousClock.Instant? {
@@ -161,11 +233,17 @@ final class CurlLoop {
     /// Hands out what libcurl brought.
     private func report() {
         while let (transfer, code) = connections.nextFinished() {
-            end(transfer, failure(of: transfer, code: code))
+            if transfer.nameLookup.isWanted {
+                lookUp(transfer, code: code)
+            } else if transfer.isToRepeat(after: code) {
+                again(transfer)
+            } else {
+                end(transfer, failure(of: transfer, code: code))
+            }
         }
         for transfer in round.takeTouched() where !transfer.hasEnded {
             settle(transfer, transfer.flush())
-            if transfer.hasTimeouts, !transfer.hasEnded { check(transfer) }
+            if transfer.hasTimeouts || transfer.cutTime != nil, !transfer.hasEnded { check(transfer) }
             if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }
         }
     }
@@ -182,13 +260,18 @@ final class CurlLoop {
     private func failure(of transfer: CurlTransfer, code: Int32) -> NetworkError? {
         if let failure = transfer.failure { return failure }
         // We ended the transfer, because its response is there and libcurl wanted to ask again.
-        if transfer.isAnswered { return nil }
+        if transfer.isAnswered || transfer.isCut { return nil }
         if let refusal = transfer.refusal(code: code) { return refusal }
+        if let number = transfer.socketError, transfer.requestCount == 0 {
+            return .noDescriptor(number, "no connection to \(transfer.origin)")
+        }
         let failure = CurlFailure(
             code: code,
             text: transfer.handle?.errorText ?? "",
             origin: transfer.origin,
-            proxyStatus: transfer.handle?.number(CCURL_INFO_HTTP_CONNECTCODE) ?? 0
+            proxyStatus: transfer.handle?.number(CCURL_INFO_HTTP_CONNECTCODE) ?? 0,
+            isReadingHead: transfer.requestCount > 0 && !transfer.head.isComplete,
+            isHTTP2: transfer.stream != nil
         )
         return failure?.networkError(connectTimeout: configuration.connectTimeout, phase: transfer.phase)
     }
@@ -207,6 +290,10 @@ final class CurlLoop {
 
     /// Looks at the timeouts of a transfer, and when to do so again.
     private func check(_ transfer: CurlTransfer) {
+        if let time = transfer.cutTime, time <= round.now {
+            transfer.isCut = true
+            return end(transfer, nil)
+        }
         let (failure, next) = transfer.timeout(at: round.now)
         if let failure { return end(transfer, failure) }
         guard let next, transfer.alarm.map({ next < $0 }) ?? true else { return }
@@ -217,13 +304,18 @@ final class CurlLoop {
     /// Reports the outcome and frees everything that the exchange used.
     private func end(_ transfer: CurlTransfer, _ failure: NetworkError?) {
         transfers[transfer.exchange.identifier] = nil
+        var failure = failure
+        failure?.isUnprocessed = transfer.isUnprocessed
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
-        if transfer.isDriven { connections.remove(handle, transfer.traffic, at: round.now) }
+        stopDriving(transfer, handle)
+        if let ticket = transfer.nameLookup.ticket { configuration.resolver.leave(ticket) }
         // After 417 a handle never sends `Expect` again; there is no way to tell it otherwise.
-        if !transfer.isAnswered, transfer.head.status != 417, unusedHandles.count < configuration.maximumConnections {
-            handle.release(isOrdinary: failure == nil)
+        // What libcurl remembers of a failure, as that a server refused a stream, must not count for the next transfer.
+        let isUsable = failure == nil && !transfer.isAnswered && transfer.head.status != 417
+        if isUsable, unusedHandles.count < configuration.maximumConnections {
+            handle.release(isOrdinary: transfer.requestCount <= 1 && !transfer.isCut)
             unusedHandles.append(handle)
         }
         queue.release(transfer.origin)
@@ -232,6 +324,10 @@ final class CurlLoop {
 
 extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
+
+    fileprivate static var cannotBegin: Self {
+        Self(.unknown, "libcurl could not begin an exchange; the process may be out of memory")
+    }
 
     fileprivate static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {
         .timedOut(.deadline, of: exchange.limits, phase, exchange.request.origin)

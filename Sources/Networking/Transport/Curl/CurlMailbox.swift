@@ -10,16 +10,19 @@ final class CurlMailbox: Sendable {
         var cancellations: [UInt64] = []
         /// Exchanges whose reader made room or whose body's next part is there.
         var resumptions: [UInt64] = []
+        /// What the resolver found for exchanges that wait for a name's addresses.
+        var answers: [(identifier: UInt64, answer: NameResolver.Answer)] = []
         /// When the engine stops even if exchanges still run; `nil` if it was not told to stop.
         var closing: ContinuousClock.Instant?
 
-        var isEmpty: Bool { submissions.isEmpty && cancellations.isEmpty && resumptions.isEmpty }
+        var isEmpty: Bool { submissions.isEmpty && cancellations.isEmpty && resumptions.isEmpty && answers.isEmpty }
 
         /// Forgets what came and keeps the room for what comes, if that is not much.
         mutating func empty() {
             submissions.removeAll(keepingCapacity: submissions.count <= 256)
             cancellations.removeAll(keepingCapacity: cancellations.count <= 256)
             resumptions.removeAll(keepingCapacity: resumptions.count <= 256)
+            answers.removeAll(keepingCapacity: answers.count <= 256)
         }
     }
 
@@ -30,29 +33,31 @@ final class CurlMailbox: Sendable {
         var isSleeping = false
         var hasStopped = false
         var closers: [CheckedContinuation<Void, Never>] = []
+        /// What the engine sleeps in; `nil` while it doesn't run.
+        var poller: EventPoller?
 
-        /// Whether the engine must be signalled, which happens once for each sleep.
-        mutating func wake() -> Bool {
+        /// What must be signalled, which happens once for each sleep; `nil` if the engine is awake.
+        mutating func wake() -> EventPoller? {
             defer { isSleeping = false }
-            return isSleeping
+            return isSleeping ? poller : nil
         }
     }
 
-    let poller: EventPoller
     private let state = Mutex(State())
 
-    init(poller: EventPoller) {
-        self.poller = poller
+    /// Sets what wakes the engine up, before its thread starts.
+    func attach(_ poller: EventPoller?) {
+        state.withLock { $0.poller = poller }
     }
 
     /// Hands an exchange to the engine, which then owes it an outcome.
     func submit(_ submission: CurlSubmission) {
-        let (isAccepted, mustSignal) = state.withLock { state in
-            guard state.mail.closing == nil else { return (false, false) }
+        let (isAccepted, sleeper) = state.withLock { state -> (Bool, EventPoller?) in
+            guard state.mail.closing == nil else { return (false, nil) }
             state.mail.submissions.append(submission)
             return (true, state.wake())
         }
-        if mustSignal { poller.signal() }
+        sleeper?.signal()
         if !isAccepted { submission.refuse(.transportClosed) }
     }
 
@@ -66,25 +71,30 @@ final class CurlMailbox: Sendable {
         tell { $0.resumptions.append(identifier) }
     }
 
+    /// Tells the engine what the resolver found for an exchange.
+    func answer(_ identifier: UInt64, with answer: NameResolver.Answer) {
+        tell { $0.answers.append((identifier, answer)) }
+    }
+
     /// Asks the engine to stop when all exchanges have ended, at last at a time; the continuation is resumed when it has.
     func close(at deadline: ContinuousClock.Instant = .now, _ closer: CheckedContinuation<Void, Never>? = nil) {
-        let (hasStopped, mustSignal) = state.withLock { state in
+        let (hasStopped, sleeper) = state.withLock { state in
             state.mail.closing = min(state.mail.closing ?? deadline, deadline)
             state.isClosingNews = true
             if let closer, !state.hasStopped { state.closers.append(closer) }
             return (state.hasStopped, state.wake())
         }
-        if mustSignal { poller.signal() }
+        sleeper?.signal()
         if hasStopped { closer?.resume() }
     }
 
     private func tell(_ write: (inout Mail) -> Void) {
-        let mustSignal = state.withLock { state in
-            guard !state.hasStopped else { return false }
+        let sleeper = state.withLock { state -> EventPoller? in
+            guard !state.hasStopped else { return nil }
             write(&state.mail)
             return state.wake()
         }
-        if mustSignal { poller.signal() }
+        sleeper?.signal()
     }
 
     /// Takes what came, in exchange for what was taken before and is done with; for the engine.

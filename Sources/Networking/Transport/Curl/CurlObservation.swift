@@ -5,6 +5,8 @@ final class CurlObservation {
     private let exchange: CurlExchange
     private let tell: @Sendable (HTTPTransportEvent) -> Void
     private var started: ContinuousClock.Instant?
+    /// When libcurl began to count, which it does anew after a name was looked up.
+    private var driven: ContinuousClock.Instant?
     private var hasResolved = false
     private var connectionCount = 0
     private var sentCount = 0
@@ -18,7 +20,13 @@ final class CurlObservation {
     /// The exchange left the queue.
     func start(at now: ContinuousClock.Instant) {
         started = now
+        driven = now
         tell(.started)
+    }
+
+    /// A name was looked up, and libcurl goes on.
+    func drive(at now: ContinuousClock.Instant) {
+        driven = now
     }
 
     /// A socket is about to be connected, so there is an address.
@@ -62,12 +70,13 @@ final class CurlObservation {
 
     private func metrics(_ handle: CurlHandle?, version: String) -> HTTPTransportMetrics {
         var metrics = HTTPTransportMetrics(totalTime: .now - exchange.begin)
-        guard let started, let handle else { return metrics }
+        guard let started, let driven, let handle else { return metrics }
         let queueTime = started - exchange.begin
+        let offset = driven - exchange.begin
         /// A phase that did not happen has no time, or one of an earlier phase.
         func time(_ info: ccurl_info) -> Duration? {
             let microseconds = handle.number(info)
-            return microseconds > 0 ? queueTime + .microseconds(microseconds) : nil
+            return microseconds > 0 ? offset + .microseconds(microseconds) : nil
         }
         metrics.queueTime = queueTime
         let isNew = handle.number(CCURL_INFO_NUM_CONNECTS) > 0

@@ -3,11 +3,14 @@
 /// An object, because each transfer refers to it, and a copy of a configuration costs a dozen reference counts.
 final class CurlPreparation {
     let configuration: CurlTransport.Configuration
-    /// The resolver entries, which must outlive each transfer.
+    /// The resolver entries as libcurl takes them.
+    let resolverEntries: [String]
+    /// The same as a list, which must outlive each transfer.
     let resolverLines: CurlLines?
 
     init(_ configuration: CurlTransport.Configuration) {
         self.configuration = configuration
-        resolverLines = CurlLines(configuration.resolverEntries.map { CurlLines.Line($0.line) })
+        resolverEntries = configuration.resolverEntries.map(\.line)
+        resolverLines = CurlLines(resolverEntries.map(CurlLines.Line.init))
     }
 }

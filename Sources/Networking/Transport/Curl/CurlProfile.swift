@@ -18,7 +18,9 @@ struct CurlProfile: Equatable {
 
     init?(_ transfer: CurlTransfer) {
         let request = transfer.request
-        guard transfer.observation == nil, request.proxyLines == nil, !request.body.isReadWhileSent else { return nil }
+        guard !transfer.needsNewConnection, transfer.observation == nil, request.proxyLines == nil,
+            !request.body.isReadWhileSent
+        else { return nil }
         if request.hasBody {
             shape = .held(request.method)
         } else if request.method == .get {

@@ -2,6 +2,8 @@
 final class CurlRound {
     /// The time, as of when libcurl was last called.
     var now = ContinuousClock.now
+    /// The last streams of connections on which no more will be answered.
+    var drains = CurlDrains()
     /// The transfers to look at when libcurl has returned, each once.
     private(set) var touched: [CurlTransfer] = []
 

@@ -1,5 +1,16 @@
 import CCurl
 
+extension CurlTransport.ProtocolVersion {
+    /// Whether an exchange may turn out to be one of HTTP/2.
+    func mayBeHTTP2(to origin: HTTPOrigin) -> Bool {
+        switch wrapped {
+        case .http1: false
+        case .http2: true
+        case .negotiated: origin.scheme == "https"
+        }
+    }
+}
+
 // What decides how connections are made and which of them may be shared.
 extension CurlSettings {
     mutating func setConnection(of handle: CurlHandle, _ request: CurlRequest, _ preparation: CurlPreparation) {

@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 // What libcurl calls while a transfer runs. The context is the handle, which outlives the transfer.
 extension CurlSettings {
@@ -39,17 +40,52 @@ extension CurlSettings {
         unsafe setRequestFunction(context)
     }
 
+    /// Sets what is asked before names are looked up, which libcurl does with a thread for each.
+    mutating func setResolverFunction(of handle: CurlHandle) {
+        let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
+        unsafe set { easy in
+            unsafe ccurl_easy_set_resolver_function(
+                easy,
+                { _, _, context in unsafe CurlHandle.behind(context)?.transfer?.mayLookUp() == true ? 0 : 1 },
+                context
+            )
+        }
+    }
+
     private mutating func setRequestFunction(_ context: UnsafeMutableRawPointer) {
         var code = Int32(CCURL_OK)
         unsafe set { easy in
             code = unsafe ccurl_easy_set_request_function(
                 easy,
-                { context, _, _, _, _ in unsafe CurlHandle.behind(context)?.transfer?.beginRequest() == true ? 0 : 1 },
+                { context, peer, _, peerPort, localPort in
+                    guard let transfer = unsafe CurlHandle.behind(context)?.transfer else { return 1 }
+                    let connection = unsafe CurlConnectionName(peer: peer, peerPort: peerPort, localPort: localPort)
+                    return transfer.beginRequest(on: connection) ? 0 : 1
+                },
                 context
             )
             return Int32(CCURL_OK)
         }
         canAskBeforeRequests = code == Int32(CCURL_OK)
+    }
+
+    /// Sets what learns how a connection with HTTP/2 is doing, of which libcurl only speaks in words.
+    mutating func setWordsFunction(of handle: CurlHandle) {
+        let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
+        unsafe set { easy in
+            unsafe ccurl_easy_set_words_function(
+                easy,
+                { _, kind, octets, count, context in
+                    guard Int(kind) == CCURL_WORDS_TEXT, let octets = unsafe octets,
+                        let transfer = unsafe CurlHandle.behind(context)?.transfer
+                    else { return 0 }
+                    let words = unsafe UnsafeRawBufferPointer(start: octets, count: count)
+                    unsafe transfer.hear(words.assumingMemoryBound(to: UInt8.self))
+                    return 0
+                },
+                context
+            )
+        }
     }
 
     /// Sets what makes sockets: programs that this process starts must not keep its connections open.
@@ -63,7 +99,9 @@ extension CurlSettings {
                     let transfer = handle?.transfer
                     if transfer?.configuration.unixSocketPath == nil { transfer?.observation?.resolve() }
                     guard let kind = unsafe kind else { return -1 }
-                    return unsafe handle?.socketOwner?.make(kind) ?? -1
+                    let socket = unsafe handle?.socketOwner?.make(kind) ?? -1
+                    if socket < 0, NetworkError.isDescriptorLimit(errno) { transfer?.socketError = errno }
+                    return socket
                 },
                 context
             )

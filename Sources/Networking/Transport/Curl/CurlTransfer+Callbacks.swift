@@ -32,6 +32,7 @@ extension CurlTransfer {
 
     func receive(octets: UnsafeBufferPointer<UInt8>) -> Reception {
         timing.receive(at: round.now)
+        guard acceptsRedirect(octets.count) else { return .refused }
         guard !isDecoded else { return unsafe receive(coded: octets) }
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
@@ -61,6 +62,10 @@ extension CurlTransfer {
                 return true
             }
         } catch {
+            guard cutTime == nil else {
+                isCut = true
+                return .refused
+            }
             failure = NetworkError(.invalidResponse, "the body of \(origin) can't be decoded: \(words(for: error))")
             return .refused
         }
@@ -159,28 +164,39 @@ extension CurlTransfer {
 
     /// Decides about sending the request on a connection.
     ///
-    /// libcurl sends a request again if a kept connection ends before the response begins. The peer may have
-    /// acted on the first one, so that is only right for an idempotent method, and only with a body that is still there. libcurl also
-    /// repeats a request without its `Expect` field after 417, which is the caller's to decide.
-    func beginRequest() -> Bool {
+    /// libcurl sends a request again that the server has refused to process; before it is asked not to, also one whose kept connection
+    /// ended before the response began. The peer may have acted on that one, so that is only right for an idempotent method, and both
+    /// only with a body that is still there. libcurl also repeats a request without its `Expect` field after 417, which is the caller's to
+    /// decide.
+    func beginRequest(on connection: CurlConnectionName?) -> Bool {
         requestCount += 1
         // Whatever a connection that is gone waited for, this one doesn't.
         heldBack = []
         timing.begin(at: round.now, isWhole: !request.body.isReadWhileSent)
         if hasTimeouts { round.touch(self) }
         observation?.connect(handle)
+        if requestCount > 1, !isUnprocessed { isInDoubt = true }
+        (self.connection, stream, isRefused) = (connection, nil, false)
+        if let connection, handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0 > 0 { round.drains.forget(connection) }
         guard requestCount > 1 else { return true }
         guard !head.isComplete else {
             isAnswered = true
             return false
         }
-        guard request.method.isIdempotent, upload?.canBegin ?? true else {
-            failure = NetworkError(
-                .connectionLost,
-                "\(origin) closed the connection without a response; whether it acted on the request is unknown"
-            )
+        guard !isInDoubt || request.method.isIdempotent, upload?.canBegin ?? true else {
+            failure = .repetitionImpossible(origin)
             return false
         }
         return true
+    }
+}
+
+extension NetworkError {
+    /// The error of a request that the server may have acted on and that must not, or can't, be sent again.
+    static func repetitionImpossible(_ origin: HTTPOrigin) -> Self {
+        Self(
+            .connectionLost,
+            "\(origin) closed the connection without a response; whether it acted on the request is unknown"
+        )
     }
 }

@@ -14,6 +14,10 @@ final class CurlTransfer {
     var alarm: ContinuousClock.Instant?
     /// Whether the engine looks at this transfer when libcurl has returned.
     var isTouched = false
+    /// The names that the transfer needs.
+    var nameLookup = NameLookup()
+    /// Why the system made no socket for the transfer, if it lacked a descriptor.
+    var socketError: Int32?
     /// What went wrong on our side, which libcurl only reports as an aborted transfer.
     var failure: NetworkError?
     /// The last TLS handshake that the transfer has begun.
@@ -32,11 +36,26 @@ final class CurlTransfer {
     private(set) var declaredSize: Int?
     /// Whether libcurl wanted to repeat a request that was answered.
     var isAnswered = false
+    /// When the body of a redirect that will be followed is given up; `nil` for any other response.
+    private(set) var cutTime: ContinuousClock.Instant?
+    /// A Boolean value that indicates whether the exchange ended before the body of its redirect did.
+    var isCut = false
+    private var redirectSize = 0
     /// How much of the body came, after decoding.
     var receivedCount = 0
     var requestCount = 0
+    /// How often the request was sent before this transfer began.
+    let earlierRequestCount: Int
+    /// The connection that the request was last sent on, if it has a name.
+    var connection: CurlConnectionName?
+    /// The number of the request's HTTP/2 stream on it.
+    var stream: UInt32?
+    /// Whether the server has just said that it didn't process the request.
+    var isRefused = false
+    /// Whether a server may have acted on the request when it was sent before.
+    var isInDoubt = false
     var bodyPosition = 0
-    private(set) var hasEnded = false
+    var hasEnded = false
     private var hasBegun = false
     private var body = Data()
 
@@ -47,6 +66,19 @@ final class CurlTransfer {
         self.upload = upload
         head = ResponseHeadReader(maximumSize: preparation.configuration.maximumHeaderSize)
         observation = submission.exchange.request.observer.map { CurlObservation(submission.exchange, tell: $0) }
+        earlierRequestCount = 0
+    }
+
+    /// Begins anew what another transfer was to do, and no response came to.
+    init(repeating transfer: CurlTransfer) {
+        submission = transfer.submission
+        round = transfer.round
+        preparation = transfer.preparation
+        upload = transfer.upload
+        head = ResponseHeadReader(maximumSize: transfer.preparation.configuration.maximumHeaderSize)
+        observation = transfer.observation
+        earlierRequestCount = transfer.earlierRequestCount + max(1, transfer.requestCount)
+        isInDoubt = !transfer.isUnprocessed
     }
 
     var configuration: CurlTransport.Configuration { preparation.configuration }
@@ -83,6 +115,7 @@ final class CurlTransfer {
     /// - Returns: Who waits for the whole response, and is told later.
     func end(_ failure: NetworkError?) -> CurlDelivery? {
         hasEnded = true
+        if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }
         let failure = failure ?? incompleteness
         upload?.end()
         observation?.receive(receivedCount)
@@ -160,14 +193,24 @@ extension CurlTransfer {
             status: head.status,
             version: head.version,
             headers: fields(withoutCoding: isDecoded && receivedCount > 0),
-            body: body,
-            trailers: HTTPHeaders(head.trailers)
+            body: isCut ? Data() : body,
+            trailers: HTTPHeaders(head.trailers),
+            isCut: isCut
         )
+    }
+
+    /// Counts octets of the body of a redirect that will be followed; false if they are too many to be read for nothing.
+    func acceptsRedirect(_ count: Int) -> Bool {
+        guard cutTime != nil else { return true }
+        redirectSize += count
+        let limit = min(RedirectBody.maximumSize, exchange.limits.maximumBodySize)
+        isCut = max(redirectSize, declaredSize ?? 0) > limit
+        return !isCut
     }
 
     /// What a transfer lacks that libcurl is content with.
     private var incompleteness: NetworkError? {
-        guard !head.isComplete else { return decoder.map(\.isWhole) ?? true ? nil : cutContent }
+        guard !head.isComplete else { return isCut || decoder?.isWhole ?? true ? nil : cutContent }
         return NetworkError(
             .connectionLost,
             "\(origin) closed the connection before its response's header was whole"
@@ -200,6 +243,10 @@ extension CurlTransfer {
         if configuration.decodesContent { codings = head.contentCodings }
         declaredSize = head.headers.first { $0.name.equalsIgnoringASCIICase("Content-Length") }.flatMap {
             Int($0.value)
+        }
+        if exchange.limits.cutsRedirects, RedirectBody.belongs(to: head.status, head.headers) {
+            cutTime = round.now + RedirectBody.patience
+            round.touch(self)
         }
     }
 

@@ -75,6 +75,9 @@ extension CurlTransport {
         /// How many octets of a streamed body libcurl receives or sends at once, if it is libcurl's to choose.
         var receivingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
+        /// What looks names up.
+        var resolver = NameResolver.shared
+
         /// What the transport makes of ``tls``; `nil` to leave it to libcurl.
         var tlsPolicy: TLSClientPolicy?
 

@@ -11,19 +11,23 @@
 /// Cancelling a task ends its exchange at once and leaves the others alone. A deadline covers the whole exchange,
 /// waiting for a connection included, and is kept to the millisecond.
 ///
-/// If a connection taken from the pool turns out to be dead before a byte of the response came, libcurl sends the request
-/// again on a new connection, but only if its method is idempotent
+/// A request is sent again, at most six times in all and before its deadline, if it certainly was not processed: it found its kept
+/// connection dead before any of it was sent, or an HTTP/2 server said so with `REFUSED_STREAM` or GOAWAY
+/// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). If a kept connection dies later and before a byte of the
+/// response came, only a request with an idempotent method is
 /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)); others fail with
 /// ``NetworkError/Code/connectionLost``. So does one whose body can't be made again, if some of it was sent. A 417 is returned like
 /// any other status, but without its body, which libcurl skips.
 ///
 /// One transport may be used by any number of tasks. Dropping the last reference ends the thread and closes the
-/// connections; ``close()`` does the same and waits for it. It does not survive `fork()`: a child process must make its
-/// own.
+/// connections; ``close()`` does the same and waits for it. The thread and its descriptors exist from the first exchange on; from then
+/// on the transport doesn't survive `fork()`: a child process must make its own.
 ///
-/// - Note: With a libcurl before 7.87, cancelling an exchange while its host's name is being resolved waits for the
-///   resolver, and the other exchanges with it. Before 7.80, methods that are not idempotent use a new connection for each
-///   request.
+/// Names are looked up by the system's resolver (`getaddrinfo`), one lookup per name at a time and at most 32 at once in the whole
+/// process. A lookup can't be cancelled: one that hangs counts until the system gives up, even if its exchange has ended. Each pool of
+/// connections keeps a name's addresses for 60 seconds.
+///
+/// - Note: With a libcurl before 7.80, methods that are not idempotent use a new connection for each request.
 public final class CurlTransport: HTTPTransport {
     /// libcurl's version and the TLS library it uses, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
@@ -33,18 +37,18 @@ public final class CurlTransport: HTTPTransport {
 
     private let engine: CurlEngine
 
-    /// Makes a transport and starts its thread.
+    /// Makes a transport, whose thread starts with its first exchange.
     ///
     /// - Parameter configuration: How it treats connections and messages.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value of the configuration makes no sense; `transportUnavailable` if
-    ///   libcurl is missing, older than 7.68 or without what the configuration asks for, if ``Configuration/tls`` can't be held to
-    ///   because libcurl does not use the OpenSSL that this process uses, or if the process has no descriptor or thread left.
+    ///   libcurl is missing, older than 7.75 or without what the configuration asks for, or if ``Configuration/tls`` can't be held to
+    ///   because libcurl does not use the OpenSSL that this process uses.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
         let library = try CurlLibrary.load()
         try configuration.validate()
         var configuration = configuration
         try configuration.prepareTLS(with: library)
-        engine = try CurlEngine(configuration: configuration)
+        engine = CurlEngine(configuration: configuration)
         hasClientIdentity = configuration.tls.clientIdentity != nil
         engineDescription = "libcurl/\(library.version) \(library.tlsBackend)"
     }
@@ -58,7 +62,7 @@ public final class CurlTransport: HTTPTransport {
     /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent, or if the request's body can't be made or is not as long
     ///   as it said; `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent; `connectionLost`,
     ///   `invalidResponse` or `bodyTooLarge` while the response is received; `timedOut`, `cancelled` or `closed` at any
-    ///   time; `transportUnavailable` after `fork()`.
+    ///   time; `transportUnavailable` after `fork()`, or if the process has no descriptor or thread left.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
@@ -106,7 +110,7 @@ public final class CurlTransport: HTTPTransport {
         for request: HTTPTransportRequest,
         _ limits: HTTPTransportLimits
     ) throws(NetworkError) -> CurlExchange {
-        try engine.validateProcess()
+        try engine.start()
         return CurlExchange(identifier: engine.nextIdentifier(), request: try CurlRequest(request), limits: limits)
     }
 

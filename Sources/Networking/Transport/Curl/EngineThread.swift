@@ -33,7 +33,11 @@ package final class EngineThread: Sendable {
         thread = Mutex(code == 0 ? identifier : nil)
         guard code == 0 else {
             unsafe start.release()
-            throw NetworkError(.transportUnavailable, "the transport's thread could not be started (error \(code))")
+            throw NetworkError(
+                .transportUnavailable,
+                "the transport's thread could not be started (error \(code))",
+                isUnprocessed: true
+            )
         }
     }
 

@@ -12,10 +12,7 @@ package final class EventPoller: Sendable {
         queue = epoll_create1(Int32(EPOLL_CLOEXEC))
         signalCounter = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard queue >= 0, signalCounter >= 0, set(EPOLL_CTL_ADD, signalCounter, EPOLLIN.rawValue) else {
-            throw NetworkError(
-                .transportUnavailable,
-                "the transport has no descriptor for its events (error \(errno)); raise the limit of open files"
-            )
+            throw .noDescriptor(errno, "the transport can't wait for events")
         }
     }
 

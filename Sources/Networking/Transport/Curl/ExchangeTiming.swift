@@ -57,7 +57,19 @@ extension CurlTransfer {
 
     /// What the timeouts say now.
     func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
-        switch timing.verdict(at: now, limits: exchange.limits, isCallersTurn: !heldBack.isEmpty) {
+        let (failure, next) = exchangeTimeout(at: now)
+        guard let next, let cutTime else { return (failure, next ?? cutTime) }
+        return (failure, min(next, cutTime))
+    }
+
+    private func exchangeTimeout(
+        at now: ContinuousClock.Instant
+    ) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
+        if let end = nameDeadline {
+            guard end > now else { return (.connectTimedOut(configuration.connectTimeout, .name, origin), nil) }
+            return (nil, end)
+        }
+        return switch timing.verdict(at: now, limits: exchange.limits, isCallersTurn: !heldBack.isEmpty) {
         case .content: (nil, nil)
         case .ask(let next): (nil, next)
         case .missedFirstByte: (.timedOut(.firstByte, of: exchange.limits, phase, origin), nil)
@@ -67,6 +79,7 @@ extension CurlTransfer {
 
     /// What the exchange is doing.
     var phase: NetworkError.Timeout.Phase {
+        if nameLookup.isWaiting { return .name }
         if !isDriven { return .queued }
         if timing.hasFirstByte { return .receiving }
         // Before 7.80 libcurl does not tell when it begins to send, but knows when it was connected.

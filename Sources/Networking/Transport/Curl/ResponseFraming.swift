@@ -54,7 +54,7 @@ enum ResponseFraming {
     /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl passes others on as they are.
     private static func checkTransferCodings(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
         for field in fields where field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
-            for member in field.value.split(separator: ",") {
+            for member in field.value.asciiOnly.split(separator: ",") {
                 let coding = String(member.filter { $0 != " " && $0 != "\t" })
                 guard !coding.equalsIgnoringASCIICase("chunked"), !coding.equalsIgnoringASCIICase("identity") else {
                     continue

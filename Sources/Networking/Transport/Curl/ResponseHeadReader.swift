@@ -24,7 +24,7 @@ struct ResponseHeadReader {
     var contentCodings: [String] {
         var codings: [String] = []
         for field in headers where field.name.equalsIgnoringASCIICase("Content-Encoding") {
-            for member in field.value.split(separator: ",") {
+            for member in field.value.asciiOnly.split(separator: ",") {
                 let coding = String(member.filter { $0 != " " && $0 != "\t" })
                 if !coding.isEmpty, !coding.equalsIgnoringASCIICase("identity") { codings.append(coding) }
             }

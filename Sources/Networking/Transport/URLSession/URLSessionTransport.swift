@@ -1,13 +1,18 @@
 public import FoundationNetworking
 import Synchronization
 
-/// A transport on a `URLSession` of its own, for whoever brings a `URLSessionConfiguration`.
+/// A transport on a `URLSession` of its own, for callers that bring a `URLSessionConfiguration`.
+///
+/// - Warning: On Linux, a server can crash the process: some responses, such as a chunked one with trailers or a header that ends after
+///   its status line, are a fatal error in Foundation. Its sockets are also inherited by the programs that the process starts. Use it for
+///   servers that you trust; a client uses it only if you ask for it.
 ///
 /// It serves custom `URLProtocol` classes (`protocolClasses`) and the settings that FoundationNetworking honors; use
 /// `CurlTransport` for everything else. The configuration is copied; its cache, cookie storage and credential storage are
 /// switched off, because a transport answers nothing by itself. Redirects are returned, not followed, and a 401
 /// is returned with its body, whatever its challenge. The deadline, the timeouts and the size limit are the caller's
-/// `HTTPTransportLimits`, not the configuration's.
+/// `HTTPTransportLimits`, not the configuration's. A malformed field among `httpAdditionalHeaders` fails every request with
+/// ``NetworkError/Code/invalidRequest``.
 ///
 /// What it can't do on Linux with Swift 6.3, and the public issue in swift-corelibs-foundation where one was found:
 /// - The order and repetition of response header fields are lost: repeated ones are joined with `, `, names are
@@ -51,6 +56,8 @@ import Synchronization
 /// ([#3296](https://github.com/swiftlang/swift-corelibs-foundation/issues/3296)).
 public final class URLSessionTransport: HTTPTransport {
     private let engine: URLSessionEngine
+    /// What no request may have among the configuration's header fields.
+    private let defect: NetworkError?
     private let maximumRequestBodySize: Int
     private let lastIdentifier = Atomic<UInt64>(0)
 
@@ -63,6 +70,7 @@ public final class URLSessionTransport: HTTPTransport {
     ///     default. A larger body is refused with ``NetworkError/Code/invalidRequest``.
     public init(configuration: URLSessionConfiguration = .ephemeral, maximumRequestBodySize: Int = 64 << 20) {
         engine = URLSessionEngine(configuration: configuration)
+        defect = Self.defect(of: configuration)
         self.maximumRequestBodySize = maximumRequestBodySize
     }
 
@@ -125,12 +133,25 @@ public final class URLSessionTransport: HTTPTransport {
         _ request: HTTPTransportRequest,
         _ limits: HTTPTransportLimits
     ) async throws -> URLSessionSubmission {
-        try await URLSessionSubmission(
+        if let defect { throw defect }
+        return try await URLSessionSubmission(
             identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
             request: request,
             limits: limits,
             maximumRequestBodySize: maximumRequestBodySize
         )
+    }
+
+    /// Looks for header fields that would change the request on the wire.
+    private static func defect(of configuration: URLSessionConfiguration) -> NetworkError? {
+        for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
+            do throws(NetworkError) {
+                try HTTPHeaders.Field(name: "\(name)", value: "\(value)").validate()
+            } catch {
+                return error
+            }
+        }
+        return nil
     }
 
     /// Ends the transport: running exchanges fail with ``NetworkError/Code/closed``, and so does every later one.

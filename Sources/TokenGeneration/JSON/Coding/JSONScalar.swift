@@ -37,11 +37,11 @@ enum JSONScalar {
     /// as base64, `URL` as a string, `Decimal` as a number.
     ///
     /// - Returns: `nil` for a value that must encode itself.
-    /// - Throws: ``NotFinite`` for a number that is not finite.
+    /// - Throws: ``NotFinite`` for a number that is not finite, and a date outside the years 1 to 9999.
     static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
         if let string = sameType(value, String.self) { return .string(string) }
         if let integer = sameType(value, Int.self) { return .integer(integer) }
-        if let date = sameType(value, Date.self) { return try finite(JSONScalar(date.timeIntervalSince1970)) }
+        if let date = sameType(value, Date.self) { return try seconds(date) }
         if let strings = sameType(value, [String].self) { return .strings(strings) }
         if let data = sameType(value, Data.self) { return .string(data.base64EncodedString()) }
         if let url = sameType(value, URL.self) { return .string(url.absoluteString) }
@@ -53,10 +53,19 @@ enum JSONScalar {
         return nil
     }
 
+    private static func seconds(_ date: Date) throws(NotFinite) -> JSONScalar {
+        let seconds = date.timeIntervalSince1970
+        guard NumericDate.range.contains(seconds) else { throw NotFinite(reason: NumericDate.isOutside) }
+        return try finite(JSONScalar(seconds))
+    }
+
     private static func finite(_ scalar: JSONScalar?) throws(NotFinite) -> JSONScalar {
         guard let scalar else { throw NotFinite() }
         return scalar
     }
 
-    struct NotFinite: Error {}
+    /// The error for a value that is outside what its JSON can hold.
+    struct NotFinite: Error {
+        var reason = "JSON has no infinity and no NaN."
+    }
 }

@@ -108,12 +108,13 @@ struct JSONTextNode {
     }
 
     /// The error for a number that JSON can't hold.
-    func notFinite(_ value: some Encodable, _ key: (any CodingKey)?) -> EncodingError {
+    func notFinite(
+        _ value: some Encodable,
+        _ key: (any CodingKey)?,
+        _ reason: String = JSONScalar.NotFinite().reason
+    ) -> EncodingError {
         let path = state.withValue { $0.path }
-        return .invalidValue(
-            value,
-            .init(codingPath: path + (key.map { [$0] } ?? []), debugDescription: "JSON has no infinity and no NaN.")
-        )
+        return .invalidValue(value, .init(codingPath: path + (key.map { [$0] } ?? []), debugDescription: reason))
     }
 }
 
@@ -123,7 +124,7 @@ extension JSONTextNode {
         do throws(JSONScalar.NotFinite) {
             return try JSONScalar.of(value)
         } catch {
-            throw notFinite(value, key)
+            throw notFinite(value, key, error.reason)
         }
     }
 

@@ -71,7 +71,9 @@ extension JSONTreeDecoder {
     }
 
     private func date(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Date {
-        Date(timeIntervalSince1970: try double(value, key))
+        let seconds = try double(value, key)
+        guard NumericDate.range.contains(seconds) else { throw corrupted(NumericDate.isOutside, key) }
+        return Date(timeIntervalSince1970: seconds)
     }
 
     private func data(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Data {

@@ -3,12 +3,14 @@ final class JSONTreeDecoder: Decoder {
     let value: JSONValue
     /// The value, if it is an object; else one that is empty.
     let object: JSONObject
+    private let index: JSONMemberIndex
     private let parent: JSONTreeDecoder?
     private let key: (any CodingKey)?
 
     init(_ value: JSONValue, parent: JSONTreeDecoder? = nil, key: (any CodingKey)? = nil) {
         self.value = value
         if case .object(let object) = value { self.object = object } else { object = JSONObject() }
+        index = JSONMemberIndex(object)
         self.parent = parent
         self.key = key
     }
@@ -25,6 +27,11 @@ final class JSONTreeDecoder: Decoder {
     }
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    /// The value of a member, or `nil` if there is none of that name.
+    func member(_ name: String) -> JSONValue? {
+        index[name].map { object[$0].value }
+    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard case .object = value else { throw mismatch(value, [String: Any].self, nil) }

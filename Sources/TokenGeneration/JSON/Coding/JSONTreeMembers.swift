@@ -5,7 +5,7 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var codingPath: [any CodingKey] { decoder.codingPath }
     var allKeys: [Key] { decoder.object.compactMap { Key(stringValue: $0.name) } }
 
-    func contains(_ key: Key) -> Bool { decoder.object.index(of: key.stringValue) != nil }
+    func contains(_ key: Key) -> Bool { decoder.member(key.stringValue) != nil }
 
     func decodeNil(forKey key: Key) throws -> Bool {
         if case .null = try value(key) { true } else { false }
@@ -45,11 +45,11 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     func superDecoder() throws -> any Decoder {
         let key = JSONPathKey(stringValue: "super")
-        return JSONTreeDecoder(decoder.object[key.stringValue] ?? .null, parent: decoder, key: key)
+        return JSONTreeDecoder(decoder.member(key.stringValue) ?? .null, parent: decoder, key: key)
     }
 
     func superDecoder(forKey key: Key) throws -> any Decoder {
-        JSONTreeDecoder(decoder.object[key.stringValue] ?? .null, parent: decoder, key: key)
+        JSONTreeDecoder(decoder.member(key.stringValue) ?? .null, parent: decoder, key: key)
     }
 
     private func nested(_ key: Key) throws -> JSONTreeDecoder {
@@ -58,7 +58,7 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
 
     @inline(__always)
     private func value(_ key: Key) throws -> JSONValue {
-        guard let value = decoder.object[key.stringValue] else {
+        guard let value = decoder.member(key.stringValue) else {
             throw DecodingError.keyNotFound(key, decoder.context("There is no member of that name.", nil))
         }
         return value

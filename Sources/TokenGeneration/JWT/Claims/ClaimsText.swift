@@ -31,7 +31,8 @@ struct ClaimsText: Sendable {
             (json, hasUnusualNames) = try JSONTextNode.encode(value)
         } catch EncodingError.invalidValue(_, let context) {
             let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
-            throw TokenError(.unencodableContent, "\(path) can't be held in JSON")
+            let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
+            throw TokenError(.unencodableContent, "\(path) can't be held in JSON\(reason)")
         } catch {
             throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
         }

@@ -5,8 +5,8 @@ extension ValidationPolicy {
     /// The policy for an ID token, as a client must apply it
     /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
     ///
-    /// - `iss`, `sub`, `aud`, `exp` and `iat` must be there. `aud` must name the client and no one else; `azp`, if it is
-    ///   there, must be the client.
+    /// - `iss`, `sub`, `aud`, `exp` and `iat` must be there, and `sub` must not be empty. `aud` must name the client, and may
+    ///   name the trusted audiences, but no others; `azp`, if it is there, must be the client.
     /// - `nonce` must be the one of the authentication request; a token with a `nonce` is refused if there was none.
     /// - `at_hash`, if an access token is given and the claim is there, must be the hash of that token; add it to
     ///   ``requiredClaims`` where the access token came from the authorization endpoint.
@@ -32,6 +32,7 @@ extension ValidationPolicy {
     ///   - maximumAuthenticationAge: The `max_age` of the authentication request.
     ///   - state: The `state` that came with the ID token from the authorization endpoint, to be compared with `s_hash`.
     ///   - acrValues: The authentication context classes of which `acr` must be one; empty if any will do, and none.
+    ///   - trustedAudiences: The audiences that `aud` may name besides the client; none by default.
     /// - Returns: The policy.
     public static func idToken(
         issuer: String,
@@ -41,12 +42,13 @@ extension ValidationPolicy {
         code: String? = nil,
         maximumAuthenticationAge: Duration? = nil,
         state: String? = nil,
-        acrValues: [String] = []
+        acrValues: [String] = [],
+        trustedAudiences: [String] = []
     ) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: issuer, audience: clientID)
+        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(clientID))
         policy.type = .absentOrJWT
         policy.requiredClaims = ["iss", "sub", "aud", "exp", "iat"]
-        policy.checks = [authorizedParty(clientID), nonceCheck(nonce)]
+        policy.checks = [authorizedParty(clientID, trustedAudiences), nonceCheck(nonce)]
         if let accessToken { policy.checks.append(hashCheck("at_hash", of: accessToken, isRequired: false)) }
         if let code { policy.checks.append(hashCheck("c_hash", of: code, isRequired: true)) }
         if let state { policy.checks.append(hashCheck("s_hash", of: state, isRequired: true)) }
@@ -55,10 +57,14 @@ extension ValidationPolicy {
         return policy
     }
 
-    private static func authorizedParty(_ clientID: String) -> ClaimsCheck {
-        ClaimsCheck("azp") { subject in
-            guard subject.registered.audience.allSatisfy(clientID.isExactly) else {
-                throw TokenError(.audienceMismatch, "the claim “aud” names others besides the client")
+    private static func authorizedParty(_ clientID: String, _ trustedAudiences: [String]) -> ClaimsCheck {
+        let audiences = [clientID] + trustedAudiences
+        return ClaimsCheck("azp") { subject in
+            for found in subject.registered.audience where !audiences.contains(where: found.isExactly) {
+                throw TokenError(
+                    .audienceMismatch,
+                    "the claim “aud” names an audience besides the client that isn't trusted"
+                )
             }
             guard let party = try subject.claims.stringClaim("azp"), !party.isExactly(clientID) else { return true }
             throw TokenError(

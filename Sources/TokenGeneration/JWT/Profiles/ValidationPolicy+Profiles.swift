@@ -6,7 +6,7 @@ extension ValidationPolicy {
     ///   - audience: The value that `aud` must be or contain.
     /// - Returns: The policy; `typ` must be absent or `JWT`.
     public static func plain(issuer: String, audience: String) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: issuer, audience: audience)
+        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience))
         policy.type = .absentOrJWT
         return policy
     }
@@ -23,7 +23,7 @@ extension ValidationPolicy {
     ///   - audience: The resource indicator by which the authorization server knows this resource server.
     /// - Returns: The policy.
     public static func accessToken(issuer: String, audience: String) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: issuer, audience: audience, type: "at+jwt")
+        var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience), type: "at+jwt")
         policy.requiredClaims = ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"]
         policy.checks = [
             ClaimsCheck("client_id") { subject in
@@ -42,15 +42,16 @@ extension ValidationPolicy {
     ///
     /// - Parameters:
     ///   - audiences: The values by which clients may address this authorization server; `aud` must have at least one of them.
-    ///   - clientID: The client whose key verified the signature; `nil` if the key alone tells who the client is.
+    ///   - clientID: The client whose key verifies the signature; ``IssuerRule/skipIssuerCheck`` if the key alone identifies
+    ///     the client.
     ///   - maximumLifetime: The longest time from `iat` (or from now, if there is none) to `exp`.
     /// - Returns: The policy; `typ` must be absent, `JWT` or `client-authentication+jwt`.
     public static func clientAssertion(
         audiences: [String],
-        clientID: String? = nil,
+        clientID: IssuerRule,
         maximumLifetime: Duration = .seconds(300)
     ) -> ValidationPolicy {
-        var policy = ValidationPolicy(issuer: clientID, subject: clientID)
+        var policy = ValidationPolicy(issuer: clientID)
         policy.type = .absentOrOneOf(["JWT", "client-authentication+jwt"])
         policy.audience = .containsAny(of: audiences)
         policy.maximumLifetime = maximumLifetime

@@ -64,9 +64,9 @@ struct JWSSignCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read()
+        let file = try source.read(warningOn: console)
         let (key, keyID) = try file.signingKey(for: algorithm)
-        if let warning = file.permissionWarning { console.warn(warning) }
+        file.warn(on: console)
         let service = KeySigningService(key: key, keyID: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
         let signed = try form.sign(Data(octets), header: header.parameters, with: service)

@@ -101,7 +101,9 @@ struct JWSVerifyCommand {
         } catch {
             throw CommandFailure(.rejected, error)
         }
-        guard console.writesJSON else { return try console.write(Array(verified.payload)) }
+        guard console.writesJSON else {
+            return try console.show(content: verified.payload, "payload", advice: "use a pipe")
+        }
         try console.print([
             "valid": true, "header": .object(verified.header),
             "payload": .string(Base64URL.encode(Array(verified.payload))),

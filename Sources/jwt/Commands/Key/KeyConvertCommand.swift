@@ -123,9 +123,9 @@ struct KeyConvertCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read()
-        if let warning = file.permissionWarning, file.isPrivate { console.warn(warning) }
-        let password = try newPassword?.read()
+        let file = try source.read(warningOn: console)
+        file.warn(on: console)
+        let password = try newPassword?.read(warningOn: console)
         let key: AnyKey
         let octets: [UInt8]
         do {
@@ -140,12 +140,13 @@ struct KeyConvertCommand {
         }
         var report: JSONObject = ["thumbprint": .string(key.verificationKey.thumbprint)]
         if key.isSymmetric { report["thumbprint"] = nil }
+        let isSecret = if case .privateKey = key.part { true } else { false }
         if out.isStandardOutput {
+            if isSecret { console.warnOfReaders(of: "private key") }
             guard console.writesJSON else { return try console.write(octets) }
             report["key"] = try value(octets)
             return try console.print(report)
         }
-        let isSecret = if case .privateKey = key.part { true } else { false }
         let staged = try StagedFile(path: out.path, mode: isSecret ? 0o600 : 0o644, octets: octets, replaces: force)
         if console.writesJSON { try console.print(report) }
         try staged.commit()

@@ -28,7 +28,7 @@ enum KeyForm: String, CaseIterable, ArgumentValue {
             }
         switch (self, key.part) {
         case (.jwk, _):
-            return Array((try key.jwk(keyID: keyID).members.serialized() + "\n").utf8)
+            return Array((VisibleText.json(try key.jwk(keyID: keyID).members.serialized()) + "\n").utf8)
         case (.pem, .privateKey(let key)), (.traditional, .privateKey(let key)):
             return Array(try key.pem(privateFormat).utf8)
         case (.pem, .publicKey(let key)), (.traditional, .publicKey(let key)):

@@ -27,8 +27,8 @@ struct KeyInspectCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read()
-        if let warning = file.permissionWarning, file.isPrivate { console.warn(warning) }
+        let file = try source.read(warningOn: console)
+        file.warn(on: console)
         let key = try AnyKey(file, algorithm: nil)
         let properties = Self.properties(of: key, in: file)
         guard !console.writesJSON else { return try console.print(JSONObject(properties)) }

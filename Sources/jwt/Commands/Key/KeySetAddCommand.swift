@@ -61,8 +61,8 @@ struct KeySetAddCommand {
     }
 
     private func run(on console: Console) throws {
-        let keyFile = try source.read()
-        if let warning = keyFile.permissionWarning, keyFile.isPrivate { console.warn(warning) }
+        let keyFile = try source.read(warningOn: console)
+        keyFile.warn(on: console)
         let jwk = try entry(keyFile)
         let name = jwk.keyID ?? ""
         try KeySetFile.change(file, mayBeMissing: true, isSecret: isPrivate) { set in

@@ -92,7 +92,7 @@ struct KeySetFile {
             mode = nil
             return
         }
-        mode = content.mode.map { $0 & 0o777 }
+        mode = content.status.map { $0.mode & 0o777 }
         do throws(TokenError) {
             // Whoever has a set that nobody could read shall not add to it.
             _ = try JWKSet(parsing: Data(content.bytes))
@@ -113,7 +113,7 @@ struct KeySetFile {
     }
 
     private func write(isSecret: Bool) throws(CommandFailure) {
-        let text = document.prettyPrinted() + "\n"
+        let text = VisibleText.json(document.prettyPrinted()) + "\n"
         let staged = try StagedFile(
             path: file.path,
             mode: isSecret ? 0o600 : mode ?? 0o644,

@@ -52,7 +52,8 @@ struct KeyThumbprintCommand {
     }
 
     private func run(on console: Console) throws {
-        let file = try source.read()
+        let file = try source.read(warningOn: console)
+        file.warn(on: console)
         let text = try KeyFile.describing(file.name) {
             let jwk = try Self.jwk(file)
             return isURI ? try jwk.thumbprintURI(hash.function) : try jwk.thumbprint(hash.function)

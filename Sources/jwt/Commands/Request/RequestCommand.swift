@@ -104,7 +104,7 @@ struct RequestCommand: Sendable {
     private func client(_ transport: CurlTransport, _ access: TokenAccess) -> NetworkClient {
         let authenticator = OAuth2Authenticator(
             source: RequestTokenSource(access.source),
-            resources: request.origins,
+            resources: .origins(of: request.origins),
             options: OAuth2Authenticator.Options(flightTimeout: token.server.timeout)
         )
         let retries = Retry.Policy.backoff(.exponential(.seconds(1), until: .maxRetries(request.retries)))
@@ -129,7 +129,7 @@ struct RequestCommand: Sendable {
         let file = try output.file()
         var request = URLRequest(url: self.request.url, timeoutInterval: 0)
         request.httpMethod = self.request.method.rawValue
-        for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name) }
+        try request.addHeaderFields(fields)
         let options = Networking.RequestOptions(
             body: body,
             redirects: self.request.redirects(fields),

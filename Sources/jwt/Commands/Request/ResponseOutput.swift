@@ -104,7 +104,7 @@ struct ResponseOutput: Sendable {
         if console.writesJSON {
             try console.print(json(of: head, out.isStandardOutput && wantsBody(head) ? held : nil))
         } else if isHeld, !held.isEmpty {
-            try show(held)
+            try console.show(content: held, "body", advice: "use --out FILE or a pipe")
         }
         if wantsBody(head) { try file?.commit() }
     }
@@ -119,20 +119,6 @@ struct ResponseOutput: Sendable {
             "\(name): the server answered \(head.status)",
             cause: ServerError(endpoint: nil, errorCode: head.status)
         )
-    }
-
-    /// A body at a terminal, which must not act on what is in it.
-    private func show(_ body: Data) throws(CommandFailure) {
-        guard let text = String(validating: body, as: UTF8.self), !text.utf8.contains(0) else {
-            throw CommandFailure(.failed, "the body is not text, nothing for a terminal; use --out FILE or a pipe")
-        }
-        let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            // To Swift, both characters of a CRLF are one.
-            let line = line.last == "\r" ? line.dropLast() : line
-            return line.split(separator: "\t", omittingEmptySubsequences: false).map { VisibleText.line(String($0)) }
-                .joined(separator: "\t")
-        }
-        try console.print(lines.joined(separator: "\n"), terminator: text.utf8.last == 0x0A ? "" : "\n")
     }
 
     private func json(of head: Head, _ body: Data?) -> JSONObject {

@@ -104,6 +104,8 @@ struct ClaimOptions {
             _ = try claims(adding: nil, from: "", now: 0)
         } catch let error as ValueError {
             throw arguments.usageError(error.message)
+        } catch let error as TokenError where error.code == .malformedClaim {
+            throw arguments.usageError(error.message + Self.advice(on: fixed.object))
         } catch {
             // That the system has no random numbers is for the token to fail with.
         }
@@ -136,7 +138,30 @@ struct ClaimOptions {
         if makesTokenID {
             try claims.add("jti", .string(try RegisteredClaims.randomJWTID()), from: Self.tokenID.definition.spelling)
         }
+        try Self.check(claims.object)
         return claims.object
+    }
+
+    /// Checks the registered claims (RFC 7519 §4.1) as a verifier does.
+    ///
+    /// A token with another type of claim is refused everywhere, or its claim is overlooked.
+    ///
+    /// - Throws: `TokenError` with the code `malformedClaim`.
+    static func check(_ claims: JSONObject) throws(TokenError) {
+        _ = try claims.registeredClaims()
+    }
+
+    /// The option that sets a malformed claim of the command line.
+    private static func advice(on claims: JSONObject) -> String {
+        let options: [(claim: String, definition: OptionDefinition)] = [
+            ("iss", issuer.definition), ("sub", subject.definition), ("aud", audience.definition),
+            ("exp", expiresIn.definition), ("nbf", notBefore.definition), ("iat", issuedAt.definition),
+            ("jti", tokenID.definition),
+        ]
+        let malformed = options.first { name, _ in
+            claims[name].map { (try? check([name: $0])) == nil } ?? false
+        }
+        return malformed.map { "; \($0.definition.synopsis) sets it" } ?? ""
     }
 
     /// The time, in whole seconds since 1970; the clock of a running system is so near the present that they fit.

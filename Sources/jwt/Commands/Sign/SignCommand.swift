@@ -35,8 +35,9 @@ struct SignCommand {
         summary: "Make a signed token",
         discussion: [
             """
-            Prints the token alone. Claims come from a file, from options, or both; a claim given twice is an error. A \
-            token without an expiration time is refused by most receivers, so give --expires-in or the claim exp.
+            Prints the token alone. Claims come from a file, from options, or both; a claim given twice is an error, and \
+            so is a registered claim that verifiers refuse, such as exp=tomorrow. A token without an expiration time is \
+            refused by most receivers, so give --expires-in or the claim exp.
             """,
             """
             With --batch, each line of claims becomes one line of JSON on standard output, in the same order: \
@@ -127,7 +128,8 @@ struct SignCommand {
         } catch let error as ValueError {
             throw arguments.usageError(error.message)
         } catch let error as TokenError {
-            throw CommandFailure(.failed, error)
+            let place = error.code == .malformedClaim ? claimsFile.map { "\($0.name): " } ?? "" : ""
+            throw CommandFailure(.failed, place + error.message, cause: error)
         }
         if claims.isEmpty {
             console.warn(
@@ -156,9 +158,9 @@ struct SignCommand {
             let key = try SigningKey.generate(algorithm ?? .es256)
             return KeySigningService(key: key, keyID: header.keyID(of: key, own: key.verificationKey.thumbprint))
         }
-        let file = try keySource.read()
+        let file = try keySource.read(warningOn: console)
         let (key, keyID) = try file.signingKey(for: algorithm)
-        if let warning = file.permissionWarning { console.warn(warning) }
+        file.warn(on: console)
         return KeySigningService(key: key, keyID: header.keyID(of: key, own: keyID))
     }
 
@@ -188,17 +190,12 @@ struct SignCommand {
         let isVerbatim = claims.isEmpty && form.isToken
         let parameters = header.parameters
         try BatchRun(input: claimsFile ?? .standardInput).run(on: console) { line in
-            if isVerbatim {
-                let generator = JWTGenerator(header: parameters, claimsOctets: line, signingService: service)
-                do {
-                    return .token(try generator.token)
-                } catch let error as TokenError where error.code == .unencodableContent {
-                    // The same words, however the line is signed.
-                    _ = try BatchRun.object(in: line)
-                    throw error
-                }
-            }
             let others = try BatchRun.object(in: line)
+            if isVerbatim {
+                try ClaimOptions.check(others)
+                let generator = JWTGenerator(header: parameters, claimsOctets: line, signingService: service)
+                return .token(try generator.token)
+            }
             let claims = try self.claims.claims(adding: others, from: "the line", now: ClaimOptions.now)
             let signed = try sign(claims, service)
             return signed.string.map(BatchRun.Result.token) ?? .object(["token": signed])

@@ -41,7 +41,7 @@ struct BindingOptions: Sendable {
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
         guard let key else { return isBound ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())
-        if let warning = file.permissionWarning { console.warn(warning) }
+        file.warn(on: console)
         let signingKey = try file.signingKey(for: nil).key
         return try KeyFile.describing(key.name) { try .key(signingKey) }
     }

@@ -14,9 +14,9 @@ enum Browser {
     }
 
     private static var command: String? {
-        if let own = EnvironmentVariable.text(of: "BROWSER"), !own.isEmpty { return own }
-        let hasDesktop = ["DISPLAY", "WAYLAND_DISPLAY"].contains { EnvironmentVariable.text(of: $0)?.isEmpty == false }
-        return hasDesktop ? "xdg-open" : nil
+        // A command that is not text is not run in a repaired form.
+        if EnvironmentVariable.isSet("BROWSER") { return try? EnvironmentVariable.text(of: "BROWSER") }
+        return ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: EnvironmentVariable.isSet) ? "xdg-open" : nil
     }
 
     /// Starts a program that stays when this one ends, be it by Control-C, and has nothing of it: standard output is for the token, and
@@ -32,12 +32,14 @@ enum Browser {
         for number in [STDOUT_FILENO, STDERR_FILENO] {
             unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_WRONLY, 0)
         }
-        // This program ignores the signal, and a child would inherit that.
+        // A child would inherit which signals this program ignores, and which this thread blocks.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        unsafe sigaddset(&signals, SIGPIPE)
+        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
+        for number in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&signals, number) }
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP))
+        let flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP
+        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
         let list = unsafe arguments.map { unsafe strdup($0) } + [nil]
         defer { unsafe list.forEach { unsafe free($0) } }
         var identifier = pid_t()

@@ -64,6 +64,19 @@ struct CacheOptions: Sendable {
 
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
+    /// A key that has one of its two spellings.
+    private static func checked(_ text: String) throws(CommandFailure) -> Secret {
+        let octets = [SecretEncoding.base64, .base64url].lazy.compactMap { $0.octets(Array(text.utf8)) }.first
+        guard octets?.count == 32, !text.utf8.contains(0x0A) else {
+            throw CommandFailure(
+                .failed,
+                "the key of the kept tokens must be 32 octets in \(SecretEncoding.base64.expectation); make one with "
+                    + "`openssl rand -base64 32`"
+            )
+        }
+        return Secret(text)
+    }
+
     /// What keeps the tokens.
     ///
     /// - Parameter console: Where a warning goes.
@@ -78,7 +91,7 @@ struct CacheOptions: Sendable {
             let path = try UserFolder.state.path(orElse: "--cache-dir FOLDER") + "/tokens"
             place = URL(filePath: path, directoryHint: .isDirectory)
         }
-        let key = try key.map { key throws(CommandFailure) in try key.readSecret(warningOn: console) }
+        let key = try key.map { key throws(CommandFailure) in try Self.checked(key.read(warningOn: console)) }
         do throws(OAuth2Error) {
             return try FileTokenStore(directory: place, encryptionKey: key)
         } catch {

@@ -258,7 +258,8 @@ struct ClientOptions: Sendable {
         }
         let file = certificateKey ?? certificate
         let key = file == certificate ? chain : try file.read()
-        if let warning = try KeyFile(file.name, key).permissionWarning { console.warn(warning) }
+        try KeyFile(file.name, key).warn(on: console)
+        if file != certificate { try KeyFile(certificate.name, chain).warn(on: console) }
         do {
             return try ClientIdentity(
                 certificateChain: text,
@@ -299,8 +300,8 @@ struct ClientOptions: Sendable {
         _ audience: AssertionAudience,
         _ console: Console
     ) throws(CommandFailure) -> any ClientAuthentication {
-        let file = try key.read()
-        if let warning = file.permissionWarning { console.warn(warning) }
+        let file = try key.read(warningOn: console)
+        file.warn(on: console)
         let (signingKey, ownID) = try file.signingKey(for: algorithm)
         guard !signingKey.algorithm.isSymmetric else {
             throw CommandFailure(.failed, "\(file.name): a secret; private_key_jwt needs a private key")

@@ -26,7 +26,9 @@ struct LastingTokenSource: TokenSource {
             return try await source.token(
                 for: TokenNeed(deadline: need.deadline) { $0 == value || need.isUnwanted($0) }
             )
-        } catch let error as OAuth2Error where error.isRetryable || error.code == .storeBusy {
+        } catch let error as OAuth2Error
+            where error.isRetryable || [.storeBusy, .storeUnavailable].contains(error.code)
+        {
             warn(error)
             return token
         }

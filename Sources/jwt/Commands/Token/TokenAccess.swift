@@ -58,6 +58,7 @@ struct TokenAccess: Sendable {
                 server: server,
                 clientAuthentication: clientAuthentication,
                 grant: grant,
+                resources: .everyHTTPSOrigin,
                 store: store,
                 dpop: dpop,
                 client: client
@@ -182,7 +183,7 @@ extension CommandFailure {
             message = "the refresh token is not accepted (any more)"
             if error.isPossiblyLostRotation { message += "; an earlier answer, which was lost, may have replaced it" }
             advice = "; get a new one and put it into the place of the old one"
-        case .storeFailed, .storeBusy, .storeDamaged, .storeTooNew:
+        case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
             advice = "; --cache-dir FOLDER names another place"
         case .serverUnreachable:
             if let cause = error.cause as? NetworkError { message += ": \(cause.message)" }

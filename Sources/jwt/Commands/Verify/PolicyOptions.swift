@@ -10,7 +10,12 @@ struct PolicyOptions {
         "aud",
         value: "TEXT",
         section: section,
-        "The audience it must be meant for"
+        "The audience it must be meant for; without it, a token that names an audience is refused"
+    )
+    private static let anyAudience = Flag(
+        "any-aud",
+        section: section,
+        "Accept a token whatever audience it is meant for"
     )
     private static let subject = Option<NonEmptyText>(
         "sub",
@@ -73,7 +78,8 @@ struct PolicyOptions {
     private static let allowNoExpiration = Flag("allow-no-exp", section: section, "Accept a token that never expires")
 
     static let options = [
-        issuer.definition, audience.definition, subject.definition, type.definition, claim.definition,
+        issuer.definition, audience.definition, anyAudience.definition, subject.definition, type.definition,
+        claim.definition,
         required.definition, prohibited.definition, maximumAge.definition, maximumLifetime.definition,
         leeway.definition, time.definition, allowNoExpiration.definition,
     ]
@@ -91,13 +97,12 @@ struct PolicyOptions {
             if let keyIssuer, Array(keyIssuer.utf8) != Array(issuer.utf8) {
                 throw arguments.usageError("--iss and --discover name different issuers")
             }
-            policy.issuers = [issuer]
-        } else if let keyIssuer {
-            policy.issuers = [keyIssuer]
+            policy.issuer = .exactly(issuer)
+        } else {
+            policy.issuer = keyIssuer.map { .exactly($0) } ?? .skipIssuerCheck
         }
-        // What is not stated on the command line is not checked, and the help says so.
-        policy.audience = try arguments.value(of: Self.audience).map { .contains($0.text) } ?? .skipAudienceCheck
-        policy.subject = try arguments.value(of: Self.subject)?.text
+        policy.audience = try Self.audience(arguments)
+        policy.subject = try arguments.value(of: Self.subject).map { .exactly($0.text) } ?? .any
         if let type = try arguments.value(of: Self.type) { policy.type = .exactly(type.text) }
         policy.expiration = arguments.contains(Self.allowNoExpiration) ? .optional : .required
         policy.requiredClaims = try arguments.values(of: Self.required).map(\.text)
@@ -110,6 +115,36 @@ struct PolicyOptions {
             ClaimsCheck("--claim \(expected.name)") { $0.claims[expected.name] == expected.value }
         }
         self.policy = policy
+    }
+
+    /// The audience that the command line names, or the rule that there must be none.
+    private static func audience(_ arguments: ParsedArguments) throws(UsageError) -> AudienceRule {
+        let name = try arguments.value(of: audience)?.text
+        let acceptsAny = arguments.contains(anyAudience)
+        if let name {
+            guard !acceptsAny else { throw arguments.usageError("--aud and --any-aud exclude each other") }
+            return .contains(name)
+        }
+        if acceptsAny { return .skipAudienceCheck }
+        // Without either option no token with the claim would pass.
+        let names = try arguments.values(of: required).map(\.text) + arguments.values(of: claim).map(\.name)
+        guard !names.contains("aud") else {
+            throw arguments.usageError("a token with the claim aud needs --aud TEXT, or --any-aud for every audience")
+        }
+        return .absent
+    }
+
+    /// The error in the words of the command line.
+    ///
+    /// - Parameter error: The verifier's error.
+    /// - Returns: The error, with the options that help.
+    func explained(_ error: TokenError) -> TokenError {
+        guard error.code == .audienceMismatch, policy.audience == .absent else { return error }
+        return TokenError(
+            error.code,
+            "the token is for an audience (“aud”): --aud TEXT accepts yours, --any-aud every one",
+            cause: error
+        )
     }
 
     /// What helps the user to see why the token was rejected, where the reason alone does not.

@@ -22,13 +22,16 @@ struct VerificationKeys {
         "jwks",
         value: "FILE|URL",
         section: KeySource.section,
-        "A JWK Set: a file, or an https URL; the token's kid chooses the key"
+        "A JWK Set: a file, or an https URL (on this machine also http); the token's kid chooses the key"
     )
     private static let discovery = Option<NonEmptyText>(
         "discover",
         value: "ISSUER",
         section: KeySource.section,
-        "The https URL of the issuer, whose metadata says where its keys are; the token's iss must be the same"
+        """
+        The https URL of the issuer (on this machine also http), whose metadata says where its keys are; the token's iss must \
+        be the same
+        """
     )
 
     private static let timeout = Option<TimeSpan>(
@@ -107,23 +110,33 @@ struct VerificationKeys {
 
     /// Reads or fetches the keys.
     ///
-    /// - Parameter console: Where a warning goes.
+    /// - Parameters:
+    ///   - console: Where a warning goes.
+    ///   - time: The time at which a certificate has to be valid.
     /// - Returns: The keys.
     /// - Throws: ``CommandFailure`` if there are none.
-    func keys(_ console: Console) throws(CommandFailure) -> Keys {
+    func keys(_ console: Console, at time: Date = Date()) throws(CommandFailure) -> Keys {
         switch place {
         case .key(let source):
-            let file = try source.read()
-            if file.isPrivate, let warning = file.permissionWarning { console.warn(warning) }
+            let file = try source.read(warningOn: console)
+            file.warn(on: console, at: time)
             if let set = file.keySet { return selected(set) }
             return .one(try file.verificationKey(for: algorithm))
         case .setFile(let file):
-            return selected(try Self.set(try file.read().bytes, file.name))
+            let content = try file.read()
+            let set = try Self.set(content.bytes, file.name, RSAKeyLimit.configuration)
+            if set.keys.contains(where: \.isPrivate),
+                let warning = content.status?.secretWarning(file.name, "private key")
+            {
+                console.warn(warning)
+            }
+            return selected(set)
         case .setOnWeb(let document):
             return selected(
                 try Self.set(
                     Array(try document.fetch(roots: RootsOption.roots(roots), timeout: timeout)),
-                    document.name
+                    document.name,
+                    RSAKeyLimit.message
                 )
             )
         case .issuer(let issuer, let openID, let oauth):
@@ -158,15 +171,22 @@ struct VerificationKeys {
         guard let stated = object["issuer"]?.string, Array(stated.utf8) == Array(issuer.utf8) else {
             throw CommandFailure(.failed, "\(place.name): the metadata is that of another issuer")
         }
-        guard let address = object["jwks_uri"]?.string, let document = WebDocument(address) else {
+        guard let address = object["jwks_uri"]?.string, let document = WebDocument(address),
+            place.canName(document)
+        else {
             throw CommandFailure(.failed, "\(place.name): the metadata names no https URL of keys (jwks_uri)")
         }
-        return selected(try Self.set(Array(try document.fetch(roots: roots, timeout: timeout)), document.name))
+        let fetched = Array(try document.fetch(roots: roots, timeout: timeout))
+        return selected(try Self.set(fetched, document.name, RSAKeyLimit.message))
     }
 
-    private static func set(_ bytes: [UInt8], _ name: String) throws(CommandFailure) -> JWKSet {
+    private static func set(
+        _ bytes: [UInt8],
+        _ name: String,
+        _ maximumRSAKeySize: Int
+    ) throws(CommandFailure) -> JWKSet {
         do throws(TokenError) {
-            return try JWKSet(parsing: Data(bytes))
+            return try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
         } catch {
             let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; for a key in PEM: --key FILE" : ""
             throw CommandFailure(.failed, "\(name): not a JWK Set: \(error.message)\(advice)", cause: error)
@@ -176,7 +196,9 @@ struct VerificationKeys {
     private static func place(ofSet text: String, _ arguments: ParsedArguments) throws(UsageError) -> Place {
         if text.contains("://") {
             guard let document = WebDocument(text) else {
-                throw arguments.usageError("--jwks must be a file or an https URL without a password")
+                throw arguments.usageError(
+                    "--jwks must be a file or an https URL without a password; http is for addresses of this machine only"
+                )
             }
             return .setOnWeb(document)
         }
@@ -192,14 +214,19 @@ struct VerificationKeys {
         guard let document = WebDocument(issuer), document.name == issuer, document.url.fragment == nil,
             let openID = WebDocument(base + "/.well-known/openid-configuration"),
             let oauth = WebDocument(wellKnown(document.url, base))
-        else { throw arguments.usageError("--discover must be an https URL without a query") }
+        else {
+            throw arguments.usageError(
+                "--discover must be an https URL without a query; http is for addresses of this machine only"
+            )
+        }
         return .issuer(issuer, openID, oauth)
     }
 
     /// RFC 8414 puts its part in front of the issuer's path.
     private static func wellKnown(_ url: URL, _ base: String) -> String {
         let part = "/.well-known/oauth-authorization-server"
-        guard let path = base.dropFirst("https://".count).firstIndex(of: "/") else { return base + part }
+        let host = base.firstRange(of: "://")?.upperBound ?? base.startIndex
+        guard let path = base[host...].firstIndex(of: "/") else { return base + part }
         return base[..<path] + part + base[path...]
     }
 }

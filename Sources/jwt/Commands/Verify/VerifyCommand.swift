@@ -7,8 +7,8 @@ struct VerifyCommand {
         summary: "Check a token and print its claims",
         discussion: [
             """
-            Checks the signature and the claims exp, nbf and iat, and what the options ask for. Prints the claims as \
-            JSON if the token passes, and otherwise one line on standard error. The key decides the algorithm, never \
+            Checks the signature and the claims exp, nbf, iat and aud, and what the options ask for. A token that names an \
+            audience is refused unless --aud names it, too, or --any-aud is given. Prints the claims as JSON if the token passes, and otherwise one line on standard error. The key decides the algorithm, never \
             the token.
             """,
             """
@@ -29,11 +29,12 @@ struct VerifyCommand {
             ),
             .init(
                 purpose: "Was it good at that time?",
-                line: "jwt verify --key public.pem --at 2026-01-31T12:00:00Z < token"
+                line: "jwt verify --key public.pem --aud api --at 2026-01-31T12:00:00Z < token"
             ),
             .init(
                 purpose: "Which of these tokens are bad, and why?",
-                line: "jwt verify --jwks keys.jwks --batch < tokens | jq -r 'select(.valid | not) | .error.code'"
+                line:
+                    "jwt verify --jwks keys.jwks --aud api --batch < tokens | jq -r 'select(.valid | not) | .error.code'"
             ),
         ],
         exitStatuses: [
@@ -45,13 +46,13 @@ struct VerifyCommand {
 
     private let keys: VerificationKeys
     private let token: TokenInput
-    private let policy: ValidationPolicy
+    private let options: PolicyOptions
     private let isBatch: Bool
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         keys = try VerificationKeys(arguments)
         token = try TokenInput(arguments)
-        policy = try PolicyOptions(arguments, keyIssuer: keys.issuer).policy
+        options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
         isBatch = arguments.contains(BatchRun.flag)
         if keys.takesStandardInput, token.isStandardInput {
             throw arguments.usageError("the key and the token cannot both come from standard input")
@@ -59,8 +60,9 @@ struct VerifyCommand {
     }
 
     private func run(on console: Console) throws {
+        let policy = options.policy
         let verifier =
-            switch try keys.keys(console) {
+            switch try keys.keys(console, at: policy.currentDate()) {
             case .one(let key): JWTVerifier(key: key, policy: policy)
             case .set(let set, let selection): JWTVerifier(keys: set, selection: selection, policy: policy)
             }
@@ -70,7 +72,8 @@ struct VerifyCommand {
         do throws(TokenError) {
             verified = try verifier.verify(token)
         } catch {
-            throw CommandFailure(.rejected, error.message + PolicyOptions.advice(for: error, on: token), cause: error)
+            let message = options.explained(error).message
+            throw CommandFailure(.rejected, message + PolicyOptions.advice(for: error, on: token), cause: error)
         }
         if console.writesJSON {
             try console.print(Self.result(verified))
@@ -84,7 +87,8 @@ struct VerifyCommand {
             do {
                 return .object(Self.result(try verifier.verify(try BatchRun.token(in: line))))
             } catch let error as TokenError {
-                return .refused(["valid": false, "error": .object(CommandFailure(.rejected, error).report)])
+                let failure = CommandFailure(.rejected, options.explained(error))
+                return .refused(["valid": false, "error": .object(failure.report)])
             }
         }
     }

@@ -111,7 +111,7 @@ struct ClientAuthenticationTests {
                         == (options.contains(both)
                             ? """
                             jwt token: warning: \(both): other users may use this private key (mode 644); to stop it: chmod 600 \
-                            FILE
+                            \(both)
 
                             """ : "")
                 )

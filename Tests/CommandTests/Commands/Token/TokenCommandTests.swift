@@ -198,7 +198,7 @@ struct TokenCommandTests {
             #expect(result.status == 0, "\(result)")
             #expect(
                 result.errors
-                    == "jwt token: warning: \(path): other users may use this private key (mode 644); to stop it: chmod 600 FILE\n"
+                    == "jwt token: warning: \(path): other users may use this private key (mode 644); to stop it: chmod 600 \(path)\n"
             )
             let request = try #require(scene.authorization.server.requests(for: "/token").last)
             let assertion = try UnverifiedToken(try #require(request.formValue("client_assertion")))

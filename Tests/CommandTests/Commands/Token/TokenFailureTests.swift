@@ -68,8 +68,10 @@ struct TokenFailureTests {
             #expect(
                 result.errors == """
                     jwt token: warning: \(scene.home.file(".config/jwt/config.json")): other users may change where your secrets \
-                    go (mode 666); to stop it: chmod go-w FILE
-                    jwt token: warning: \(secret): other users may use this secret (mode 640); to stop it: chmod 600 FILE
+                    go (mode 666); to stop it: \
+                    chmod go-w \(scene.home.file(".config/jwt/config.json"))
+                    jwt token: warning: \(secret): other users may use this secret (mode 640); \
+                    to stop it: chmod 600 \(secret)
 
                     """
             )
@@ -102,8 +104,8 @@ struct TokenFailureTests {
             #expect(result.status == 2 && result.output == "")
             #expect(
                 result.errors == """
-                    jwt token: \(folder): the directory of the token store can be written to by others; take that right away \
-                    (chmod 700)
+                    jwt token: \(folder): “\(folder)” can be written to by others, who could replace the token store; run chmod \
+                    go-w '\(folder)'
 
                     """
             )

@@ -58,6 +58,7 @@ struct AccessTokenProfileTests {
             ("client_id", ["s6BhdRkqt3"], .malformedClaim), ("exp", 1_600_000_000, .expired),
             ("aud", [], .malformedClaim),
             ("iat", 1_630_000_000, .issuedInFuture), ("jti", 1, .malformedClaim), ("sub", nil, .malformedClaim),
+            ("sub", "", .malformedClaim),
         ] as [(String, JSONValue, TokenError.Code)]
     )
     func wrong(name: String, value: JSONValue, expected: TokenError.Code) throws {
@@ -81,7 +82,10 @@ struct AccessTokenProfileTests {
     func assertion(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
         var claims: JSONObject = ["iss": "c", "sub": "c", "aud": "https://as", "exp": 1_700_000_100, "jti": "j"]
         for (name, value) in changes { claims[name] = value }
-        let policy = ValidationPolicy.clientAssertion(audiences: ["https://as", "https://as/token"])
+        let policy = ValidationPolicy.clientAssertion(
+            audiences: ["https://as", "https://as/token"],
+            clientID: .skipIssuerCheck
+        )
         let token = try Fixture.token(payload: claims.serialized())
         #expect(try refusal(of: token, by: policy) == expected)
         let bound = ValidationPolicy.clientAssertion(audiences: ["https://as", "https://as/token"], clientID: "c")
@@ -97,7 +101,7 @@ struct AccessTokenProfileTests {
             ("dpop+jwt", .typeMismatch),
         ] as [(String, TokenError.Code?)] {
             let token = try Fixture.token(header: #"{"alg":"ES256","typ":"\#(type)"}"#, payload: claims)
-            let assertion = try Fixture.verifier(.clientAssertion(audiences: ["a"]))
+            let assertion = try Fixture.verifier(.clientAssertion(audiences: ["a"], clientID: .skipIssuerCheck))
             let plain = try Fixture.verifier(.plain(issuer: "c", audience: "a"))
             #expect(code { try assertion.verify(token) } == expected)
             #expect(code { try plain.verify(token) } == expected)
@@ -105,7 +109,7 @@ struct AccessTokenProfileTests {
         let untyped = try Fixture.token(payload: claims)
         #expect(try refusal(of: untyped, by: .plain(issuer: "c", audience: "a")) == nil)
         let typed = try Fixture.token(header: #"{"alg":"ES256","typ":"client-authentication+jwt"}"#, payload: claims)
-        #expect(try refusal(of: typed, by: .clientAssertion(audiences: ["a"])) == nil)
+        #expect(try refusal(of: typed, by: .clientAssertion(audiences: ["a"], clientID: .skipIssuerCheck)) == nil)
     }
 
     private func refusal(of token: String, by policy: ValidationPolicy) throws -> TokenError.Code? {

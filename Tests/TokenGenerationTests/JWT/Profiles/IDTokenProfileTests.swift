@@ -15,6 +15,7 @@ struct IDTokenProfileTests {
         accessToken: String? = nil,
         authorizationCode: String? = nil,
         maximumAge: Int? = nil,
+        trustedAudiences: [String] = [],
         algorithm: JWSAlgorithm = .es256
     ) throws -> TokenError.Code? {
         var claims = good
@@ -29,7 +30,8 @@ struct IDTokenProfileTests {
             nonce: nonce,
             accessToken: accessToken,
             code: authorizationCode,
-            maximumAuthenticationAge: maximumAge.map { .seconds($0) }
+            maximumAuthenticationAge: maximumAge.map { .seconds($0) },
+            trustedAudiences: trustedAudiences
         )
         policy.currentDate = { Date(timeIntervalSince1970: Double(Fixture.now)) }
         let verifier = JWTVerifier(key: key.verificationKey, policy: policy)
@@ -40,7 +42,8 @@ struct IDTokenProfileTests {
         "What OpenID Connect wants of issuer, audience, party and nonce is checked",
         arguments: [
             ([:], nil), (["iss": "https://other"], .issuerMismatch), (["iss": nil], .missingClaim),
-            (["sub": nil], .missingClaim), (["iat": nil], .missingClaim), (["exp": nil], .missingClaim),
+            (["sub": nil], .missingClaim), (["sub": ""], .malformedClaim), (["iat": nil], .missingClaim),
+            (["exp": nil], .missingClaim),
             (["aud": nil], .missingClaim), (["aud": "d"], .audienceMismatch), (["aud": ["c"]], nil),
             (["aud": ["c", "d"]], .audienceMismatch), (["azp": "c"], nil), (["azp": "d"], .authorizedPartyMismatch),
             (["azp": 1], .malformedClaim), (["nonce": "m"], .nonceMismatch), (["nonce": nil], .missingClaim),
@@ -49,6 +52,19 @@ struct IDTokenProfileTests {
     )
     func claims(changes: [String: JSONValue?], expected: TokenError.Code?) throws {
         #expect(try Self.refusal(changes) == expected)
+    }
+
+    @Test(
+        "Audiences besides the client must all be trusted, and never replace it",
+        arguments: [
+            (["c", "api"], [], .audienceMismatch), (["c", "api"], ["api"], nil), (["api", "c"], ["api", "b"], nil),
+            (["c", "api", "x"], ["api"], .audienceMismatch), (["api"], ["api"], .audienceMismatch),
+            (["c", "API"], ["api"], .audienceMismatch), (["c", ""], ["api"], .audienceMismatch), (["c", "c"], [], nil),
+        ] as [([String], [String], TokenError.Code?)]
+    )
+    func audiences(found: [String], trusted: [String], expected: TokenError.Code?) throws {
+        let changes: [String: JSONValue?] = ["aud": .array(found.map { .string($0) })]
+        #expect(try Self.refusal(changes, trustedAudiences: trusted) == expected)
     }
 
     @Test("A nonce that nobody sent is refused, an access token is no ID token")

@@ -1,0 +1,12 @@
+// What Swift's Glibc module leaves out of the C library's process interface.
+#ifndef CPROCESS_SHIM_H
+#define CPROCESS_SHIM_H
+
+#include <sys/prctl.h>
+
+// prctl is variadic, which Swift can't call.
+static inline int CProcess_forbid_dumps(void) {
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+#endif

@@ -1,0 +1,132 @@
+import CCurl
+
+// When a request may be sent again.
+extension CurlTransfer {
+    /// How often a request is sent, at most, because connections turn out to be dead or draining.
+    static let maximumRequestCount = 6
+
+    /// Whether the transfer must not use a kept connection, because others that it used were no good.
+    var needsNewConnection: Bool { earlierRequestCount > 1 }
+
+    /// Whether it is certain that no server has acted on the request.
+    var isUnprocessed: Bool {
+        guard !isInDoubt, !timing.hasFirstByte else { return false }
+        if isRefused || isBeyondLastStream { return true }
+        guard let handle else { return true }
+        if requestCount == 0, CurlLibrary.asksBeforeRequests { return true }
+        return requestCount <= 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
+    }
+
+    /// Whether the connection's peer announced to process no stream with so large a number.
+    private var isBeyondLastStream: Bool {
+        guard let stream, let last = round.drains.lastStream(of: connection) else { return false }
+        return stream > last
+    }
+
+    /// Whether the request is to be sent again after this result of libcurl's.
+    func isToRepeat(after code: Int32) -> Bool {
+        let isLoss =
+            switch Int(code) {
+            case CCURL_GOT_NOTHING, CCURL_SEND_ERROR, CCURL_RECV_ERROR, CCURL_PARTIAL_FILE, CCURL_HTTP2: true
+            // So libcurl 7.88 may end a stream together with its connection.
+            case CCURL_OK: !head.isComplete
+            // Says why the server gave up the stream, which is no loss of the connection.
+            case CCURL_HTTP2_STREAM: isUnprocessed
+            default: false
+            }
+        guard isLoss, failure == nil, !isAnswered, !timing.hasFirstByte, !exchange.isCancelled, let handle,
+            earlierRequestCount + max(1, requestCount) < Self.maximumRequestCount
+        else { return false }
+        let wasKept = handle.number(CCURL_INFO_NUM_CONNECTS) == 0
+        let wasRefused = isRefused || isBeyondLastStream
+        guard wasRefused || wasKept && (isUnprocessed || request.method.isIdempotent) else { return false }
+        return upload?.rewind() ?? true
+    }
+
+    /// Reads words of libcurl's; what they don't say in the expected form is unknown.
+    func hear(_ words: UnsafeBufferPointer<UInt8>) {
+        let words = unsafe words.span
+        if words.hasPrefix("Using Stream ID: ") || words.hasPrefix("[HTTP/2] [") {
+            stream = words.firstNumber(from: words.hasPrefix("[") ? 9 : 0)
+        } else if words.hasPrefix("REFUSED_STREAM, retrying") {
+            isRefused = true
+        } else if words.hasPrefix("recveived GOAWAY, ") || words.hasPrefix("received GOAWAY, ") {
+            guard let connection, let last = words.lastNumber else { return }
+            round.drains.note(lastStream: last, of: connection)
+        }
+    }
+}
+
+/// What tells one of this process's TCP connections from the others that are open.
+struct CurlConnectionName: Hashable {
+    private let peer: String
+    private let peerPort: Int32
+    private let localPort: Int32
+
+    /// Makes a name of what libcurl says; `nil` if it is not a TCP connection's.
+    init?(peer: UnsafePointer<CChar>?, peerPort: Int32, localPort: Int32) {
+        guard let peer = unsafe peer, peerPort > 0, localPort > 0 else { return nil }
+        unsafe self.peer = String(cString: peer)
+        self.peerPort = peerPort
+        self.localPort = localPort
+    }
+}
+
+/// The last streams that peers of connections have promised to process
+/// ([RFC 9113 §6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
+struct CurlDrains {
+    private static let maximumCount = 1024
+    private var lastStreams: [CurlConnectionName: UInt32] = [:]
+
+    /// Takes note of what a peer announced; it may only take back more.
+    mutating func note(lastStream: UInt32, of connection: CurlConnectionName) {
+        // Of what is forgotten nothing is claimed, and so nothing is repeated.
+        if lastStreams.count >= Self.maximumCount { lastStreams.removeAll() }
+        lastStreams[connection] = min(lastStreams[connection] ?? lastStream, lastStream)
+    }
+
+    /// Forgets a connection whose name another one has now.
+    mutating func forget(_ connection: CurlConnectionName) {
+        if !lastStreams.isEmpty { lastStreams[connection] = nil }
+    }
+
+    func lastStream(of connection: CurlConnectionName?) -> UInt32? {
+        guard !lastStreams.isEmpty else { return nil }
+        return connection.flatMap { lastStreams[$0] }
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func hasPrefix(_ prefix: StaticString) -> Bool {
+        guard count >= prefix.utf8CodeUnitCount else { return false }
+        for index in 0..<prefix.utf8CodeUnitCount where unsafe self[index] != prefix.utf8Start[index] { return false }
+        return true
+    }
+
+    /// The first decimal number.
+    fileprivate func firstNumber(from start: Int) -> UInt32? {
+        var index = start
+        while index < count, !(0x30...0x39).contains(self[index]) { index += 1 }
+        return number(at: index)
+    }
+
+    /// The decimal number at the end, apart from a line's.
+    fileprivate var lastNumber: UInt32? {
+        var start = count
+        while start > 0, self[start - 1] < 0x20 { start -= 1 }
+        while start > 0, (0x30...0x39).contains(self[start - 1]) { start -= 1 }
+        return number(at: start)
+    }
+
+    private func number(at start: Int) -> UInt32? {
+        var value: UInt32?
+        for index in start..<count where start < count {
+            guard (0x30...0x39).contains(self[index]) else { break }
+            let (product, isLarge) = (value ?? 0).multipliedReportingOverflow(by: 10)
+            let (sum, isLarger) = product.addingReportingOverflow(UInt32(self[index] - 0x30))
+            guard !isLarge, !isLarger else { return nil }
+            value = sum
+        }
+        return value
+    }
+}

@@ -1,0 +1,68 @@
+public import Foundation
+import Networking
+
+/// Which requests an ``OAuth2Authenticator`` puts the token on, by their origins.
+///
+/// ```swift
+/// let authenticator = OAuth2Authenticator(source: source, resources: [api])
+/// ```
+///
+/// A token belongs to the services that it was issued for. If a client sends requests elsewhere, or takes URLs from responses, the
+/// token must not go along.
+public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
+    private enum Wrapped: Hashable {
+        case origins([HTTPOrigin])
+        case every
+        case misconfigured
+    }
+
+    private let wrapped: Wrapped
+
+    /// The origins of some URLs.
+    ///
+    /// Requests to other origins are left as they are.
+    ///
+    /// - Parameter urls: URLs of the services that the token is meant for, with `http` or `https` and a host. If the list is empty,
+    ///   or one of the URLs has no origin, the authenticator fails every request with `malformedRequest`.
+    /// - Returns: The rule.
+    public static func origins(of urls: [URL]) -> ResourceRule {
+        let origins = urls.compactMap { HTTPOrigin($0) }
+        // A list without effect is a mistake in the configuration, and neither "all" nor "none" is a safe guess.
+        let isComplete = !urls.isEmpty && origins.count == urls.count
+        return ResourceRule(wrapped: isComplete ? .origins(origins) : .misconfigured)
+    }
+
+    /// Every `https` origin, and every loopback address.
+    ///
+    /// - Warning: Each server that the client sends a request to gets the token, and can use it as the client can.
+    public static let everyHTTPSOrigin = ResourceRule(wrapped: .every)
+
+    private init(wrapped: Wrapped) {
+        self.wrapped = wrapped
+    }
+
+    /// Creates the rule for the origins of some URLs, as ``origins(of:)`` does.
+    ///
+    /// - Parameter elements: URLs of the services that the token is meant for.
+    public init(arrayLiteral elements: URL...) {
+        self = .origins(of: elements)
+    }
+
+    /// Returns a Boolean value that indicates whether a request to an origin gets the token.
+    ///
+    /// - Parameter origin: The origin; `nil` if the request's URL has none.
+    /// - Returns: Whether the rule covers the origin.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is none.
+    func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
+        switch wrapped {
+        case .every: return true
+        case .origins(let origins): return origin.map(origins.contains) ?? false
+        case .misconfigured:
+            throw OAuth2Error(
+                .malformedRequest,
+                "the authenticator's resources are empty, or one of them isn't a URL with a host. Name the origins that the "
+                    + "token is meant for, or pass .everyHTTPSOrigin"
+            )
+        }
+    }
+}

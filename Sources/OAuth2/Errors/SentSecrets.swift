@@ -1,0 +1,302 @@
+import Networking
+import TokenGeneration
+
+/// The secrets that a request carries, and the means to find them in the server's response.
+///
+/// A server may repeat a secret as it is or encoded: percent- or form-encoded, in base64 such as that of `Basic`, escaped for JSON
+/// or HTML, and one encoding within another. The search decodes the server's text step by step and looks at every
+/// stage for 12 successive bytes of a secret, or for the whole of a shorter one.
+///
+/// The work for a text is bounded by a budget. A text that would cost more isn't shown at all, and
+/// neither is one with a secret of fewer than four bytes in it: what is left would tell which they are.
+struct SentSecrets: Sendable {
+    /// Stands for a secret in a text.
+    static let placeholder = "<redacted>"
+    /// The secrets of a request without any.
+    static let none = Self([])
+
+    private let texts: [String]
+
+    /// Collects secrets.
+    ///
+    /// - Parameter texts: The secrets as they are before they are encoded; empty texts don't count.
+    init(_ texts: [String]) {
+        self.texts = texts.filter { !$0.isEmpty }
+    }
+
+    /// The secrets of a request with a token.
+    init(_ token: Secret) { self.init([token.expose { $0 }]) }
+
+    /// Replaces every secret in a text.
+    ///
+    /// - Parameter text: The server's text.
+    /// - Returns: The text with placeholders; `nil` if it can't be shown.
+    func redacted(_ text: String) -> String? {
+        guard !texts.isEmpty else { return text }
+        let bytes = Array(text.utf8)
+        guard let found = SecretSearch.bytes(of: texts, in: bytes) else { return nil }
+        var shown: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if !found[index] {
+                shown.append(byte)
+            } else if index == 0 || !found[index - 1] {
+                shown += Self.placeholder.utf8
+            }
+        }
+        return String(decoding: shown, as: UTF8.self)
+    }
+
+    /// A Boolean value that indicates whether a text can be shown as it is.
+    func isFree(_ text: String) -> Bool { areFree([text]) == [true] }
+
+    /// Finds out which of several texts can be shown as they are, within the budget of one.
+    ///
+    /// - Parameter candidates: The texts.
+    /// - Returns: A Boolean value for each text.
+    func areFree(_ candidates: [String]) -> [Bool] {
+        guard !texts.isEmpty else { return candidates.map { _ in true } }
+        guard let found = SecretSearch.bytes(of: texts, in: candidates.flatMap { Array($0.utf8) + [0] }) else {
+            return candidates.map { _ in false }
+        }
+        var start = 0
+        return candidates.map { text in
+            defer { start += text.utf8.count + 1 }
+            return !found[start..<start + text.utf8.count].contains(true)
+        }
+    }
+
+    /// The secrets, and what is left of them where letters lose their case, as in the names of header parameters.
+    var foldingCase: Self { Self(texts + texts.map { $0.lowercased() }) }
+
+    /// An error of reading the server's response, whose text may name members of it.
+    func redacted(_ error: any Error) -> (any Error)? {
+        guard let error = error as? TokenError, let message = redacted(error.message) else { return nil }
+        return TokenError(error.code, message)
+    }
+}
+
+extension SentSecrets: CustomStringConvertible, CustomReflectable {
+    /// The number of secrets.
+    var description: String { "\(texts.count) secrets" }
+    /// A mirror without children.
+    var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A search for secrets in one text and in what it decodes to.
+struct SecretSearch {
+    /// The maximum number of look-ups for one text: one for each byte of each stage and each length of window.
+    static let budget = 1 << 18
+    /// The number of encodings, one within the other, that are undone.
+    static let depth = 4
+    /// The lengths of the windows of secrets that are searched for.
+    static let lengths = 1...12
+    /// The length of the shortest secret that is replaced; a text with a shorter one is dropped.
+    static let leastLength = 4
+
+    /// The windows of the secrets by their length, each packed into a number.
+    private var windows: [Int: Set<UInt128>] = [:]
+    private var seen: Set<[UInt8]> = []
+    /// Whether each byte of the text belongs to a secret.
+    private var found: [Bool]
+    private var budgetLeft = Self.budget
+    /// Whether a secret was found that is too short to be replaced.
+    private var hasShortSecret = false
+    /// The length of the shortest run of base64 that a secret can be in.
+    private var leastRun = Int.max
+
+    /// Finds secrets.
+    ///
+    /// - Parameters:
+    ///   - secrets: The secrets; none is empty.
+    ///   - text: The text.
+    /// - Returns: Whether each byte of the text belongs to a secret; `nil` if the search would cost more than the budget, or a secret
+    ///   that is too short to be replaced was found.
+    static func bytes(of secrets: [String], in text: [UInt8]) -> [Bool]? {
+        var search = SecretSearch(text.count)
+        for secret in secrets {
+            guard search.spend(secret.utf8.count) else { return nil }
+            let length = min(secret.utf8.count, lengths.upperBound)
+            search.leastRun = min(search.leastRun, (4 * length + 2) / 3)
+            forEachWindow(of: Array(secret.utf8), length) { search.windows[length, default: []].insert($0) }
+        }
+        search.look(at: DecodingStage(text), depth: 0)
+        return search.budgetLeft >= 0 && !search.hasShortSecret ? search.found : nil
+    }
+
+    private init(_ count: Int) {
+        found = [Bool](repeating: false, count: count)
+    }
+
+    private mutating func spend(_ count: Int) -> Bool {
+        budgetLeft -= count
+        return budgetLeft >= 0
+    }
+
+    private mutating func look(at stage: DecodingStage, depth: Int) {
+        guard budgetLeft >= 0, seen.insert(stage.bytes).inserted, spend(stage.bytes.count * windows.count) else {
+            return
+        }
+        for (length, windows) in windows {
+            Self.forEachWindow(of: stage.bytes, length) { window, end in
+                guard windows.contains(window) else { return }
+                if length < Self.leastLength { hasShortSecret = true }
+                for index in end - length + 1...end {
+                    for byte in stage.origins[index] { found[byte] = true }
+                }
+            }
+        }
+        guard depth < Self.depth else { return }
+        for next in stage.decoded(leastRun: min(leastRun, 6)) { look(at: next, depth: depth + 1) }
+    }
+
+    /// Calls a closure for every window of a text, with a space and a plus sign as the same byte: forms have one for the other.
+    private static func forEachWindow(of bytes: [UInt8], _ length: Int, _ body: (UInt128, Int) -> Void) {
+        let mask = UInt128(1) << UInt128(8 * length) - 1
+        var window: UInt128 = 0
+        for (index, byte) in bytes.enumerated() {
+            window = (window << 8 | UInt128(byte == UInt8(ascii: " ") ? UInt8(ascii: "+") : byte)) & mask
+            if index >= length - 1 { body(window, index) }
+        }
+    }
+
+    private static func forEachWindow(of bytes: [UInt8], _ length: Int, _ body: (UInt128) -> Void) {
+        forEachWindow(of: bytes, length) { window, _ in body(window) }
+    }
+}
+
+/// A text, or what it decodes to, and where each byte comes from.
+private struct DecodingStage {
+    private(set) var bytes: [UInt8]
+    /// The range of the original text that each byte comes from.
+    private(set) var origins: [Range<Int>]
+
+    init(_ text: [UInt8]) {
+        bytes = text
+        origins = text.indices.map { $0..<$0 + 1 }
+    }
+
+    private init() { (bytes, origins) = ([], []) }
+
+    /// The stages that this one decodes to, one for each encoding that is there.
+    ///
+    /// - Parameter leastRun: The length of the shortest run of base64 that is decoded.
+    /// - Returns: The stages.
+    func decoded(leastRun: Int) -> [DecodingStage] {
+        [unescaped(Self.percentEscape), unescaped(Self.stringEscape), unescaped(Self.entity)].compactMap(\.self)
+            + (0..<4).compactMap { base64Decoded(from: $0, leastRun: leastRun) }
+    }
+
+    /// Replaces escapes by what they stand for; `nil` if there are none.
+    private func unescaped(_ escape: (ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])?) -> DecodingStage? {
+        var stage = DecodingStage()
+        var index = 0
+        while index < bytes.count {
+            if let (length, plain) = escape(bytes[index...].prefix(12)) {
+                stage.append(plain, from: origins[index].lowerBound..<origins[index + length - 1].upperBound)
+                index += length
+            } else {
+                stage.append([bytes[index]], from: origins[index])
+                index += 1
+            }
+        }
+        return stage.bytes.count < bytes.count ? stage : nil
+    }
+
+    /// Decodes every run of base64 or base64url from a character on; `nil` if there is no run that is long enough.
+    ///
+    /// - Parameters:
+    ///   - shift: The number of characters at the start of a run that don't belong to it.
+    ///   - leastRun: The length of the shortest run that is decoded.
+    /// - Returns: The decoded runs.
+    private func base64Decoded(from shift: Int, leastRun: Int) -> DecodingStage? {
+        var stage = DecodingStage()
+        var start = 0
+        while start < bytes.count {
+            let run = bytes[start...].prefix { Self.base64Value($0) != nil }
+            if run.count >= shift + leastRun {
+                for index in stride(from: start + shift, to: run.endIndex, by: 4) {
+                    let group = run[index..<min(index + 4, run.endIndex)]
+                    let bits = group.reduce(0) { $0 << 6 | UInt32(Self.base64Value($1) ?? 0) }
+                    let number = bits << (6 * (4 - group.count))
+                    let plain = [UInt8(number >> 16 & 0xFF), UInt8(number >> 8 & 0xFF), UInt8(number & 0xFF)]
+                    let source = origins[group.startIndex].lowerBound..<origins[group.endIndex - 1].upperBound
+                    stage.append(Array(plain.prefix(group.count - 1)), from: source)
+                }
+                // No secret spans two runs.
+                stage.append([0], from: 0..<0)
+            }
+            start = run.endIndex + 1
+        }
+        return stage.bytes.isEmpty ? nil : stage
+    }
+
+    private mutating func append(_ plain: [UInt8], from source: Range<Int>) {
+        bytes += plain
+        origins += plain.map { _ in source }
+    }
+
+    /// An escape such as `%2B`.
+    private static func percentEscape(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
+        guard text.first == UInt8(ascii: "%"), let byte = hexadecimal(text.dropFirst().prefix(2), count: 2) else {
+            return nil
+        }
+        return (3, [UInt8(byte)])
+    }
+
+    /// An escape such as `\u002B`, `\x2B` or `\/`, as in strings of JSON and of programming languages.
+    private static func stringEscape(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
+        guard text.first == UInt8(ascii: "\\"), let kind = text.dropFirst().first else { return nil }
+        let rest = text.dropFirst(2)
+        switch kind {
+        case UInt8(ascii: "u"):
+            guard let unit = hexadecimal(rest.prefix(4), count: 4) else { return nil }
+            if let scalar = Unicode.Scalar(unit) { return (6, Array(String(scalar).utf8)) }
+            guard rest.dropFirst(4).starts(with: [UInt8(ascii: "\\"), UInt8(ascii: "u")]),
+                let low = hexadecimal(rest.dropFirst(6).prefix(4), count: 4), (0xD800..<0xDC00).contains(unit),
+                (0xDC00..<0xE000).contains(low),
+                let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
+            else { return nil }
+            return (12, Array(String(scalar).utf8))
+        case UInt8(ascii: "x"):
+            return hexadecimal(rest.prefix(2), count: 2).map { (4, [UInt8($0)]) }
+        case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "/"), UInt8(ascii: "\\"): return (2, [kind])
+        case UInt8(ascii: "n"): return (2, [0x0A])
+        case UInt8(ascii: "r"): return (2, [0x0D])
+        case UInt8(ascii: "t"): return (2, [0x09])
+        case UInt8(ascii: "b"): return (2, [0x08])
+        case UInt8(ascii: "f"): return (2, [0x0C])
+        default: return nil
+        }
+    }
+
+    /// A character reference of HTML, such as `&amp;`, `&#43;` or `&#x2B;`.
+    private static func entity(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
+        guard text.first == UInt8(ascii: "&"), let end = text.firstIndex(of: UInt8(ascii: ";")) else { return nil }
+        let name = String(decoding: text[(text.startIndex + 1)..<end], as: UTF8.self)
+        let length = end + 1 - text.startIndex
+        if let plain = ["amp": "&", "lt": "<", "gt": ">", "quot": "\"", "apos": "'"][name] {
+            return (length, Array(plain.utf8))
+        }
+        let number =
+            name.hasPrefix("#x") || name.hasPrefix("#X")
+            ? UInt32(name.dropFirst(2), radix: 16) : name.hasPrefix("#") ? UInt32(name.dropFirst()) : nil
+        guard let scalar = number.flatMap(Unicode.Scalar.init) else { return nil }
+        return (length, Array(String(scalar).utf8))
+    }
+
+    private static func hexadecimal(_ digits: ArraySlice<UInt8>, count: Int) -> UInt32? {
+        guard digits.count == count, digits.first != UInt8(ascii: "+") else { return nil }
+        return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
+    }
+
+    private static func base64Value(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): character - UInt8(ascii: "A")
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a") + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0") + 52
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,278 @@
+internal import COpenSSL
+
+/// A decoded file: the owner of a `PKCS12`.
+///
+/// `PKCS12_parse` would derive keys with whatever counts stand in the file. So the file is read stage by stage, and each
+/// count is checked before OpenSSL computes with it.
+@safe struct PKCS12File: ~Copyable {
+    private let pointer: OpaquePointer
+
+    init(_ octets: [UInt8]) throws(CryptoError) {
+        guard octets.count <= TLSIdentity.maximumPKCS12Size else {
+            throw CryptoError(
+                .malformedCertificate,
+                "The PKCS#12 file has \(octets.count) octets: more than \(TLSIdentity.maximumPKCS12Size) are not read"
+            )
+        }
+        OpenSSLLibrary.prepare()
+        OpenSSLLibrary.clearErrors()
+        var rest = 0
+        let pointer = unsafe octets.withUnsafeBufferPointer { octets in
+            var start = octets.baseAddress
+            let pointer = unsafe d2i_PKCS12(nil, &start, octets.count)
+            if let first = octets.baseAddress, let start = unsafe start { rest = unsafe octets.count - (start - first) }
+            return unsafe pointer
+        }
+        guard let pointer = unsafe pointer else {
+            throw CryptoError(.malformedCertificate, failed: "d2i_PKCS12", "The octets are no PKCS#12 file")
+        }
+        guard rest == 0 else {
+            unsafe PKCS12_free(pointer)
+            throw CryptoError(.malformedCertificate, "\(rest) octets follow the PKCS#12 file")
+        }
+        unsafe self.pointer = pointer
+    }
+
+    deinit {
+        unsafe PKCS12_free(pointer)
+    }
+
+    /// Opens the file.
+    ///
+    /// - Parameter password: The password with a zero at the end, if there is one.
+    /// - Returns: What is in it.
+    /// - Throws: ``CryptoError``, as for ``TLSIdentity/init(pkcs12:password:)``.
+    func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
+        OpenSSLLibrary.clearErrors()
+        defer { OpenSSLLibrary.clearErrors() }
+        var contents = PKCS12Contents()
+        if let password {
+            try password.withBytes { password throws(CryptoError) in
+                try unsafe password.withUnsafeBytes { password throws(CryptoError) in
+                    let text = unsafe password.baseAddress?.assumingMemoryBound(to: CChar.self)
+                    try unsafe read(into: &contents, password: text)
+                }
+            }
+        } else {
+            try unsafe read(into: &contents, password: nil)
+        }
+        return contents
+    }
+
+    private func read(
+        into contents: inout PKCS12Contents,
+        password: UnsafePointer<CChar>?
+    ) throws(CryptoError) {
+        var reading = unsafe Reading(password: password)
+        try unsafe reading.checkMAC(of: pointer)
+        try unsafe reading.read(pointer, into: &contents)
+    }
+
+    /// The password as a C string.
+    static func terminated(_ password: SecretBytes) throws(CryptoError) -> SecretBytes {
+        let hasZero = password.withBytes { bytes in bytes.byteOffsets.contains { bytes[$0] == 0 } }
+        guard !hasZero, password.count <= PrivateKeyDecryption.maximumPasswordSize else {
+            throw CryptoError(
+                .incorrectPassword,
+                "The password has a NUL or more than \(PrivateKeyDecryption.maximumPasswordSize) octets"
+            )
+        }
+        return SecretBytes(capacity: password.count + 1) { output in
+            password.withBytes { output.append($0) }
+            output.append(0)
+        }
+    }
+}
+
+extension PKCS12File {
+    /// One pass through a file, with what it has cost so far.
+    @safe fileprivate struct Reading: ~Copyable {
+        /// How deep contents may be inside others.
+        private static let maximumDepth = 4
+
+        private var password: UnsafePointer<CChar>?
+        private let hasPassword: Bool
+        private var cost = KeyDerivationCost("PKCS#12 file", code: .malformedCertificate)
+        private var count = 0
+
+        init(password: UnsafePointer<CChar>?) {
+            unsafe self.password = password
+            hasPassword = unsafe password != nil
+        }
+
+        /// Verifies the MAC, if there is one.
+        ///
+        /// No password and an empty one are two things in PKCS#12, and there are files of both kinds.
+        mutating func checkMAC(of file: OpaquePointer) throws(CryptoError) {
+            let isEmpty = unsafe password == nil || password?.pointee == 0
+            if isEmpty { unsafe password = nil }
+            guard unsafe PKCS12_mac_present(file) == 1 else { return }
+            var isGood = try unsafe isMAC(of: file)
+            if !isGood, isEmpty {
+                let none: StaticString = ""
+                unsafe password = UnsafeRawPointer(none.utf8Start).assumingMemoryBound(to: CChar.self)
+                isGood = try unsafe isMAC(of: file)
+            }
+            guard isGood else {
+                throw Self.failure("PKCS12_verify_mac", hasPassword: hasPassword, isAboutPassword: true)
+            }
+        }
+
+        private mutating func isMAC(of file: OpaquePointer) throws(CryptoError) -> Bool {
+            var algorithm: UnsafePointer<X509_ALGOR>?
+            var iterations: UnsafePointer<ASN1_INTEGER>?
+            unsafe PKCS12_get0_mac(nil, &algorithm, nil, &iterations, file)
+            var number: Int64 = 1
+            if unsafe iterations != nil, unsafe ASN1_INTEGER_get_int64(&number, iterations) != 1 { number = .max }
+            try cost.add(iterations: Int(number))
+            let name = unsafe algorithm?.pointee.algorithm
+            // The parameters of PBMAC1 have a count of their own (RFC 9579 §4).
+            if unsafe OBJ_get0_data(name) != nil {
+                let identifier = unsafe Array(
+                    UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name))
+                )
+                if ObjectIdentifier(octets: identifier) == .pbmac1 { try unsafe add(algorithm) }
+            }
+            OpenSSLLibrary.clearErrors()
+            return unsafe PKCS12_verify_mac(file, password, password == nil ? 0 : -1) == 1
+        }
+
+        /// Reads everything that the MAC covers.
+        mutating func read(_ file: OpaquePointer, into contents: inout PKCS12Contents) throws(CryptoError) {
+            OpenSSLLibrary.clearErrors()
+            let parts = unsafe PKCS12_unpack_authsafes(file)
+            defer {
+                unsafe OPENSSL_sk_pop_free(parts) { unsafe PKCS7_free($0?.assumingMemoryBound(to: PKCS7.self)) }
+            }
+            guard unsafe parts != nil else {
+                throw Self.failure("PKCS12_unpack_authsafes", hasPassword: hasPassword)
+            }
+            for index in 0..<max(unsafe OPENSSL_sk_num(parts), 0) {
+                try countOne()
+                try unsafe read(OPENSSL_sk_value(parts, index)?.assumingMemoryBound(to: PKCS7.self), into: &contents)
+            }
+        }
+
+        private mutating func read(
+            _ part: UnsafeMutablePointer<PKCS7>?,
+            into contents: inout PKCS12Contents
+        ) throws(CryptoError) {
+            let bags: OpaquePointer?
+            switch unsafe COpenSSL_pkcs7_type(part) {
+            case NID_pkcs7_data:
+                unsafe bags = PKCS12_unpack_p7data(part)
+            case NID_pkcs7_encrypted:
+                try unsafe add(COpenSSL_pkcs7_encryption(part))
+                OpenSSLLibrary.clearErrors()
+                unsafe bags = PKCS12_unpack_p7encdata(part, password, password == nil ? 0 : -1)
+            default:
+                return
+            }
+            defer { unsafe OPENSSL_sk_pop_free(bags) { unsafe PKCS12_SAFEBAG_free(OpaquePointer($0)) } }
+            guard unsafe bags != nil else {
+                throw Self.failure("PKCS12_unpack_p7encdata", hasPassword: hasPassword)
+            }
+            try unsafe read(bags, depth: 1, into: &contents)
+        }
+
+        private mutating func read(
+            _ bags: OpaquePointer?,
+            depth: Int,
+            into contents: inout PKCS12Contents
+        ) throws(CryptoError) {
+            guard depth <= Self.maximumDepth else {
+                throw CryptoError(
+                    .malformedCertificate,
+                    "The PKCS#12 file has contents inside contents, more than \(Self.maximumDepth) levels deep"
+                )
+            }
+            for index in 0..<max(unsafe OPENSSL_sk_num(bags), 0) {
+                try countOne()
+                let bag = unsafe OPENSSL_sk_value(bags, index).map { OpaquePointer($0) }
+                switch unsafe PKCS12_SAFEBAG_get_nid(bag) {
+                case NID_keyBag:
+                    if !contents.hasKey { try unsafe contents.add(PKCS12_SAFEBAG_get0_p8inf(bag)) }
+                case NID_pkcs8ShroudedKeyBag:
+                    if !contents.hasKey { try unsafe decrypt(bag, into: &contents) }
+                case NID_certBag:
+                    guard unsafe PKCS12_SAFEBAG_get_bag_nid(bag) == NID_x509Certificate else { continue }
+                    try unsafe contents.add(takingOwnershipOf: PKCS12_SAFEBAG_get1_cert(bag))
+                case NID_safeContentsBag:
+                    try unsafe read(PKCS12_SAFEBAG_get0_safes(bag), depth: depth + 1, into: &contents)
+                default:
+                    continue
+                }
+            }
+        }
+
+        private mutating func decrypt(_ bag: OpaquePointer?, into contents: inout PKCS12Contents) throws(CryptoError) {
+            var algorithm: UnsafePointer<X509_ALGOR>?
+            unsafe X509_SIG_get0(PKCS12_SAFEBAG_get0_pkcs8(bag), &algorithm, nil)
+            try unsafe add(algorithm)
+            OpenSSLLibrary.clearErrors()
+            let information = unsafe PKCS12_decrypt_skey(bag, password, password == nil ? 0 : -1)
+            defer { unsafe PKCS8_PRIV_KEY_INFO_free(information) }
+            guard unsafe information != nil else {
+                throw Self.failure("PKCS12_decrypt_skey", hasPassword: hasPassword)
+            }
+            try unsafe contents.add(information)
+        }
+
+        /// Adds what an encryption asks for, before it is done.
+        private mutating func add(_ algorithm: UnsafePointer<X509_ALGOR>?) throws(CryptoError) {
+            let size = unsafe algorithm == nil ? 0 : i2d_X509_ALGOR(algorithm, nil)
+            guard size > 0 else {
+                throw CryptoError(.malformedCertificate, "The PKCS#12 file does not say how it is encrypted")
+            }
+            let der = [UInt8](capacity: Int(size)) { output in
+                unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
+                    var start = buffer.baseAddress
+                    initializedCount = Int(max(unsafe i2d_X509_ALGOR(algorithm, &start), 0))
+                }
+            }
+            try der.withBytes { der throws(CryptoError) in try cost.add(algorithm: der) }
+        }
+
+        private mutating func countOne() throws(CryptoError) {
+            count += 1
+            guard count <= TLSIdentity.maximumPKCS12Count else {
+                throw CryptoError(
+                    .malformedCertificate,
+                    "The PKCS#12 file has more than \(TLSIdentity.maximumPKCS12Count) keys, certificates and other contents"
+                )
+            }
+        }
+
+        private static func failure(
+            _ function: StaticString,
+            hasPassword: Bool,
+            isAboutPassword: Bool = false
+        ) -> CryptoError {
+            let errors = OpenSSLLibrary.drainedErrors()
+            if isAboutPassword {
+                return hasPassword
+                    ? CryptoError(
+                        .incorrectPassword,
+                        failed: function,
+                        "The PKCS#12 file does not open: the password is wrong or the file is damaged",
+                        errors: errors
+                    )
+                    : CryptoError(.passwordRequired, "The PKCS#12 file is encrypted: a password is needed")
+            }
+            guard errors.contains(where: \.isUnsupported) else {
+                return CryptoError(
+                    .malformedCertificate,
+                    failed: function,
+                    "The PKCS#12 file can't be read",
+                    errors: errors
+                )
+            }
+            return CryptoError(
+                failed: function,
+                "The PKCS#12 file is encrypted by a method that this OpenSSL does not offer: write it again with "
+                    + "“openssl pkcs12 -in OLD -legacy -nodes | openssl pkcs12 -export -out NEW”",
+                errors: errors
+            )
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/// Which issuer a token must have, by its `iss`.
+///
+/// ```swift
+/// policy.issuer = "https://id.example"
+/// policy.issuer = .oneOf(["https://id.example", "https://id.example.org"])
+/// ```
+///
+/// Issuers are compared code point by code point. An empty name is no issuer's and matches nothing.
+public struct IssuerRule: Sendable, Hashable, ExpressibleByStringLiteral {
+    private enum Wrapped: Hashable {
+        case oneOf([String])
+        case absent
+        case unchecked
+    }
+
+    private let wrapped: Wrapped
+
+    /// `iss` must be an issuer.
+    ///
+    /// - Parameter issuer: The issuer identifier, exactly as the issuer writes it. An empty one refuses every token.
+    /// - Returns: The rule.
+    public static func exactly(_ issuer: String) -> IssuerRule { oneOf([issuer]) }
+
+    /// `iss` must be one of some issuers.
+    ///
+    /// - Parameter issuers: The issuer identifiers. An empty list refuses every token.
+    /// - Returns: The rule.
+    public static func oneOf(_ issuers: [String]) -> IssuerRule { IssuerRule(wrapped: .oneOf(issuers)) }
+
+    /// There must be no `iss`.
+    ///
+    /// A policy that names no issuer trusts none, so it refuses a token that names one.
+    public static let absent = IssuerRule(wrapped: .absent)
+
+    /// `iss` isn't compared with anything.
+    ///
+    /// - Warning: The policy accepts the tokens of every issuer whose keys the verifier has. If issuers share keys, one can
+    ///   act as another.
+    public static let skipIssuerCheck = IssuerRule(wrapped: .unchecked)
+
+    private init(wrapped: Wrapped) {
+        self.wrapped = wrapped
+    }
+
+    /// Creates the rule that `iss` must be an issuer.
+    ///
+    /// - Parameter value: The issuer identifier.
+    public init(stringLiteral value: String) {
+        self = .exactly(value)
+    }
+}
+
+extension IssuerRule {
+    /// Checks the claim `iss`.
+    ///
+    /// - Parameter found: The claim's value; `nil` if it is absent.
+    /// - Throws: ``TokenError`` with the code `issuerMismatch` or `missingClaim`.
+    package func check(_ found: String?) throws(TokenError) {
+        switch wrapped {
+        case .unchecked:
+            return
+        case .absent:
+            guard found == nil else {
+                throw TokenError(
+                    .issuerMismatch,
+                    "the token has an issuer (“iss”), and the policy names none: set its issuer"
+                )
+            }
+        case .oneOf(let issuers):
+            guard let found else {
+                throw TokenError(.missingClaim, "the claim “iss” is missing, which the policy expects")
+            }
+            for issuer in issuers where !issuer.isEmpty && issuer.isExactly(found) { return }
+            let expected = issuers.count == 1 ? "the one" : "one of those"
+            throw TokenError(.issuerMismatch, "the claim “iss” is not \(expected) that the policy expects")
+        }
+    }
+}

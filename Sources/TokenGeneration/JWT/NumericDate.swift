@@ -1,0 +1,43 @@
+internal import Foundation
+
+/// Seconds since 1970 ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)) in the years 1 to 9999.
+struct NumericDate: Codable {
+    /// The years that a calendar date has, 1 to 9999, in seconds since 1970.
+    ///
+    /// A time outside of them means nothing to any token, and code that converts it to an integer or a calendar date may
+    /// trap.
+    static let range = -62_135_596_800.0..<253_402_300_800.0
+    /// What is wrong with a time outside the range, for messages.
+    static let isOutside = "The time is outside the years 1 to 9999."
+
+    let date: Date
+
+    init(_ date: Date) {
+        self.date = date
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let seconds = try container.decode(Double.self)
+        guard Self.range.contains(seconds) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: Self.isOutside)
+        }
+        date = Date(timeIntervalSince1970: seconds)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        let seconds = date.timeIntervalSince1970
+        guard Self.range.contains(seconds) else {
+            throw EncodingError.invalidValue(
+                date,
+                .init(codingPath: encoder.codingPath, debugDescription: Self.isOutside)
+            )
+        }
+        if let whole = Int64(exactly: seconds) {
+            try container.encode(whole)
+        } else {
+            try container.encode(seconds)
+        }
+    }
+}

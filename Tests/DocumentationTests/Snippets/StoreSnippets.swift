@@ -1,0 +1,65 @@
+import MockNetworking
+import OAuth2
+import TestTurns
+import Testing
+
+/// The samples about stores of one's own.
+@Suite("Store samples", .timeLimit(.minutes(10)), .turns)
+struct StoreSnippets {
+    @Test("A store of one's own, written as packages with default settings write it")
+    func ownStore() async throws {
+        try await TokenStoreConformance {
+            let database = Database()
+            return (DatabaseTokenStore(database: database), DatabaseTokenStore(database: database))
+        }.check()
+    }
+}
+
+struct DatabaseTokenStore: TokenStore {
+    let database: Database
+
+    func load(_ key: String) async throws -> VersionedTokenRecord? {
+        try await database.record(key)
+    }
+
+    func compareAndSwap(
+        _ key: String,
+        expectedVersion: Int?,
+        record: TokenRecord
+    ) async throws -> Bool {
+        try await database.write(key, over: expectedVersion, record)
+    }
+
+    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+        try await database.delete(key, version)
+    }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: nonisolated(nonsending) @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await database.withAdvisoryLock(key, timeout, body)
+    }
+}
+
+/// What a service may have for a database.
+struct Database {
+    private let memory = InMemoryTokenStore()
+
+    func record(_ key: String) async throws -> VersionedTokenRecord? { memory.load(key) }
+
+    func write(_ key: String, over version: Int?, _ record: TokenRecord) async throws -> Bool {
+        memory.compareAndSwap(key, expectedVersion: version, record: record)
+    }
+
+    func delete(_ key: String, _ version: Int) async throws -> Bool { memory.remove(key, ifVersion: version) }
+
+    func withAdvisoryLock<Result: Sendable>(
+        _ key: String,
+        _ timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await memory.withExclusiveAccess(to: key, timeout: timeout, body)
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import Networking
+import TestTurns
+import Testing
+
+/// HTTP/2 streams that a server says it did not process
+/// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), and those of which it does not.
+@Suite("Connections that drain", .timeLimit(.minutes(10)), .turns)
+struct DrainingConnectionTests {
+    /// What a server does with a request.
+    enum Answer: String, CaseIterable, CustomTestStringConvertible {
+        case refusedStream, goAway, goAwayAndClose, secondGoAway
+        /// On a connection that is drained otherwise, libcurl 7.88 does not tell this from another reset.
+        case goAwayThenRefused
+        case reset, resetWithoutError, processedGoAway, close
+
+        var testDescription: String { rawValue }
+
+        /// Whether the server has not acted on it, and says so.
+        var isUnprocessed: Bool {
+            switch self {
+            case .refusedStream, .goAway, .goAwayAndClose, .secondGoAway: true
+            case .goAwayThenRefused, .reset, .resetWithoutError, .processedGoAway, .close: false
+            }
+        }
+
+        var frames: [Frame] {
+            switch self {
+            case .refusedStream: [.reset(stream: 1, code: 7)]
+            case .goAway, .goAwayAndClose: [.goAway(lastStream: 0)]
+            case .secondGoAway: [.goAway(lastStream: .max >> 1), .goAway(lastStream: 0)]
+            case .goAwayThenRefused: [.goAway(lastStream: .max >> 1), .reset(stream: 1, code: 7)]
+            case .reset: [.reset(stream: 1, code: 2)]
+            case .resetWithoutError: [.reset(stream: 1, code: 0)]
+            case .processedGoAway: [.goAway(lastStream: 1)]
+            case .close: []
+            }
+        }
+
+        var closes: Bool { [.goAwayAndClose, .processedGoAway, .close].contains(self) }
+    }
+
+    /// A frame on its way to the client ([RFC 9113 §4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
+    struct Frame {
+        let octets: [UInt8]
+
+        private init(_ type: UInt8, flags: UInt8, stream: UInt32, _ payload: [UInt8]) {
+            octets = [0, 0, UInt8(payload.count), type, flags] + Self.octets(stream) + payload
+        }
+
+        static let settings = Frame(4, flags: 0, stream: 0, [])
+        static let settingsTaken = Frame(4, flags: 1, stream: 0, [])
+        /// `:status: 200`, which is the whole response.
+        static let ok = Frame(1, flags: 5, stream: 1, [0x88])
+
+        static func reset(stream: UInt32, code: UInt32) -> Frame { Frame(3, flags: 0, stream: stream, octets(code)) }
+
+        static func goAway(lastStream: UInt32) -> Frame {
+            Frame(7, flags: 0, stream: 0, octets(lastStream) + octets(0))
+        }
+
+        private static func octets(_ number: UInt32) -> [UInt8] {
+            (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+        }
+    }
+
+    /// Reads all of a request, and records it.
+    private static func readRequest(_ connection: TCPPeer.Connection) throws {
+        func read(_ count: Int) throws -> [UInt8] {
+            var octets: [UInt8] = []
+            while octets.count < count { octets += try connection.read(count - octets.count) }
+            return octets
+        }
+        _ = try read(24)
+        try connection.send(Frame.settings.octets + Frame.settingsTaken.octets)
+        while true {
+            let head = try read(9)
+            _ = try read(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
+            // DATA and HEADERS with END_STREAM.
+            if head[3] <= 1, head[4] & 1 == 1 { return connection.peer.record("request") }
+        }
+    }
+
+    private func send(
+        _ method: HTTPMethod,
+        body: HTTPBody,
+        answers: [Answer],
+        _ test: (TCPPeer, Result<HTTPTransportResponse, NetworkError>) -> Void
+    ) async throws {
+        try await withPeer { connection in
+            try Self.readRequest(connection)
+            guard connection.number < answers.count else {
+                try connection.send(Frame.ok.octets)
+                return try connection.waitForClose()
+            }
+            for frame in answers[connection.number].frames { try connection.send(frame.octets) }
+            if answers[connection.number].closes { return connection.close() }
+            try connection.waitForClose()
+        } _: { peer in
+            var configuration = CurlTransport.Configuration(proxy: .none)
+            configuration.protocolVersion = .http2PriorKnowledge
+            try await withCurl(configuration) { transport in
+                let request = HTTPTransportRequest(method: method, url: peer.url, body: body)
+                do {
+                    test(peer, .success(try await transport.send(request, limits: .generous())))
+                } catch let error as NetworkError {
+                    test(peer, .failure(error))
+                }
+            }
+        }
+    }
+
+    private static var parts: AsyncStream<Data> {
+        AsyncStream { continuation in
+            continuation.yield(Data("part".utf8))
+            continuation.finish()
+        }
+    }
+
+    @Test(
+        "A request that the server did not process is sent again, whatever its method",
+        arguments: Answer.allCases.filter(\.isUnprocessed),
+        [HTTPBody.data(Data("held".utf8)), .stream(length: 4) { parts }, .stream { parts }]
+    )
+    func unprocessed(_ answer: Answer, _ body: HTTPBody) async throws {
+        try await send(.post, body: body, answers: [answer, answer]) { peer, outcome in
+            #expect(throws: Never.self) { try #expect(outcome.get().status == 200) }
+            #expect(peer.requests.count == 3)
+        }
+    }
+
+    @Test("One that it may have processed is not", arguments: Answer.allCases.filter { !$0.isUnprocessed })
+    func perhapsProcessed(_ answer: Answer) async throws {
+        try await send(.post, body: .data(Data("held".utf8)), answers: [answer]) { peer, outcome in
+            let error = #expect(throws: NetworkError.self) { try outcome.get() }
+            #expect(error?.isUnprocessed == false)
+            #expect(peer.requests.count == 1)
+        }
+    }
+
+    @Test("A body that can be sent once is not sent twice", arguments: [Answer.refusedStream, .goAway])
+    func notReplayable(_ answer: Answer) async throws {
+        try await send(.post, body: .once(Self.parts), answers: [answer]) { peer, outcome in
+            let error = #expect(throws: NetworkError.self) { try outcome.get() }
+            #expect(error?.code == .connectionLost)
+            #expect(peer.requests.count == 1)
+        }
+    }
+
+    @Test("A server that refuses everything is asked a few times only", arguments: [Answer.refusedStream, .goAway])
+    func alwaysRefused(_ answer: Answer) async throws {
+        let answers = Array(repeating: answer, count: 100)
+        try await send(.post, body: .data(Data("held".utf8)), answers: answers) { peer, outcome in
+            let error = #expect(throws: NetworkError.self) { try outcome.get() }
+            #expect(error?.code == .connectionLost)
+            #expect(error?.isUnprocessed == true)
+            #expect(peer.requests.count == 6)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import FoundationNetworking
+import Glibc
+import MockNetworking
+import TestTurns
+import Testing
+
+@testable import Networking
+
+/// When the engine comes into being, and what a process sees of it.
+@Suite("CurlEngine start", .timeLimit(.minutes(5)), .turns)
+struct EngineStartTests {
+    @Test("Clients that never send a request have no thread and no descriptor")
+    func unused() async {
+        await #expect(processExitsWith: .success) {
+            try await Task.sleep(for: .milliseconds(1))
+            let before = ProcessState.now
+            let clients = (0..<50).map { _ in NetworkClient() }
+            let transport = try CurlTransport()
+            let after = ProcessState.now
+            try require(after.threads <= before.threads + 4 && after.descriptors <= before.descriptors + 4)
+            await transport.close()
+            let error = await failure { _ = try await transport.get(URL(string: "http://127.0.0.1:1/")!) }
+            try require(error?.code == .closed)
+            withExtendedLifetime(clients) {}
+        }
+    }
+
+    @Test("The first request starts the engine, whoever else asks at once")
+    func firstRequest() async throws {
+        let engine = CurlEngine(configuration: .init(proxy: .none))
+        #expect(!engine.isRunning)
+        await withThrowingTaskGroup { group in
+            for _ in 0..<8 { group.addTask { try engine.start() } }
+        }
+        #expect(engine.isRunning)
+        await engine.close(after: .zero)
+        let closed = CurlEngine(configuration: .init(proxy: .none))
+        await closed.close(after: .seconds(60))
+        try closed.start()
+        #expect(!closed.isRunning)
+    }
+
+    @Test("A forked process may use a transport that had no request yet, and no other")
+    func otherProcess() async throws {
+        // Not a real `fork()`: a sanitizer's runtime does not survive it.
+        let engine = CurlEngine(configuration: .init(proxy: .none))
+        try engine.start()
+        try engine.start()
+        #expect(throws: NetworkError(.transportUnavailable, "")) { try engine.start(in: getpid() + 1) }
+        await engine.close(after: .zero)
+    }
+
+    @Test("A process without a free descriptor is told so, and goes on when there are some")
+    func descriptors() async {
+        await #expect(processExitsWith: .success) {
+            let server = try LoopbackServer.start()
+            server.on(.get, "/", .text("x"))
+            let url = server.url(for: "/")
+            let used = try CurlTransport(configuration: .init(proxy: .none))
+            var held = try await used.open(HTTPTransportRequest(url: url), limits: .generous())
+            _ = try await held.body.collect(upTo: 10)
+            let fresh = try CurlTransport(configuration: .init(proxy: .none))
+            var limit = rlimit()
+            try require(unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            var low = limit
+            low.rlim_cur = 0
+            try require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &low) == 0)
+            // One has no poller yet, and the other needs another connection.
+            for transport in [fresh, used] {
+                let error = await failure { _ = try await transport.get(url) }
+                try require(error?.code == .transportUnavailable)
+                try require(error?.message.contains("EMFILE") == true)
+                try require(error?.message.contains("RLIMIT_NOFILE") == true)
+            }
+            let name = NameResolver.Query(name: "name.invalid", family: .any)
+            guard case .failure(.unavailable(let error)) = name.systemAnswer else { exit(3) }
+            try require(error.message.contains("EMFILE"))
+            try require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+            for transport in [fresh, used] { try require(try await transport.get(url).status == 200) }
+            held = try await used.open(HTTPTransportRequest(url: url), limits: .generous())
+            try require(held.status == 200)
+            await server.stop()
+        }
+    }
+
+    @Test("No program that the process starts inherits any descriptor of an engine")
+    func inheritance() async {
+        await #expect(processExitsWith: .success) {
+            func inheritable() -> Set<Int32> {
+                Set((3..<1024).filter { fcntl($0, F_GETFD) >= 0 && fcntl($0, F_GETFD) & FD_CLOEXEC == 0 })
+            }
+            let before = inheritable()
+            let server = try LoopbackServer.start()
+            server.on(.get, "/", .text("x"))
+            let transport = try CurlTransport(configuration: .init(proxy: .none))
+            // A name, so that it is looked up; both kinds of connections.
+            let url = URL(string: "http://localhost:\(server.port)/")!
+            _ = try await transport.get(url)
+            let stream = try await transport.open(HTTPTransportRequest(url: url), limits: .generous())
+            let error = await failure { _ = try await transport.get(URL(string: "http://name.invalid/")!) }
+            try require(error?.code == .cannotResolveHost)
+            try require(inheritable().subtracting(before).isEmpty)
+            stream.body.cancel()
+            await transport.close()
+            await server.stop()
+        }
+    }
+
+    @Test("A client whose engine can't be used fails every request, and says why")
+    func unavailable() async throws {
+        let reason = NetworkError(.transportUnavailable, "install libcurl 4")
+        let transport = UnavailableTransport.unless { () throws(NetworkError) in throw reason }
+        let client = NetworkClient(transport: transport)
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        for _ in 0..<2 {
+            let error = await failure { _ = try await client.makeRequest(URLRequest(url: url)) }
+            #expect(error?.code == .transportUnavailable)
+            #expect(error?.message == reason.message)
+        }
+        let request = HTTPTransportRequest(url: url)
+        let streamed = await failure { _ = try await transport.open(request, limits: .generous()) }
+        #expect(streamed?.isUnprocessed == true)
+        #expect(streamed?.code == .transportUnavailable)
+        #expect(NetworkClient().transport is CurlTransport)
+    }
+}

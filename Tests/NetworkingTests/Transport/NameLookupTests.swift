@@ -1,0 +1,329 @@
+import Foundation
+import Glibc
+import Synchronization
+import TestTurns
+import Testing
+
+@testable import Networking
+
+/// How exchanges come to the addresses of names.
+@Suite("Name lookups", .timeLimit(.minutes(5)), .turns)
+struct NameLookupTests {
+    private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+    private static let home = ["127.0.0.1"]
+
+    private func url(_ host: String, _ peer: TCPPeer) throws -> URL {
+        try #require(URL(string: "http://\(host):\(peer.port)/"))
+    }
+
+    /// The status of a response; `nil` if there is none.
+    private func status(_ transport: CurlTransport, _ host: String, _ peer: TCPPeer) async -> Int? {
+        guard let url = URL(string: "http://\(host):\(peer.port)/") else { return nil }
+        return try? await transport.get(url).status
+    }
+
+    /// Answers every request of each connection.
+    private func withServer(_ test: (TCPPeer) async throws -> Void) async throws {
+        try await withPeer { connection in
+            while true {
+                try connection.readRequest()
+                try connection.send(Self.hello)
+            }
+        } _: {
+            try await test($0)
+        }
+    }
+
+    @Test("Requests for one name share one lookup, also streamed ones on connections of their own")
+    func singleFlight() async throws {
+        let stub = StubResolver(["one.test": Self.home], isOpen: false)
+        let resolver = stub.makeResolver()
+        try await withServer { peer in
+            let url = try url("One.Test", peer)
+            try await withCurl(.init(resolver)) { transport in
+                try await withThrowingTaskGroup { group in
+                    for index in 0..<20 {
+                        group.addTask {
+                            let request = HTTPTransportRequest(url: url)
+                            guard index % 2 == 0 else {
+                                return try await transport.send(request, limits: .generous()).status
+                            }
+                            let stream = try await transport.open(request, limits: .generous())
+                            _ = try await stream.body.collect(upTo: 10)
+                            return stream.status
+                        }
+                    }
+                    try await waitUntil { resolver.callerCount == 20 }
+                    #expect(resolver.runningCount == 1)
+                    stub.open()
+                    for try await status in group { #expect(status == 200) }
+                }
+            }
+            #expect(stub.names == ["one.test"])
+        }
+    }
+
+    @Test("At most 32 lookups run, and one counts until the system returns, whatever became of its request")
+    func bound() async throws {
+        let names = (0..<40).map { "name\($0).test" } + ["late.test"]
+        let stub = StubResolver(Dictionary(uniqueKeysWithValues: names.map { ($0, Self.home) }), isOpen: false)
+        let resolver = stub.makeResolver()
+        #expect(NameResolver.shared.maximumThreads == 32)
+        try await withServer { peer in
+            let urls = try names.map { try url($0, peer) }
+            try await withCurl(.init(resolver)) { transport in
+                let requests = urls.dropLast().map { url in
+                    Task { await failure { _ = try await transport.get(url) }?.code }
+                }
+                try await waitUntil { resolver.callerCount == 40 && stub.names.count == 32 }
+                for request in requests { request.cancel() }
+                for request in requests { #expect(await request.value == .cancelled) }
+                #expect(resolver.callerCount == 0)
+                #expect(resolver.runningCount == 32)
+                let late = await failure { _ = try await transport.get(urls[40], .milliseconds(200)) }
+                #expect(late?.timeout == .init(limit: .deadline, phase: .name))
+                stub.open()
+                try await waitUntil { resolver.runningCount == 0 }
+                // The eight that hadn't begun when their callers left never did.
+                #expect(stub.names.count == 32)
+                #expect(stub.most == 32)
+                #expect(try await transport.get(urls[40]).status == 200)
+            }
+        }
+    }
+
+    @Test("A lookup that goes on without callers serves the next one who asks")
+    func rejoined() async throws {
+        let stub = StubResolver(["slow.test": Self.home], isOpen: false)
+        let resolver = stub.makeResolver()
+        try await withServer { peer in
+            let url = try url("slow.test", peer)
+            try await withCurl(.init(resolver)) { transport in
+                for _ in 0..<3 {
+                    let error = await failure { _ = try await transport.get(url, .milliseconds(50)) }
+                    #expect(error?.code == .timedOut)
+                }
+                let request = Task { try await transport.get(url).status }
+                try await waitUntil { resolver.callerCount == 1 }
+                stub.open()
+                #expect(try await request.value == 200)
+            }
+            #expect(stub.names == ["slow.test"])
+        }
+    }
+
+    @Test("A lookup that takes too long is named, by the deadline and by the time for connecting")
+    func timeouts() async throws {
+        let stub = StubResolver([:], isOpen: false)
+        defer { stub.open() }
+        var configuration = CurlTransport.Configuration(stub.makeResolver())
+        let url = try #require(URL(string: "http://hanging.test/"))
+        try await withCurl(configuration) { transport in
+            let error = await failure { _ = try await transport.get(url, .milliseconds(100)) }
+            #expect(error?.code == .timedOut)
+            #expect(error?.timeout == .init(limit: .deadline, phase: .name))
+            #expect(error?.timeout?.phase.description == "name")
+            #expect(error?.message.contains("name servers") == true)
+        }
+        configuration.connectTimeout = .milliseconds(100)
+        try await withCurl(configuration) { transport in
+            let error = await failure { _ = try await transport.get(url) }
+            #expect(error?.code == .cannotConnect)
+            #expect(error?.timeout == .init(limit: .connect, phase: .name))
+        }
+    }
+
+    @Test("A name without addresses is told apart from one that can't be connected to")
+    func unknownName() async throws {
+        let stub = StubResolver(["refusing.test": ["127.0.0.1"]])
+        try await withCurl(.init(stub.makeResolver())) { transport in
+            let unknown = await failure { _ = try await transport.get(try #require(URL(string: "http://a.test/"))) }
+            #expect(unknown?.code == .cannotResolveHost)
+            #expect(unknown?.message.contains("no such name") == true)
+            let refused = await failure {
+                _ = try await transport.get(try #require(URL(string: "http://refusing.test:1/")))
+            }
+            #expect(refused?.code == .cannotConnect)
+        }
+    }
+
+    @Test("Known addresses serve later connections, and all of a name's addresses are tried")
+    func kept() async throws {
+        // Nothing listens at the first address.
+        let stub = StubResolver(["two.test": ["127.0.0.9", "127.0.0.1"], "dot.test.": Self.home])
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello")
+        } _: { peer in
+            try await withCurl(.init(stub.makeResolver())) { transport in
+                for _ in 0..<3 { #expect(await status(transport, "two.test", peer) == 200) }
+                #expect(peer.acceptedCount == 3)
+                for _ in 0..<2 { #expect(await status(transport, "dot.test.", peer) == 200) }
+            }
+            #expect(stub.names == ["two.test", "dot.test."])
+        }
+    }
+
+    @Test("Addresses and names of this machine need no lookup", arguments: ["127.0.0.1", "localhost", "127.1"])
+    func addresses(host: String) async throws {
+        let stub = StubResolver([:])
+        try await withServer { peer in
+            try await withCurl(.init(stub.makeResolver(), proxy: host == "127.1" ? .environment : .none)) { transport in
+                #expect(await status(transport, host, peer) == 200)
+            }
+            #expect(stub.names.isEmpty)
+        }
+    }
+
+    @Test("A resolver entry is used instead of a lookup, also beside another name's")
+    func entries() async throws {
+        let stub = StubResolver(["other.test": Self.home])
+        try await withServer { peer in
+            var configuration = CurlTransport.Configuration(stub.makeResolver())
+            configuration.resolverEntries = [.init(host: "entry.test", port: peer.port, addresses: Self.home)]
+            try await withCurl(configuration) { transport in
+                for host in ["entry.test", "other.test", "entry.test"] {
+                    #expect(await status(transport, host, peer) == 200)
+                }
+            }
+            #expect(stub.names == ["other.test"])
+        }
+    }
+
+    @Test("Of a request through a proxy, only the proxy's name is looked up", arguments: [false, true])
+    func proxy(isSOCKS: Bool) async throws {
+        let stub = StubResolver(["proxy.test": Self.home])
+        try await withPeer { connection in
+            guard isSOCKS else {
+                try connection.readRequest()
+                return try connection.send(Self.hello)
+            }
+            // RFC 1928: the methods, no authentication, the request with a name, and success.
+            _ = try connection.readExactly(Int(try connection.readExactly(2)[1]))
+            try connection.send([5, 0])
+            _ = try connection.readExactly(5 + "origin.invalid".utf8.count + 2)
+            try connection.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 80])
+            try connection.readRequest()
+            try connection.send(Self.hello)
+        } _: { peer in
+            let location = try #require(URL(string: "\(isSOCKS ? "socks5" : "http")://proxy.test:\(peer.port)"))
+            let selection: CurlTransport.ProxySelection = isSOCKS ? .socks5(location) : .http(location)
+            try await withCurl(.init(stub.makeResolver(), proxy: selection)) { transport in
+                let url = try #require(URL(string: "http://origin.invalid/"))
+                #expect(try await transport.get(url).status == 200)
+            }
+            #expect(stub.names == ["proxy.test"])
+        }
+        let nowhere = try #require(URL(string: "\(isSOCKS ? "socks5" : "http")://nowhere.test:1"))
+        let selection: CurlTransport.ProxySelection = isSOCKS ? .socks5(nowhere) : .http(nowhere)
+        try await withCurl(.init(stub.makeResolver(), proxy: selection)) { transport in
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let error = await failure { _ = try await transport.get(url) }
+            #expect(error?.code == .cannotConnect)
+            #expect(error?.message.contains("proxy nowhere.test") == true)
+        }
+    }
+
+    @Test("A proxy that the environment names is looked up, and a host that it leaves to the client")
+    func environmentProxy() async {
+        await #expect(processExitsWith: .success) {
+            let stub = StubResolver(["proxy.test": ["127.0.0.1"], "origin.test": ["127.0.0.1"]])
+            let http = try TCPPeer { connection in
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+            let socks = try TCPPeer { connection in
+                _ = try connection.readExactly(Int(try connection.readExactly(2)[1]))
+                try connection.send([5, 0])
+                // With an address: the client has looked it up.
+                guard try connection.readExactly(4)[3] == 1 else { return }
+                _ = try connection.readExactly(6)
+                try connection.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 80])
+                try connection.readRequest()
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+            let url = URL(string: "http://origin.test/")!
+            for (value, names) in [
+                ("http://user:word@Proxy.test:\(http.port)/", ["proxy.test"]),
+                ("proxy.test:\(http.port)", ["proxy.test"]),
+                ("socks5://proxy.test:\(socks.port)", ["proxy.test", "origin.test"]),
+            ] {
+                unsafe setenv("http_proxy", value, 1)
+                let before = stub.names.count
+                try await withCurl(.init(stub.makeResolver(), proxy: .environment)) { transport in
+                    try require(try await transport.get(url).status == 200)
+                }
+                try require(Array(stub.names.dropFirst(before)) == names)
+            }
+            http.stop()
+            socks.stop()
+        }
+    }
+
+    @Test(
+        "The environment's proxy is read as libcurl reads it",
+        arguments: [
+            ("http", ["http_proxy": "http://a:3128"], "a:3128"),
+            ("http", ["HTTP_PROXY": "http://a:3128"], nil),
+            ("https", ["HTTPS_PROXY": "http://u:p@A.test:1"], "a.test:1"),
+            ("https", ["https_proxy": "https://a", "HTTPS_PROXY": "b"], "a:443"),
+            ("http", ["all_proxy": "socks5h://[::1]:9/x"], "::1:9"),
+            ("http", ["http_proxy": "", "ALL_PROXY": "a"], "a:1080"),
+            ("http", ["http_proxy": "a:99999"], nil),
+            ("http", [:], nil),
+        ] as [(String, [String: String], String?)]
+    )
+    func variable(scheme: String, variables: [String: String], expected: String?) {
+        let name = ProxyVariable.name(for: scheme) { variables[$0] }
+        #expect(name.map { "\($0.host):\($0.port)" } == expected)
+    }
+
+    @Test("Metrics count the lookup in")
+    func metrics() async throws {
+        let stub = StubResolver(["slow.test": Self.home], isOpen: false)
+        let resolver = stub.makeResolver()
+        try await withServer { peer in
+            let events = Events()
+            let request = HTTPTransportRequest(url: try url("slow.test", peer)) { events.append($0) }
+            try await withCurl(.init(resolver)) { transport in
+                let response = Task { try await transport.send(request, limits: .generous()) }
+                try await waitUntil { resolver.callerCount == 1 }
+                let waited = ContinuousClock.now
+                try await Task.sleep(for: .milliseconds(30))
+                let time = ContinuousClock.now - waited
+                stub.open()
+                _ = try await response.value
+                let metrics = try #require(events.metrics)
+                #expect(try #require(metrics.nameLookupTime) >= time)
+                #expect(try #require(metrics.connectTime) >= time)
+                #expect(try #require(metrics.firstByteTime) <= metrics.totalTime)
+            }
+        }
+    }
+
+    @Test("The system's resolver finds this machine, in the family that was asked for")
+    func system() throws {
+        func find(_ name: String, _ family: CurlTransport.AddressFamily) -> NameResolver.Answer {
+            NameResolver.Query(name: name, family: family.wrapped).systemAnswer
+        }
+        #expect(try find("localhost", .ipv4).get() == ["127.0.0.1"])
+        #expect(try find("127.0.0.7", .any).get() == ["127.0.0.7"])
+        #expect(throws: NameResolver.Failure.self) { _ = try find("name.invalid", .any).get() }
+        #expect(NameResolver.Query.isAddress("0x7f.1"))
+        #expect(!NameResolver.Query.isAddress("name.test"))
+    }
+}
+
+/// The metrics among an exchange's events.
+private final class Events: Sendable {
+    private let list = Mutex<[HTTPTransportEvent]>([])
+
+    func append(_ event: HTTPTransportEvent) { list.withLock { $0.append(event) } }
+
+    var metrics: HTTPTransportMetrics? {
+        list.withLock { list in
+            for case .finished(let metrics) in list { return metrics }
+            return nil
+        }
+    }
+}

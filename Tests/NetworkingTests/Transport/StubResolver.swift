@@ -1,0 +1,60 @@
+import Foundation
+import Glibc
+import Synchronization
+
+@testable import Networking
+
+/// A resolver that answers from a table, counts what it is asked, and can be held back.
+final class StubResolver: Sendable {
+    private struct State {
+        var isOpen: Bool
+        var names: [String] = []
+        var running = 0
+        var most = 0
+    }
+
+    private let state: Mutex<State>
+    private let addresses: [String: [String]]
+
+    /// - Parameters:
+    ///   - addresses: The names that exist.
+    ///   - isOpen: Whether lookups end at once, and not only after ``open()``.
+    init(_ addresses: [String: [String]], isOpen: Bool = true) {
+        self.addresses = addresses
+        state = Mutex(State(isOpen: isOpen))
+    }
+
+    /// The names that were looked up, in order.
+    var names: [String] { state.withLock(\.names) }
+    /// The most lookups that ran at once.
+    var most: Int { state.withLock(\.most) }
+
+    func open() { state.withLock { $0.isOpen = true } }
+
+    func makeResolver(maximumThreads: Int = 32) -> NameResolver {
+        NameResolver(maximumThreads: maximumThreads) { [self] in answer($0) }
+    }
+
+    private func answer(_ query: NameResolver.Query) -> NameResolver.Answer {
+        state.withLock { state in
+            state.names.append(query.name)
+            state.running += 1
+            state.most = max(state.most, state.running)
+        }
+        while !state.withLock(\.isOpen) { usleep(500) }
+        state.withLock { $0.running -= 1 }
+        return addresses[query.name].map(Result.success) ?? .failure(.noAddress("no such name"))
+    }
+}
+
+/// Waits for something that another thread does.
+func waitUntil(_ condition: () -> Bool) async throws {
+    while !condition() { try await Task.sleep(for: .milliseconds(1)) }
+}
+
+extension CurlTransport.Configuration {
+    init(_ resolver: NameResolver, proxy: CurlTransport.ProxySelection = .none) {
+        self.init(proxy: proxy)
+        self.resolver = resolver
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import MockNetworking
+import Networking
+import OAuth2
+import TestTurns
+import Testing
+
+/// Codes, which are good for one request, and requests that were never sent.
+@Suite("Codes that were not sent", .timeLimit(.minutes(10)), .turns)
+struct UnsentCodeTests {
+    private func code() throws -> AuthorizationCodeGrant {
+        AuthorizationCodeGrant(
+            code: Secret("c0de"),
+            redirectURI: "urn:a",
+            codeVerifier: try CodeVerifier(),
+            idToken: .none
+        )
+    }
+
+    @Test(
+        "A code is good for another attempt if it was certainly not sent",
+        arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .rateLimited, .circuitOpen]
+    )
+    func notSent(_ failure: NetworkError.Code) async throws {
+        let desk = EndpointDesk(.failure(NetworkError(failure, "no luck")), .tokens("a1"), .tokens("a2"))
+        let code = try code()
+        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .serverUnreachable)
+        #expect(try await desk.oauth.tokens(for: code).accessToken.value == Secret("a1"))
+        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(desk.transport.requests.count == 2)
+    }
+
+    @Test("A code is good for another attempt if the client's own proof could not be made")
+    func noProof() async throws {
+        let code = try code()
+        let broken = EndpointDesk(clientAuthentication: FailingAuthentication())
+        #expect(await failureCode { _ = try await broken.oauth.tokens(for: code) } == .assertionFailed)
+        #expect(broken.transport.requests.isEmpty)
+        let desk = EndpointDesk(.tokens("a1"))
+        #expect(try await desk.oauth.tokens(for: code).accessToken.value == Secret("a1"))
+    }
+
+    @Test(
+        "A code that may have been sent is spent, whatever came of it",
+        arguments: [
+            MockTransport.Step.failure(NetworkError(.connectionLost, "no luck")), .status(503),
+            .error("invalid_client"),
+            .error("invalid_grant"), .text("<html>"), .failure(NetworkError(.timedOut, "no luck")),
+        ]
+    )
+    func sent(_ step: MockTransport.Step) async throws {
+        let desk = EndpointDesk(step, .tokens("a1"))
+        let code = try code()
+        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } != nil)
+        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(desk.transport.requests.count == 1)
+    }
+
+    @Test("One attempt that was sent spends the code, even if the next one was not")
+    func sentThenNotSent() async throws {
+        let desk = EndpointDesk(.status(503), .failure(NetworkError(.cannotConnect, "no luck")), attempts: 2)
+        let code = try code()
+        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } != nil)
+        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .reauthenticationRequired)
+    }
+
+    private struct FailingAuthentication: ClientAuthentication {
+        let clientID = "api"
+
+        func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
+            throw OAuth2Error(.assertionFailed, "the key is away")
+        }
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Glibc
+import Testing
+
+@testable import OAuth2
+
+/// The folder of a store, and all that is above it.
+@Suite("Token store folders", .timeLimit(.minutes(10)))
+struct DirectoryCheckTests {
+    private func check(_ path: String, says words: [String]) {
+        do {
+            _ = try FileTokenStore(directory: URL(filePath: path))
+            #expect(words.isEmpty, "\(path) was accepted")
+        } catch {
+            #expect(error.code == .storeFailed)
+            for word in words { #expect(error.message.contains(word), "\(error.message)") }
+        }
+    }
+
+    private func chmod(_ mode: mode_t, _ path: String) { #expect(unsafe Glibc.chmod(path, mode) == 0) }
+
+    @Test("A folder above the store that others can write to is refused by name, with the command that repairs it")
+    func parents() async throws {
+        try await withTemporaryDirectory { directory in
+            let parent = directory.path + "/a b"
+            let store = parent + "/c/tokens"
+            check(store, says: [])
+            for mode: mode_t in [0o775, 0o757, 0o777] {
+                chmod(mode, parent)
+                check(store, says: ["“\(parent)”", "chmod go-w '\(parent)'"])
+            }
+            // Others can't rename what they don't own in a sticky folder.
+            chmod(0o1777, parent)
+            check(store, says: [])
+            chmod(0o755, parent)
+            check(store, says: [])
+        }
+    }
+
+    @Test("The store's own folder must not be open to others, not even if it is sticky")
+    func store() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = directory.path + "/it's"
+            check(store, says: [])
+            for mode: mode_t in [0o770, 0o702, 0o1777] {
+                chmod(mode, store)
+                check(store, says: ["“\(store)”", "chmod go-w '\(directory.path)/it'\\''s'"])
+            }
+            chmod(0o755, store)
+            check(store, says: [])
+        }
+    }
+
+    @Test("A link to the store counts as what is on both ways to it, and is followed once")
+    func links() async throws {
+        try await withTemporaryDirectory { directory in
+            let (open, real, link) = ("\(directory.path)/open", "\(directory.path)/real", "\(directory.path)/link")
+            try FileManager.default.createDirectory(atPath: open, withIntermediateDirectories: false)
+            check("\(open)/tokens", says: [])
+            chmod(0o777, open)
+            #expect(unsafe symlink("\(open)/tokens", link) == 0)
+            check(link, says: ["“\(open)”"])
+            check(real, says: [])
+            #expect(unsafe symlink(real, "\(open)/link") == 0)
+            check("\(open)/link", says: ["“\(open)”"])
+            chmod(0o755, open)
+            let store = try FileTokenStore(directory: URL(filePath: "\(open)/link"))
+            #expect(unsafe unlink("\(open)/link") == 0)
+            let record = TokenRecord(accessToken: Secret("a"))
+            #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
+            #expect(try await store.load("k")?.record == record)
+        }
+    }
+
+    @Test(
+        "A folder of another user is refused by name",
+        .enabled(if: geteuid() == 0, "only root can give folders away")
+    )
+    func owner() async throws {
+        try await withTemporaryDirectory { directory in
+            let parent = directory.path + "/theirs"
+            let store = parent + "/tokens"
+            check(store, says: [])
+            #expect(unsafe chown(parent, 4_711, 0) == 0)
+            check(store, says: ["“\(parent)”", "4711", "chown 0 '\(parent)'"])
+            #expect(unsafe chown(parent, 0, 0) == 0)
+            #expect(unsafe lchown(store, 4_711, 0) == 0)
+            check(store, says: ["“\(store)”"])
+            // A link that another user can point elsewhere.
+            let link = directory.path + "/link"
+            #expect(unsafe symlink(directory.path + "/own", link) == 0)
+            check(directory.path + "/own", says: [])
+            check(link, says: [])
+            #expect(unsafe lchown(link, 4_711, 0) == 0)
+            check(link, says: ["“\(link)”"])
+        }
+    }
+}

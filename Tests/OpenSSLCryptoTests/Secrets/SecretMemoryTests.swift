@@ -1,0 +1,56 @@
+import Foundation
+import OpenSSLCrypto
+import Testing
+
+@Suite("Memory of secrets", .serialized)
+struct SecretMemoryTests {
+    private func secret(_ count: Int) -> SecretBytes {
+        [UInt8](repeating: 0x5A, count: count).withBytes { SecretBytes(copying: $0) }
+    }
+
+    private func address(of secret: SecretBytes) -> UInt {
+        secret.withBytes { bytes in unsafe bytes.withUnsafeBytes { UInt(bitPattern: $0.baseAddress) } }
+    }
+
+    /// The flags of the mapping that an address is in, as the kernel tells them.
+    private func flags(at address: UInt) throws -> [Substring] {
+        // Foundation takes the first part of a file without a size for the whole, unless it is read in parts.
+        let file = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))
+        var data = Data()
+        while let part = try file.read(upToCount: 65_536), !part.isEmpty { data += part }
+        let maps = String(decoding: data, as: UTF8.self)
+        var isInside = false
+        for line in maps.split(separator: "\n") {
+            let bounds = line.prefix { $0 != " " }.split(separator: "-")
+            if bounds.count == 2, let start = UInt(bounds[0], radix: 16), let end = UInt(bounds[1], radix: 16) {
+                isInside = (start..<end).contains(address)
+            } else if isInside, line.hasPrefix("VmFlags:") {
+                return line.split(separator: " ")
+            }
+        }
+        return []
+    }
+
+    @Test("The kernel leaves secrets of any size out of core dumps", arguments: [0, 1, 32, 33, 4_096, 4_097, 100_000])
+    func coreDumps(count: Int) throws {
+        let secret = secret(count)
+        #expect(try flags(at: address(of: secret)).contains("dd"))
+        #expect(secret.count == count)
+        #expect(secret == self.secret(count))
+    }
+
+    @Test("Small secrets share pages, and never memory")
+    func sharing() {
+        let secrets = (0..<1_000).map { _ in secret(40) }
+        let addresses = secrets.map(address).sorted()
+        #expect(zip(addresses, addresses.dropFirst()).allSatisfy { $1 - $0 >= 40 })
+        #expect(Set(addresses.map { $0 / 4_096 }).count < 100)
+    }
+
+    @Test("Memory that was returned is used again")
+    func reuse() {
+        var addresses: Set<UInt> = []
+        for _ in 0..<5_000 { addresses.insert(address(of: secret(3_000))) }
+        #expect(addresses.count < 1_000)
+    }
+}
