@@ -15,6 +15,8 @@ final class TCPPeer: Sendable {
         var requests: [String] = []
         var acceptedCount = 0
         var hasStopped = false
+        /// The kernel gives the listener's descriptor to somebody else once it is closed.
+        var isListening = true
     }
 
     let port: Int
@@ -77,8 +79,8 @@ final class TCPPeer: Sendable {
         state.withLock { state in
             state.hasStopped = true
             for socket in state.sockets.values { shutdown(socket, Int32(SHUT_RDWR)) }
+            if state.isListening { shutdown(listener, Int32(SHUT_RDWR)) }
         }
-        shutdown(listener, Int32(SHUT_RDWR))
     }
 
     private func accept(_ script: @escaping @Sendable (Connection) throws -> Void) {
@@ -103,7 +105,10 @@ final class TCPPeer: Sendable {
                 forget(number)
             }
         }
-        Glibc.close(listener)
+        state.withLock { state in
+            state.isListening = false
+            Glibc.close(listener)
+        }
     }
 
     func record(_ request: String) {
