@@ -14,7 +14,7 @@ struct ResourceServerTests {
             let source = try await source(of: peer, scope: peer == .django ? "write" : "openid read")
             _ = try await client(source).makeRequest(request)
             // One that the resource does not know is refused; the call goes with another by itself.
-            let unknown = AccessToken(value: Secret("nobody's"), requested: .now)
+            let unknown = AccessToken(value: Secret("unknown-token"), requested: .now)
             let changing = ClosureTokenSource { need in
                 need.isUnwanted(unknown.value) ? try await source.token(for: need) : unknown
             }
