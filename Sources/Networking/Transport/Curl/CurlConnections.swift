@@ -36,6 +36,11 @@ struct CurlConnections {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.wake(by: event) ?? true
     }
 
+    /// The transfer that an event is for, or one of them.
+    func transfer(for event: EventPoller.Event) -> CurlTransfer? {
+        CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.transfer(at: event.socket)
+    }
+
     /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.act(on: event)

@@ -15,6 +15,7 @@ final class CurlLoop {
     private var deadlines = DeadlineQueue()
     /// When to look at the timeouts of exchanges that have some besides their deadline.
     private var alarms = DeadlineQueue()
+    private var rests = CurlRests()
     private var unusedHandles: [CurlHandle] = []
     /// Outcomes that nobody was told yet.
     private var deliveries: [CurlDelivery] = []
@@ -40,7 +41,7 @@ final class CurlLoop {
         var mail = CurlMailbox.Mail()
         while true {
             wait()
-            round.now = .now
+            round.begin()
             // Before exchanges begin: none may begin on a connection on which something came since its last one.
             events.removeAll { connections.wake(by: $0) }
             mailbox.collect(&mail)
@@ -197,12 +198,38 @@ final class CurlLoop {
 
     /// One round of libcurl: due timers, then events, then outcomes.
     private func work() {
+        let rested = rests.takeDue(at: round.now)
+        for transfer in rested { settle(transfer, transfer.goOn()) }
         connections.ring(at: round.now)
-        for event in events { connections.act(on: event) }
+        var time = endTurn(of: rested, since: round.now)
+        for event in events {
+            let usefulCount = round.usefulCount
+            connections.act(on: event)
+            guard let transfer = connections.transfer(for: event) else { continue }
+            if event.isReadable, round.usefulCount == usefulCount, !round.useless.accept(at: event.socket) {
+                transfer.failure = transfer.failure ?? transfer.uselessness
+                end(transfer, transfer.failure)
+            }
+            time = endTurn(of: [transfer], since: time)
+        }
         report()
         expire()
         if connections.closeIdle(since: round.now - configuration.idleTimeout) { unusedHandles = [] }
         deliver()
+    }
+
+    /// Lets transfers rest that have kept the others waiting; returns the present time.
+    private func endTurn(of turns: [CurlTransfer], since start: ContinuousClock.Instant) -> ContinuousClock.Instant {
+        let now = ContinuousClock.now
+        let length = now - start
+        guard transfers.count > 1, length > CurlTurn.longTurn else { return now }
+        // A handshake is long, too, but has an end.
+        for transfer in turns where !transfer.hasEnded && transfer.restEnd == nil && transfer.timing.hasFirstByte {
+            rests.add(transfer, until: now + min(length * 4, CurlTurn.longestRest))
+            // libcurl refuses this to a transfer that is over, which it tells later.
+            _ = transfer.hold()
+        }
+        return now
     }
 
     /// Sleeps until there is something to do, if there is nothing, and takes what happened on the sockets.
@@ -225,6 +252,7 @@ final class CurlLoop {
         }
         consider(deadlines.earliest)
         consider(alarms.earliest)
+        consider(rests.earliest)
         consider(connections.idleSince.map { $0 + configuration.idleTimeout })
         consider(closing)
         return next
@@ -242,6 +270,7 @@ final class CurlLoop {
             }
         }
         for transfer in round.takeTouched() where !transfer.hasEnded {
+            if transfer.isOutOfTurn, transfer.restEnd == nil { rests.add(transfer, until: round.now) }
             settle(transfer, transfer.flush())
             if transfer.hasTimeouts || transfer.cutTime != nil, !transfer.hasEnded { check(transfer) }
             if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }

@@ -24,6 +24,8 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// libcurl names a socket only when it waits for it; a response that comes at once on a kept connection can fill the reader's buffer
     /// before that.
     private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
+    /// The handles that last waited for a socket, by the socket's number, which the system keeps small.
+    private var placed: [CurlHandle?] = []
     /// When libcurl wants to be called, events or not.
     private(set) var alarm: ContinuousClock.Instant?
     /// When the last transfer ended; `nil` while one runs.
@@ -88,6 +90,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
         unsafe handle.leave(multi)
         unplaced[ObjectIdentifier(handle)] = nil
+        if let socket = handle.socket.map(Int.init), placed[socket] === handle { placed[socket] = nil }
         // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
         if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
             sockets.rest(socket)
@@ -101,6 +104,8 @@ enum CurlTraffic: UInt32, CaseIterable {
 
     private func place(_ handle: CurlHandle, at socket: Int32) {
         handle.socket = socket
+        while placed.count <= socket { placed.append(nil) }
+        placed[Int(socket)] = handle
         if !unplaced.isEmpty { unplaced[ObjectIdentifier(handle)] = nil }
     }
 
@@ -114,6 +119,14 @@ enum CurlTraffic: UInt32, CaseIterable {
         }
         place(handle, at: socket)
         return true
+    }
+
+    /// The transfer that last waited for a socket, if it runs; with HTTP/2 others may wait for the same one.
+    func transfer(at socket: Int32) -> CurlTransfer? {
+        guard placed.indices.contains(Int(socket)), let handle = placed[Int(socket)], handle.socket == socket else {
+            return nil
+        }
+        return handle.transfer
     }
 
     /// Moves the transfers of a socket on.

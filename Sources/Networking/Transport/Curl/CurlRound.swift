@@ -2,10 +2,28 @@
 final class CurlRound {
     /// The time, as of when libcurl was last called.
     var now = ContinuousClock.now
+    /// The round's number.
+    private(set) var number: UInt64 = 0
+    /// How many header lines and parts of bodies have come.
+    private(set) var usefulCount = 0
+    /// What came and was neither.
+    var useless = CurlUselessOctets()
     /// The last streams of connections on which no more will be answered.
     var drains = CurlDrains()
     /// The transfers to look at when libcurl has returned, each once.
     private(set) var touched: [CurlTransfer] = []
+
+    /// Begins the next round.
+    func begin() {
+        now = .now
+        number &+= 1
+    }
+
+    /// Sees that a header line or a part of a body came.
+    func receiveUseful(at socket: Int32?) {
+        usefulCount &+= 1
+        useless.end(at: socket)
+    }
 
     /// Has a transfer looked at.
     func touch(_ transfer: CurlTransfer) {

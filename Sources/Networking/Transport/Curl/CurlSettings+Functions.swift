@@ -15,7 +15,7 @@ extension CurlSettings {
                     }
                     let line = unsafe UnsafeRawBufferPointer(start: octets, count: size * count)
                     let bytes = unsafe line.assumingMemoryBound(to: UInt8.self)
-                    return unsafe transfer.receive(headerLine: bytes.span) ? size * count : 0
+                    return unsafe transfer.receive(headerLines: bytes.span) ? size * count : 0
                 },
                 context
             )

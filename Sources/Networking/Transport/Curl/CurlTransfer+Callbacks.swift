@@ -12,9 +12,24 @@ extension CurlTransfer {
         case heldBack
     }
 
-    /// Takes a line of the header or the trailer; false to abort the transfer.
-    func receive(headerLine: Span<UInt8>) -> Bool {
+    /// Takes lines of the header or the trailer; false to abort the transfer.
+    ///
+    /// They come one by one, but all at once if libcurl had to keep them.
+    func receive(headerLines: Span<UInt8>) -> Bool {
         timing.receive(at: round.now)
+        round.receiveUseful(at: handle?.socket)
+        var start = 0
+        while start < headerLines.count {
+            var end = start
+            while end < headerLines.count, headerLines[end] != UInt8(ascii: "\n") { end += 1 }
+            end = min(end + 1, headerLines.count)
+            guard receive(headerLine: headerLines.extracting(start..<end)) else { return false }
+            start = end
+        }
+        return true
+    }
+
+    private func receive(headerLine: Span<UInt8>) -> Bool {
         let isComplete: Bool
         do throws(NetworkError) {
             isComplete = try head.read(line: headerLine)
@@ -32,7 +47,9 @@ extension CurlTransfer {
 
     func receive(octets: UnsafeBufferPointer<UInt8>) -> Reception {
         timing.receive(at: round.now)
+        round.receiveUseful(at: handle?.socket)
         guard acceptsRedirect(octets.count) else { return .refused }
+        guard takesPart(octets.count) else { return .heldBack }
         guard !isDecoded else { return unsafe receive(coded: octets) }
         guard accepts(octets.count) else { return .refused }
         guard unsafe keep(octets) else {
@@ -54,7 +71,12 @@ extension CurlTransfer {
                     reception = .refused
                     return false
                 }
+                guard takesPart(part.count) else {
+                    reception = .heldBack
+                    return false
+                }
                 guard unsafe keep(part) else {
+                    heldBack.insert(.receiving)
                     reception = .heldBack
                     return false
                 }
@@ -69,7 +91,6 @@ extension CurlTransfer {
             failure = NetworkError(.invalidResponse, "the body of \(origin) can't be decoded: \(words(for: error))")
             return .refused
         }
-        if reception == .heldBack { heldBack.insert(.receiving) }
         if observation != nil { round.touch(self) }
         return reception
     }

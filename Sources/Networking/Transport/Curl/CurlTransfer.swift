@@ -24,6 +24,12 @@ final class CurlTransfer {
     var handshake: TLSHandshake?
     /// The directions in which libcurl waits for the caller.
     var heldBack: CurlHandle.Directions = []
+    /// What the transfer has taken in the engine's present round.
+    var turn = CurlTurn()
+    /// Whether the transfer had to leave a part of its body for its next turn.
+    var isOutOfTurn = false
+    /// Until when the transfer lets others go first; `nil` if it doesn't.
+    var restEnd: ContinuousClock.Instant?
     var timing = ExchangeTiming()
     let observation: CurlObservation?
     let upload: CurlUpload?
@@ -103,10 +109,10 @@ final class CurlTransfer {
 
     /// Has libcurl wait before it receives what there is no room for, and what it would have to copy.
     private func holdReceiving() -> Int32 {
-        // It would receive once more before it waits in one direction alone, and a body is still sent while the response comes.
-        guard !request.hasBody, !heldBack.contains(.receiving), let handle else { return 0 }
+        // A body is still sent while the response comes.
+        guard !request.hasBody, !heldBack.contains(.receiving) else { return 0 }
         heldBack.insert(.receiving)
-        return handle.hold([.receiving, .sending])
+        return hold()
     }
 
     /// Reports the outcome, which is only done once.
@@ -154,9 +160,9 @@ final class CurlTransfer {
     ///
     /// libcurl then stops sending if the answer is an error, but while it waits for the body's next part it would not end.
     func stopWaiting() -> Int32 {
-        guard head.isComplete, head.status >= 300, heldBack.contains(.sending), let handle else { return 0 }
+        guard head.isComplete, head.status >= 300, heldBack.contains(.sending) else { return 0 }
         heldBack.remove(.sending)
-        return handle.hold(heldBack)
+        return hold()
     }
 
     /// Goes on where the caller has done their part; returns libcurl's result.
@@ -166,10 +172,10 @@ final class CurlTransfer {
             heldBack.remove(.receiving)
         }
         if before.contains(.sending), upload?.isReady ?? false { heldBack.remove(.sending) }
-        guard heldBack != before, let handle else { return 0 }
+        guard heldBack != before else { return 0 }
         timing.resume(at: round.now)
         if hasTimeouts { round.touch(self) }
-        return handle.hold(heldBack)
+        return hold()
     }
 }
 

@@ -1,0 +1,219 @@
+import Foundation
+import Synchronization
+import TestTurns
+import Testing
+
+@testable import Networking
+
+/// Servers that send more, or more laboriously, than one exchange may cost the others.
+@Suite("Responses that would keep others waiting", .timeLimit(.minutes(10)), .turns)
+struct FloodTests {
+    @Test("A transfer takes so many parts in a turn, and goes on in the next one")
+    func parts() {
+        var turn = CurlTurn()
+        let taken = (0...CurlTurn.maximumPartCount).map { _ in turn.takes(1, in: 7) }
+        #expect(taken == Array(repeating: true, count: CurlTurn.maximumPartCount) + [false])
+        let isTakenLater = turn.takes(1, in: 8)
+        #expect(isTakenLater)
+    }
+
+    @Test("A transfer takes so many octets in a turn, and at least one part")
+    func octets() {
+        var turn = CurlTurn()
+        let parts = [(CurlTurn.maximumSize - 1, 1), (16 << 10, 1), (1, 1), (CurlTurn.maximumSize * 2, 2), (1, 2)]
+        let taken = parts.map { turn.takes($0.0, in: UInt64($0.1)) }
+        #expect(taken == [true, true, false, true, false])
+    }
+
+    enum Useless: CaseIterable {
+        /// A chunk's extensions ([RFC 9112 §7.1.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.1)).
+        case extensions
+        /// The same, after a part of the body.
+        case laterExtensions
+        /// The digits of a chunk's size.
+        case zeros
+        /// Responses that are not the last one.
+        case interimResponses
+        case fields
+        case trailers
+
+        var head: String {
+            let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            return switch self {
+            case .extensions: chunked + "5"
+            case .laterExtensions: chunked + "5\r\nhello\r\n5"
+            case .zeros: chunked
+            case .interimResponses: ""
+            case .fields: "HTTP/1.1 200 OK\r\n"
+            case .trailers: chunked + "0\r\n"
+            }
+        }
+
+        var rest: String {
+            switch self {
+            case .extensions, .laterExtensions: ";name=value"
+            case .zeros: "0"
+            case .interimResponses: "HTTP/1.1 102 Processing\r\n\r\n"
+            case .fields, .trailers: "Name: value\r\n"
+            }
+        }
+    }
+
+    @Test("What comes without end and leads to nothing is given up", arguments: Useless.allCases, [false, true])
+    func useless(_ kind: Useless, isStreamed: Bool) async throws {
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send(kind.head)
+            let part = Array(String(repeating: kind.rest, count: 1_000).utf8)
+            while true { try connection.send(part) }
+        } _: { peer in
+            try await withCurl { transport in
+                let error = await failure {
+                    guard isStreamed else { return _ = try await transport.get(peer.url) }
+                    let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                    _ = try await response.body.collect(upTo: 100)
+                }
+                #expect(error?.code == .invalidResponse)
+            }
+        }
+    }
+
+    @Test("A long chunk extension between the parts of a body is no reason to give up")
+    func longExtensions() async throws {
+        let count = 100
+        try await withPeer { connection in
+            try connection.readRequest()
+            try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let chunk = "1;" + String(repeating: "a", count: 60_000) + "\r\nx\r\n"
+            for _ in 0..<count { try connection.send(chunk) }
+            try connection.send("0\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let body = try await transport.get(peer.url).body
+                #expect(body == Data(repeating: UInt8(ascii: "x"), count: count))
+            }
+        }
+    }
+
+    enum Form: CaseIterable {
+        /// Chunks of one octet.
+        case chunks
+        case length
+        case gzip
+
+        static let size = 1_500_000
+        static let content = Data((0..<size).map { UInt8(0x61 + $0 / 251 % 26) })
+
+        var response: [UInt8] {
+            get throws {
+                switch self {
+                case .chunks:
+                    var bytes = Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
+                    for octet in Self.content.prefix(100_000) { bytes += [0x31, 13, 10, octet, 13, 10] }
+                    return bytes + Array("0\r\n\r\n".utf8)
+                case .length:
+                    return Array("HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\n\r\n".utf8) + Self.content
+                case .gzip:
+                    let packed = GzipText.coded(String(decoding: Self.content, as: UTF8.self))
+                    let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(packed.count)\r\n\r\n"
+                    return Array(head.utf8) + packed
+                }
+            }
+        }
+
+        var body: Data { self == .chunks ? Self.content.prefix(100_000) : Self.content }
+    }
+
+    @Test(
+        "Bodies that take many turns come whole, beside each other and beside short ones",
+        arguments: Form.allCases,
+        [false, true]
+    )
+    func manyTurns(_ form: Form, isStreamed: Bool) async throws {
+        let response = try form.response
+        try await withPeer { connection in
+            while true {
+                let isShort = try connection.readRequest().hasPrefix("GET /short")
+                try connection.send(isShort ? Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8) : response)
+            }
+        } _: { peer in
+            try await withCurl { transport in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<3 {
+                        group.addTask {
+                            let request = HTTPTransportRequest(url: peer.url("/long"))
+                            guard isStreamed else {
+                                let body = try await transport.send(request, limits: .generous()).body
+                                return #expect(body == form.body)
+                            }
+                            let response = try await transport.open(request, limits: .generous())
+                            let body = try await response.body.collect(upTo: 64 << 20)
+                            #expect(body == form.body)
+                        }
+                    }
+                    group.addTask {
+                        for _ in 0..<50 {
+                            let body = try await transport.get(peer.url("/short")).body
+                            #expect(body == Data("ok".utf8))
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+    }
+
+    @Test("Trailers behind a body that takes many turns are the same lines", arguments: [false, true])
+    func trailers(isStreamed: Bool) async throws {
+        let chunks = String(repeating: "1\r\nx\r\n", count: 2 * CurlTurn.maximumPartCount)
+        try await withPeer { connection in
+            try connection.readRequest()
+            let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            try connection.send(head + chunks + "0\r\nX-Sum: 1\r\nX-Count: 2\r\nX-Sum: 3\r\n\r\n")
+            try connection.waitForClose()
+        } _: { peer in
+            try await withCurl { transport in
+                let trailers: HTTPHeaders
+                if isStreamed {
+                    let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
+                    _ = try await response.body.collect(upTo: 1 << 20)
+                    trailers = response.body.trailers
+                } else {
+                    trailers = try await transport.get(peer.url).trailers
+                }
+                #expect(trailers == ["X-Sum": "1", "X-Count": "2", "X-Sum": "3"])
+            }
+        }
+    }
+
+    @Test("Short responses come while another one never ends", arguments: [false, true])
+    func neighbor(isStreamed: Bool) async throws {
+        try await withPeer { connection in
+            while true {
+                if try connection.readRequest().hasPrefix("GET /endless") {
+                    try connection.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+                    let chunks = Array(String(repeating: "1\r\nx\r\n", count: 10_000).utf8)
+                    while true { try connection.send(chunks) }
+                }
+                try connection.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        } _: { peer in
+            try await withCurl { transport in
+                let endless = Task<Void, any Error> {
+                    let request = HTTPTransportRequest(url: peer.url("/endless"))
+                    let limits = HTTPTransportLimits.generous(maximumBodySize: .max)
+                    guard isStreamed else { return _ = try await transport.send(request, limits: limits) }
+                    for try await _ in try await transport.open(request, limits: limits).body {}
+                }
+                for _ in 0..<100 {
+                    let body = try await transport.get(peer.url("/short")).body
+                    #expect(body == Data("ok".utf8))
+                }
+                endless.cancel()
+                let error = await failure { try await endless.value }
+                #expect(error?.code == .cancelled)
+            }
+        }
+    }
+}
