@@ -223,7 +223,7 @@ typedef int (*ccurl_request_function)(void *context, char *peer_ip, char *local_
 /// Is given words about what libcurl does, and other things that it sends and receives; returns 0.
 typedef int (*ccurl_words_function)(ccurl_easy *easy, int kind, char *octets, size_t count, void *context);
 /// The kind of words.
-enum { CCURL_WORDS_TEXT = 0 };
+enum { CCURL_WORDS_TEXT = 0, CCURL_WORDS_TLS_RECEIVED = 5 };
 
 /// Is given the TLS library's context of a connection that is about to be made; returns 0 to go on, or the transfer's result.
 typedef int (*ccurl_tls_context_function)(ccurl_easy *easy, void *tls_context, void *context);

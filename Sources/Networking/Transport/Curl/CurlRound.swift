@@ -6,6 +6,7 @@ final class CurlRound {
     private(set) var number: UInt64 = 0
     /// How many header lines and parts of bodies have come.
     private(set) var usefulCount = 0
+    private var recordCount: UInt8 = 0
     /// What came and was neither.
     var useless = CurlUselessOctets()
     /// The last streams of connections on which no more will be answered.
@@ -17,6 +18,12 @@ final class CurlRound {
     func begin() {
         now = .now
         number &+= 1
+    }
+
+    /// Counts a record of TLS, and says whether it is time to look at what has come.
+    func countRecord() -> Bool {
+        recordCount &+= 1
+        return recordCount.isMultiple(of: 64)
     }
 
     /// Sees that a header line or a part of a body came.

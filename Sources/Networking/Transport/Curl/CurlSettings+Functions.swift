@@ -76,9 +76,11 @@ extension CurlSettings {
             unsafe ccurl_easy_set_words_function(
                 easy,
                 { _, kind, octets, count, context in
-                    guard Int(kind) == CCURL_WORDS_TEXT, let octets = unsafe octets,
-                        let transfer = unsafe CurlHandle.behind(context)?.transfer
-                    else { return 0 }
+                    guard let octets = unsafe octets, let transfer = unsafe CurlHandle.behind(context)?.transfer else {
+                        return 0
+                    }
+                    if Int(kind) == CCURL_WORDS_TLS_RECEIVED { transfer.receiveRecord() }
+                    guard Int(kind) == CCURL_WORDS_TEXT else { return 0 }
                     let words = unsafe UnsafeRawBufferPointer(start: octets, count: count)
                     unsafe transfer.hear(words.assumingMemoryBound(to: UInt8.self))
                     return 0

@@ -121,7 +121,12 @@ final class CurlSockets {
     /// Ends a connection on which octets wait, so that libcurl finds it dead when it wants to use it again.
     private func endIfReadable(_ socket: Int32) {
         var octet: UInt8 = 0
-        guard unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0 else { return }
+        if unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0 { end(socket) }
+    }
+
+    /// Ends a connection in the middle of whatever comes, if its socket was made here.
+    func end(_ socket: Int32) {
+        guard self[socket].contains(.isOurs) else { return }
         // Dissolves a TCP connection, with a reset, and throws away what waits. Other sockets can't; they are read empty.
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)

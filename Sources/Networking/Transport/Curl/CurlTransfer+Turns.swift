@@ -88,6 +88,16 @@ extension CurlTransfer {
         return handle?.hold(directions) ?? 0
     }
 
+    /// Sees a record of TLS on an HTTP/2 connection.
+    ///
+    /// libcurl receives for as long as something comes and nothing of it is a part of a response, so this is the only place from which
+    /// such a connection can be ended. Without TLS there is none.
+    func receiveRecord() {
+        guard round.countRecord(), let handle, let socket = handle.socket, !round.useless.accept(at: socket) else { return }
+        failure = failure ?? uselessness
+        handle.socketOwner?.end(socket)
+    }
+
     /// The error of a transfer whose server sends too much of which nothing comes.
     var uselessness: NetworkError {
         NetworkError(
