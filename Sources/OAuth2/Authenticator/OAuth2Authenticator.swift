@@ -86,12 +86,14 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         )
         let makeSource = { @Sendable (grant: any Grant) in
             GrantTokenSource(
-                grant,
-                endpoint: endpoint,
-                store: store,
-                dpop: dpop,
-                timeout: options.flightTimeout,
-                lostRequestDelay: options.lostRequestDelay
+                StoredGrant(
+                    grant,
+                    endpoint: endpoint,
+                    store: store,
+                    dpop: dpop,
+                    timeout: options.flightTimeout,
+                    lostRequestDelay: options.lostRequestDelay
+                )
             )
         }
         let source = makeSource(grant)

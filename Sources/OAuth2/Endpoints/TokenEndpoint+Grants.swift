@@ -16,15 +16,13 @@ extension TokenEndpoint {
         proof: DPoPProofGenerator?,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> TokenAnswer? {
+        let request = { (form) async throws(OAuth2Error) in
+            try await requestToken(form: form, proof: proof, isSingleUse: !grant.isRepeatable, until: deadline)
+        }
         guard let form = try await parameters({ try await grant.parameters(at: serverDate) }) else { return nil }
         let refusal: OAuth2Error
         do {
-            return try await requestToken(
-                form: form,
-                proof: proof,
-                isSingleUse: !grant.isRepeatable,
-                until: deadline
-            )
+            return try await request(form)
         } catch {
             if !error.isAboutSentRequest { grant.parametersWereNotSent() }
             refusal = error
@@ -32,16 +30,7 @@ extension TokenEndpoint {
         guard [.reauthenticationRequired, .requestRejected].contains(refusal.code),
             let form = try await parameters({ try await grant.renewedParameters(at: serverDate) })
         else { throw Self.softened(refusal, of: grant) }
-        do {
-            return try await requestToken(
-                form: form,
-                proof: proof,
-                isSingleUse: !grant.isRepeatable,
-                until: deadline
-            )
-        } catch {
-            throw Self.softened(error, of: grant)
-        }
+        do { return try await request(form) } catch { throw Self.softened(error, of: grant) }
     }
 
     /// Asks with a grant's refresh token, and once more with less if what is asked for along with it is rejected.

@@ -76,31 +76,19 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             journal: TokenJournal()
         )
         self.init(
-            grant,
-            endpoint: endpoint,
-            store: store,
-            dpop: dpop,
-            timeout: options.timeout,
-            lostRequestDelay: options.lostRequestDelay
+            StoredGrant(
+                grant,
+                endpoint: endpoint,
+                store: store,
+                dpop: dpop,
+                timeout: options.timeout,
+                lostRequestDelay: options.lostRequestDelay
+            )
         )
     }
 
-    init(
-        _ grant: any Grant,
-        endpoint: TokenEndpoint,
-        store: any TokenStore,
-        dpop: DPoPKey?,
-        timeout: Duration,
-        lostRequestDelay: Duration
-    ) {
-        stored = StoredGrant(
-            grant,
-            endpoint: endpoint,
-            store: store,
-            dpop: dpop,
-            timeout: timeout,
-            lostRequestDelay: lostRequestDelay
-        )
+    init(_ stored: StoredGrant) {
+        self.stored = stored
     }
 
     /// Gets a token: one that another has put into the store, or a refreshed one, or one for the grant itself.
