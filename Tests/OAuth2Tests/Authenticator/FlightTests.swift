@@ -231,28 +231,15 @@ private enum Tracing {
 }
 
 /// A store that changes what it is given.
-private final class TamperedStore: TokenStore {
-    let outlivesProcess = false
-    private let store = InMemoryTokenStore()
+private final class TamperedStore: TokenStoreWrapper {
+    let store = InMemoryTokenStore()
     private let change: @Sendable (inout TokenRecord) -> Void
 
     init(_ change: @escaping @Sendable (inout TokenRecord) -> Void) { self.change = change }
-
-    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
         var record = record
         change(&record)
         return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
-    }
-
-    func remove(_ key: String, ifVersion version: Int) -> Bool { store.remove(key, ifVersion: version) }
-
-    func withExclusiveAccess<Result: Sendable>(
-        to key: String,
-        timeout: Duration,
-        _ body: @Sendable () async throws -> Result
-    ) async throws -> Result {
-        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
     }
 }

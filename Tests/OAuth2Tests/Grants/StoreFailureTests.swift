@@ -311,42 +311,26 @@ struct StoreFailureTests {
 }
 
 /// A store that tells under what it is written.
-private final class LeavingStore: TokenStore {
-    let outlivesProcess = false
-    private let store: InMemoryTokenStore
+private final class LeavingStore: TokenStoreWrapper {
+    let store: InMemoryTokenStore
     private let action = Mutex<@Sendable (String) -> Void>({ _ in })
 
     init(store: InMemoryTokenStore) { self.store = store }
 
     func onWrite(_ action: @escaping @Sendable (String) -> Void) { self.action.withLock { $0 = action } }
 
-    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
-
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
         action.withLock { $0 }(key)
         return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
     }
-
-    func remove(_ key: String, ifVersion version: Int) -> Bool { store.remove(key, ifVersion: version) }
-
-    func withExclusiveAccess<Result: Sendable>(
-        to key: String,
-        timeout: Duration,
-        _ body: @Sendable () async throws -> Result
-    ) async throws -> Result {
-        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
-    }
 }
 
 /// A store that can be written but not read back, once its gate is open.
-private final class FailingReload: TokenStore {
-    let outlivesProcess = false
+private final class FailingReload: TokenStoreWrapper {
     let failsAfterWrite = ResponseGate()
-    private let store: ProbedTokenStore
+    let store: ProbedTokenStore
 
     init(store: ProbedTokenStore) { self.store = store }
-
-    func load(_ key: String) async throws -> VersionedTokenRecord? { try await store.load(key) }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
         let isWritten = try await store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
@@ -356,29 +340,14 @@ private final class FailingReload: TokenStore {
         }
         return isWritten
     }
-
-    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
-        try await store.remove(key, ifVersion: version)
-    }
-
-    func withExclusiveAccess<Result: Sendable>(
-        to key: String,
-        timeout: Duration,
-        _ body: @Sendable () async throws -> Result
-    ) async throws -> Result {
-        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
-    }
 }
 
 /// A store into which somebody who does not keep to the exclusive section writes first, once.
-private final class IntrudingStore: TokenStore {
-    let outlivesProcess = false
-    private let store: InMemoryTokenStore
+private final class IntrudingStore: TokenStoreWrapper {
+    let store: InMemoryTokenStore
     private let hasIntruded = ResponseGate()
 
     init(store: InMemoryTokenStore) { self.store = store }
-
-    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
         if !hasIntruded.isOpen, record.refreshAttempt == nil {
@@ -391,16 +360,6 @@ private final class IntrudingStore: TokenStore {
             _ = store.compareAndSwap(key, expectedVersion: store.load(key)?.version, record: another)
         }
         return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
-    }
-
-    func remove(_ key: String, ifVersion version: Int) -> Bool { store.remove(key, ifVersion: version) }
-
-    func withExclusiveAccess<Result: Sendable>(
-        to key: String,
-        timeout: Duration,
-        _ body: @Sendable () async throws -> Result
-    ) async throws -> Result {
-        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
     }
 }
 

@@ -348,20 +348,13 @@ struct TokenEndpointRowTests {
 }
 
 /// A store in which another token is found once one was removed.
-private final class RotatingStore: TokenStore {
-    let outlivesProcess = false
-    private let store: InMemoryTokenStore
+private final class RotatingStore: TokenStoreWrapper {
+    let store: InMemoryTokenStore
     private let replacement: String
 
     init(store: InMemoryTokenStore, replacement: String) {
         self.store = store
         self.replacement = replacement
-    }
-
-    func load(_ key: String) -> VersionedTokenRecord? { store.load(key) }
-
-    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
-        store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
     }
 
     func remove(_ key: String, ifVersion version: Int) -> Bool {
@@ -370,13 +363,5 @@ private final class RotatingStore: TokenStore {
         record.refreshAttempt = nil
         _ = store.compareAndSwap(key, expectedVersion: version, record: record)
         return false
-    }
-
-    func withExclusiveAccess<Result: Sendable>(
-        to key: String,
-        timeout: Duration,
-        _ body: @Sendable () async throws -> Result
-    ) async throws -> Result {
-        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
     }
 }

@@ -1,0 +1,30 @@
+import OAuth2
+
+/// A store on top of another, to which it passes the calls that it doesn't implement itself.
+protocol TokenStoreWrapper: TokenStore {
+    associatedtype Base: TokenStore
+
+    var store: Base { get }
+}
+
+extension TokenStoreWrapper {
+    var outlivesProcess: Bool { store.outlivesProcess }
+
+    func load(_ key: String) async throws -> VersionedTokenRecord? { try await store.load(key) }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
+        try await store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+    }
+
+    func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
+        try await store.remove(key, ifVersion: version)
+    }
+
+    func withExclusiveAccess<Result: Sendable>(
+        to key: String,
+        timeout: Duration,
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await store.withExclusiveAccess(to: key, timeout: timeout, body)
+    }
+}
