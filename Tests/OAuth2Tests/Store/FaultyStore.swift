@@ -11,7 +11,6 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
         var count = 0
         var hanging = 0
         var busy = 0
-        var key: String?
     }
 
     let base: Base
@@ -33,8 +32,6 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
     var isHanging: Bool { state.withLock { $0.hanging > 0 } }
     /// Whether a call is at work.
     var isBusy: Bool { state.withLock { $0.busy > 0 } }
-    /// What the last record was written under.
-    var key: String? { state.withLock { $0.key } }
     /// How many calls there were since the plan was made.
     var callCount: Int { state.withLock { $0.count } }
 
@@ -51,8 +48,7 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
     }
 
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
-        state.withLock { $0.key = key }
-        return try await troubled {
+        try await troubled {
             try await busy { try await base.compareAndSwap(key, expectedVersion: expectedVersion, record: record) }
         }
     }

@@ -7,13 +7,13 @@ import Synchronization
 import TestTurns
 import Testing
 
-/// Every call of the store that a rotation makes goes wrong in every way, alone and in pairs, at a server that revokes the whole family of
-/// refresh tokens when one comes a second time.
+/// Faults of every store call of a rotation, alone and in pairs, at a server that revokes the whole family of refresh tokens when
+/// one is used twice.
 ///
-/// `STORE_FAULTS=all` tries every pair of them.
+/// Each test has a process of its own, where the clock goes on only when all tasks wait. `STORE_FAULTS=all` tries every pair.
 @Suite("Rotations with a store that fails", .timeLimit(.minutes(30)), .turns)
 struct StoreFaultTests {
-    /// A rotation makes five calls; one that something went wrong with makes a few more.
+    /// A rotation makes five calls, and a few more after a fault.
     private static let calls = 9
 
     private static let pairs: [[Int: StoreFault]] = (1...calls).flatMap { first in
@@ -25,47 +25,55 @@ struct StoreFaultTests {
         }
     }
 
-    /// All of them with `STORE_FAULTS=all`; otherwise the single ones, and every seventeenth pair.
+    /// All of them with `STORE_FAULTS=all`; otherwise the single faults, and every 31st pair.
     private static let plans: [[Int: StoreFault]] = {
         if ProcessInfo.processInfo.environment["STORE_FAULTS"] == "all" { return pairs }
-        return pairs.enumerated().filter { $0.element.count == 1 || $0.offset.isMultiple(of: 17) }.map(\.element)
+        return pairs.enumerated().filter { $0.element.count == 1 || $0.offset.isMultiple(of: 31) }.map(\.element)
     }()
 
     @Test("In memory: faults of every call, alone and in pairs, cost no family", arguments: Way.allCases, [0, 1])
-    func inMemory(way: Way, rotation: Int) async throws {
-        var lost: [[Int: StoreFault]] = []
-        var unreached = 0
-        for plan in Self.plans {
-            let time = ManualTime()
-            let scene = Scene(InMemoryTokenStore(timeSource: time.timeSource), time: time)
-            if try await !scene.survives(plan, way, after: rotation) { lost.append(plan) }
-            if scene.reached < plan.keys.max() ?? 0 { unreached += 1 }
+    func inMemory(way: Way, rotation: Int) async {
+        await #expect(processExitsWith: .success) { [way = way as Way, rotation = rotation as Int] in
+            try await StoreFaultTests.play(StoreFaultTests.plans, way, after: rotation) { _, timeSource in
+                InMemoryTokenStore(timeSource: timeSource)
+            }
         }
-        #expect(lost.isEmpty, "\(lost.count) of \(Self.plans.count) families: \(lost.prefix(5))")
-        // The table is about calls that are made.
-        #expect(unreached == 0)
     }
 
     @Test("In files: every fault, and every two in sequence, cost no family", arguments: Way.allCases)
-    func inFiles(way: Way) async throws {
-        let plans = Self.plans.filter { plan in plan.count == 1 || (plan.keys.max() ?? 0) - (plan.keys.min() ?? 0) == 1
-        }
-        try await withTemporaryDirectory { directory in
-            var lost: [[Int: StoreFault]] = []
-            for (number, plan) in plans.enumerated() {
-                let time = ManualTime()
-                let store = try FileTokenStore(
-                    directory: directory.appending(path: "\(number)"),
-                    timeSource: time.timeSource
-                )
-                if try await !Scene(store, time: time).survives(plan, way, after: 1) { lost.append(plan) }
+    func inFiles(way: Way) async {
+        await #expect(processExitsWith: .success) { [way = way as Way] in
+            let plans = StoreFaultTests.plans.filter { plan in
+                plan.count == 1 || (plan.keys.max() ?? 0) - (plan.keys.min() ?? 0) == 1
             }
-            #expect(lost.isEmpty, "\(lost.count) of \(plans.count) families: \(lost.prefix(5))")
+            try await withTemporaryDirectory { directory in
+                try await StoreFaultTests.play(plans, way, after: 1) { number, timeSource in
+                    try FileTokenStore(directory: directory.appending(path: "\(number)"), timeSource: timeSource)
+                }
+            }
         }
     }
 
-    /// Who needs a token, and who needs the next one.
-    enum Way: CaseIterable {
+    /// Plays a scene for each plan, with a store of its own.
+    private static func play(
+        _ plans: [[Int: StoreFault]],
+        _ way: Way,
+        after rotations: Int,
+        store: (_ number: Int, TimeSource) throws -> some TokenStore
+    ) async throws {
+        var endings: [Ending: [[Int: StoreFault]]] = [:]
+        for (number, plan) in plans.enumerated() {
+            let time = ManualTime()
+            let scene = Scene(try store(number, time.timeSource), time: time)
+            endings[try await scene.play(plan, way, after: rotations, seed: number), default: []].append(plan)
+        }
+        for (ending, plans) in endings where ending != .token {
+            Issue.record("\(ending): \(plans.count) plans, such as \(plans.prefix(5))")
+        }
+    }
+
+    /// The clients that need a token, and those that need the next one.
+    enum Way: String, CaseIterable, Codable {
         /// An authenticator, and the same again.
         case authenticator
         /// An authenticator, and another that has the same store, at once.
@@ -74,101 +82,98 @@ struct StoreFaultTests {
         case source
     }
 
-    /// A family of refresh tokens, a store of theirs, and those who use it.
+    /// How a scene ends.
+    private enum Ending {
+        /// Every client has a token, and the family isn't revoked.
+        case token
+        case noToken, noTokenLater, familyRevoked
+        /// The plan is about a call that isn't made.
+        case callNotReached
+        /// A call of the store hangs that the library never cancels.
+        case callHangsForGood
+    }
+
+    /// A family of refresh tokens, a store of theirs, and the clients that use it.
     private final class Scene<Base: TokenStore>: Sendable {
         private let family = TokenFamily()
         private let time: ManualTime
         private let store: FaultyStore<Base>
-        private let caller = CallerBox()
-        private let endpoint: MockTransport
+        private let caller = Caller()
+        private let client: NetworkClient
 
         init(_ base: Base, time: ManualTime) {
             self.time = time
             store = FaultyStore(base) { [caller] in caller.cancel() }
-            endpoint = MockTransport { [family] in family.answer($0) }
+            client = NetworkClient(
+                transport: MockTransport(time: time.timeSource) { [family] in family.answer($0) },
+                options: .init(timeSource: time.timeSource)
+            )
         }
 
-        /// How many calls the store got since its plan was made, before anybody else used it.
-        var reached: Int { caller.reached }
+        func play(_ plan: [Int: StoreFault], _ way: Way, after rotations: Int, seed: Int) async throws -> Ending {
+            let executor = OneThreadExecutor.shared
+            let ending = try await executor.run(seed: seed) {
+                try await self.rotate(plan, way, after: rotations)
+            } whenAllWait: { [store, time, caller] in
+                // Files are read and written on other threads.
+                if store.isBusy {
+                    executor.waitForJob()
+                    return true
+                }
+                // A caller that nothing else can wake gives up.
+                return time.advanceToNextSleeper() != nil || caller.giveUp()
+            }
+            return store.isHanging ? .callHangsForGood : ending
+        }
 
-        /// Whether everybody has a token in the end, and the family lives.
-        func survives(_ plan: [Int: StoreFault], _ way: Way, after rotations: Int) async throws -> Bool {
-            let first = source(way, store: store)
+        private func rotate(_ plan: [Int: StoreFault], _ way: Way, after rotations: Int) async throws -> Ending {
+            let first = source(way)
             for _ in 0..<rotations {
                 _ = try await first.token(for: TokenNeed())
-                time.advance(by: .seconds(3_600))
+                try await time.sleep(for: .seconds(3_600))
             }
             store.plan(plan)
-            var token = await call { try await first.token(for: TokenNeed()) }
-            let next = way == .anotherAuthenticator ? source(way, store: store) : first
-            for _ in 1...6 {
-                // Nobody waits for another token longer than for the time of some flights.
-                for _ in 1...12 where token == nil { token = await again { try await next.token(for: TokenNeed()) } }
+            var token = await call(first)
+            let next = way == .anotherAuthenticator ? source(way) : first
+            for _ in 1...3 {
+                if token == nil { token = try await callAgain(next) }
                 guard token != nil, !family.isRevoked else { break }
-                try await passAnHour()
+                // What the store has not taken is brought to it before the hour is over.
+                try await time.sleep(for: .seconds(3_600))
                 token = nil
             }
-            caller.reached = store.callCount
-            // Somebody who comes later, and has nothing but the store, goes on with the chain.
+            let isReached = store.callCount >= plan.keys.max() ?? 0
+            // A client that comes later, and has nothing but the store, goes on with the chain.
             store.plan([:])
-            for _ in 1...12 where token == nil { token = await again { try await first.token(for: TokenNeed()) } }
-            let later = source(.authenticator, store: store.base)
-            try await passAnHour()
-            var last: AccessToken?
-            for _ in 1...12 where last == nil { last = await again { try await later.token(for: TokenNeed()) } }
-            while time.sleeperCount > 0 {
-                _ = time.advanceToNextSleeper()
-                await Task.yield()
-            }
-            if family.isRevoked { Issue.record("a family was revoked: \(plan)") }
-            return token != nil && last != nil && !family.isRevoked
+            if token == nil { token = try await callAgain(first) }
+            try await time.sleep(for: .seconds(3_600))
+            let last = try await callAgain(source(.authenticator))
+            if family.isRevoked { return .familyRevoked }
+            guard token != nil else { return .noToken }
+            guard last != nil else { return .noTokenLater }
+            return isReached ? .token : .callNotReached
         }
 
-        /// Makes a call, a while after one that has failed: by then nobody is left alone any more.
-        private func again(_ body: @escaping @Sendable () async throws -> AccessToken) async -> AccessToken? {
-            time.advance(by: .seconds(5))
-            return await call(body)
+        /// Calls until there is a token, with a pause before each call; a client has one after the time of a few requests.
+        private func callAgain(_ source: any TokenSource) async throws -> AccessToken? {
+            for _ in 1...12 {
+                try await time.sleep(for: .seconds(5))
+                if let token = await call(source) { return token }
+            }
+            return nil
         }
 
-        /// Lets time pass for everybody: what the store has not taken is brought to it before the hour is over.
-        private func passAnHour() async throws {
-            for _ in 1...600 {
-                let stored = try await store.base.load(store.key ?? "")?.record.refreshToken
-                if stored == nil || stored == family.current { break }
-                time.advance(by: .seconds(1))
-                try await Task.sleep(for: .milliseconds(3))
-            }
-            time.advance(by: .seconds(3_600))
+        private func call(_ source: any TokenSource) async -> AccessToken? {
+            await caller.value { try await source.token(for: TokenNeed()) }
         }
 
-        /// Makes a call, and lets time pass while everybody only waits.
-        private func call(_ body: @escaping @Sendable () async throws -> AccessToken) async -> AccessToken? {
-            let task = Task { try await body() }
-            caller.set(task)
-            let isOver = Mutex(false)
-            let watch = Task {
-                _ = await task.result
-                isOver.withLock { $0 = true }
-            }
-            while !isOver.withLock({ $0 }) {
-                for _ in 1...40 where !isOver.withLock({ $0 }) { await Task.yield() }
-                // Whoever has something to do gets a moment for it before time goes on.
-                if !isOver.withLock({ $0 }) { try? await Task.sleep(for: .milliseconds(3)) }
-                guard !isOver.withLock({ $0 }), !store.isBusy else { continue }
-                if time.advanceToNextSleeper() == nil, store.isHanging { task.cancel() }
-            }
-            await watch.value
-            return try? await task.value
-        }
-
-        private func source(_ way: Way, store: some TokenStore) -> any TokenSource {
+        private func source(_ way: Way) -> any TokenSource {
             let source = GrantTokenSource(
                 server: Realm.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
                 grant: RefreshTokenGrant(refreshToken: Secret("r0")),
                 store: store,
-                // On a clock of its own: what is lost here is the store's doing, not a slow answer's.
-                client: NetworkClient(transport: endpoint),
+                client: client,
                 options: .init(timeSource: time.timeSource, random: { 1 })
             )
             return way == .source
@@ -176,17 +181,25 @@ struct StoreFaultTests {
         }
     }
 
-    /// The task of whoever needs a token.
-    private final class CallerBox: Sendable {
-        private let state = Mutex<(task: Task<AccessToken, any Error>?, reached: Int)>((nil, 0))
+    /// The task that needs a token.
+    private final class Caller: Sendable {
+        private let task = Mutex<Task<AccessToken, any Error>?>(nil)
 
-        var reached: Int {
-            get { state.withLock { $0.reached } }
-            set { state.withLock { $0.reached = newValue } }
+        func value(_ body: @escaping @Sendable () async throws -> AccessToken) async -> AccessToken? {
+            let task = Task { try await body() }
+            self.task.withLock { $0 = task }
+            defer { self.task.withLock { $0 = nil } }
+            return try? await task.value
         }
 
-        func set(_ task: Task<AccessToken, any Error>) { state.withLock { $0.task = task } }
-        func cancel() { state.withLock { $0.task }?.cancel() }
+        func cancel() { task.withLock { $0 }?.cancel() }
+
+        /// Cancels the task once; returns whether there was one.
+        func giveUp() -> Bool {
+            let task = task.withLock { $0.take() }
+            task?.cancel()
+            return task != nil
+        }
     }
 }
 
