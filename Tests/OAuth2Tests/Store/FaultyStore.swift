@@ -21,16 +21,16 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
     ///
     /// - Parameters:
     ///   - base: What keeps the records.
-    ///   - cancelCaller: Cancels the task of whoever needs a token.
+    ///   - cancelCaller: Cancels the task that needs a token.
     init(_ base: Base, cancelCaller: @escaping @Sendable () -> Void) {
         self.base = base
         self.cancelCaller = cancelCaller
     }
 
     var outlivesProcess: Bool { base.outlivesProcess }
-    /// Whether a call waits until its task is cancelled.
+    /// A Boolean value that indicates whether a call hangs; each does until its task is cancelled.
     var isHanging: Bool { state.withLock { $0.hanging > 0 } }
-    /// Whether a call is at work.
+    /// A Boolean value that indicates whether the base store works on a call, perhaps on another thread.
     var isBusy: Bool { state.withLock { $0.busy > 0 } }
     /// How many calls there were since the plan was made.
     var callCount: Int { state.withLock { $0.count } }

@@ -68,7 +68,7 @@ struct StoreFaultTests {
             endings[try await scene.play(plan, way, after: rotations, seed: number), default: []].append(plan)
         }
         for (ending, plans) in endings where ending != .token {
-            Issue.record("\(ending): \(plans.count) plans, such as \(plans.prefix(5))")
+            Issue.record("\(ending), \(plans.count) in all: \(plans.prefix(5))")
         }
     }
 
