@@ -1,0 +1,27 @@
+import Foundation
+import Networking
+import Testing
+
+/// A server of HTTP/2 that never stops to send frames which lead to nothing (`Tests/Interop/frame_peer.py`).
+@Suite("CurlTransport and floods of frames", .enabled(if: Interop.isPrepared, Interop.hint), .timeLimit(.minutes(5)))
+struct FrameFloodTests {
+    @Test("A connection on which frames come that lead to nothing is ended, and others go on meanwhile")
+    func floods() async throws {
+        for kind in ["PING", "SETTINGS", "WINDOW_UPDATE", "PRIORITY", "unknown", "empty DATA"] {
+            let transport = try CurlTransport(
+                configuration: .init(proxy: .none, tls: TLSPeer.trust())
+            )
+            let flood = Task {
+                let request = HTTPTransportRequest(url: try TLSPeer.url("FRAMES", "/"))
+                return try await transport.send(request, limits: .init(deadline: .now + .seconds(60)))
+            }
+            for _ in 0..<20 {
+                let request = HTTPTransportRequest(url: try TLSPeer.url("HTTPS", "/connection"))
+                #expect(try await transport.send(request, limits: .init()).status == 200)
+            }
+            let error = await #expect(throws: NetworkError.self) { try await flood.value }
+            #expect(error?.code == .invalidResponse, "\(kind): \(String(describing: error))")
+            await transport.close()
+        }
+    }
+}
