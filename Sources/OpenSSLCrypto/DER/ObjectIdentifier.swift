@@ -25,6 +25,14 @@ struct ObjectIdentifier: Hashable, Sendable {
     static let pbes2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 13)
     static let pbmac1 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 14)
     static let pbkdf2 = ObjectIdentifier(1, 2, 840, 113549, 1, 5, 12)
+    static let hmacSHA1 = ObjectIdentifier(1, 2, 840, 113549, 2, 7)
+    static let hmacSHA256 = ObjectIdentifier(1, 2, 840, 113549, 2, 9)
+    static let hmacSHA384 = ObjectIdentifier(1, 2, 840, 113549, 2, 10)
+    static let hmacSHA512 = ObjectIdentifier(1, 2, 840, 113549, 2, 11)
+    static let sha1 = ObjectIdentifier(1, 3, 14, 3, 2, 26)
+    static let sha256 = ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 2, 1)
+    static let sha384 = ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 2, 2)
+    static let sha512 = ObjectIdentifier(2, 16, 840, 1, 101, 3, 4, 2, 3)
     static let scrypt = ObjectIdentifier(1, 3, 6, 1, 4, 1, 11591, 4, 11)
 }
 

@@ -24,7 +24,7 @@ extension PrivateKey {
     ///
     /// - Parameters:
     ///   - password: The password, 1 to 1024 octets.
-    ///   - iterations: How much work each guess of the password costs: 600,000 to 10,000,000.
+    ///   - iterations: How much work each guess of the password costs: 600,000 to 2,000,000.
     /// - Returns: The EncryptedPrivateKeyInfo.
     /// - Throws: ``CryptoError/Code/invalidArgument`` for an empty or too long password or another number,
     ///   ``CryptoError/Code/randomUnavailable``, ``CryptoError/Code/openSSL``.

@@ -1,16 +1,26 @@
-/// How much work encrypted keys and files ask for before a password can be checked, and the most that is done.
+/// The cost of the key derivations that encrypted keys and files ask for, and its limit.
 ///
 /// The numbers come from the file: without a limit, a forged one would keep a thread busy for days. A file that asks for
 /// several key derivations has one budget for all of them.
+///
+/// The functions differ in their cost by more than the counts show. So it is counted in quarters of an iteration of
+/// PBKDF2 with HMAC-SHA-256, about 0.1 µs each.
 struct KeyDerivationCost {
-    /// Sixteen times what OWASP recommends for PBKDF2 with SHA-256; some seconds of work.
-    static let maximumIterations = 10_000_000
-    /// N · r · p; 128 times OpenSSL's default.
-    private static let maximumScryptCost = 1 << 24
+    /// The most that is accepted, in iterations of PBKDF2 with HMAC-SHA-256.
+    ///
+    /// It is enough for a PKCS#12 file whose MAC, certificates and key take 600,000 each, which is what OWASP recommends,
+    /// and for 1,300,000 with HMAC-SHA-1. It is about a second of work.
+    static let maximumIterations = 2_000_000
+    /// The cost of an iteration of PBKDF2 with HMAC-SHA-256, and of one of the older methods.
+    private static let iteration = 4
+    /// The cost of a block of scrypt, of which there are N · r · p.
+    private static let scryptBlock = 3
+    /// The blocks of scrypt that its two calls of PBKDF2 cost for each of r · p.
+    private static let scryptOverhead = 8
 
     private let name: StaticString
     private let code: CryptoError.Code
-    /// The iterations so far.
+    /// The cost so far.
     private var total = 0
 
     /// Starts with nothing spent.
@@ -45,21 +55,15 @@ struct KeyDerivationCost {
         try add(identifier, parameters, in: bytes)
     }
 
-    /// Adds a key derivation.
+    /// Adds the key derivation of a PKCS#12 file's MAC ([RFC 7292 §B](https://www.rfc-editor.org/rfc/rfc7292#appendix-B)).
     ///
     /// - Throws: The code if the total is more than the limit.
-    mutating func add(iterations: Int) throws(CryptoError) {
-        let (sum, overflow) = total.addingReportingOverflow(iterations)
-        total = overflow ? .max : sum
-        guard iterations >= 0, total <= Self.maximumIterations else {
-            throw CryptoError(
-                code,
-                "The \(name) asks for key derivations of \(total) iterations: at most \(Self.maximumIterations) are accepted"
-            )
-        }
+    mutating func add(iterations: Int, digest: ObjectIdentifier) throws(CryptoError) {
+        let isFast = [.sha1, .sha256, .sha384, .sha512].contains(digest)
+        try add(iterations, times: isFast ? Self.iteration : 2 * Self.iteration)
     }
 
-    /// Checks the numbers of PBKDF2 and scrypt ([RFC 8018 §A](https://www.rfc-editor.org/rfc/rfc8018#appendix-A),
+    /// Adds the numbers of PBKDF2 and scrypt ([RFC 8018 §A](https://www.rfc-editor.org/rfc/rfc8018#appendix-A),
     /// [RFC 7914 §7](https://www.rfc-editor.org/rfc/rfc7914#section-7)) and of the older methods, which have an
     /// iteration count in the same place as PBKDF2.
     private mutating func add(
@@ -74,19 +78,58 @@ struct KeyDerivationCost {
         }
         _ = try parameters.contents(DERReader.Tag.octetString, "key derivation's salt", in: bytes)
         let cost = try parameters.smallInteger("key derivation's cost", in: bytes)
-        guard identifier == .scrypt else { return try add(iterations: cost) }
-        let blockSize = try parameters.smallInteger("scrypt block size", in: bytes)
-        let parallelization = try parameters.smallInteger("scrypt parallelization", in: bytes)
-        let (first, overflow) = cost.multipliedReportingOverflow(by: blockSize)
-        let (second, secondOverflow) = first.multipliedReportingOverflow(by: parallelization)
-        guard !overflow, !secondOverflow, second <= Self.maximumScryptCost else {
+        switch identifier {
+        case .scrypt:
+            let blockSize = try parameters.smallInteger("scrypt block size", in: bytes)
+            let parallelization = try parameters.smallInteger("scrypt parallelization", in: bytes)
+            try add(cost + Self.scryptOverhead, times: blockSize, parallelization, Self.scryptBlock)
+        case .pbkdf2:
+            try add(cost, times: pseudorandomBlocks(&parameters, in: bytes))
+        default:
+            try add(cost, times: Self.iteration)
+        }
+    }
+
+    /// Reads the rest of PBKDF2's parameters, and returns the cost of an iteration for all blocks of the key.
+    private func pseudorandomBlocks(_ parameters: inout DERReader, in bytes: RawSpan) throws(CryptoError) -> Int {
+        // No cipher that OpenSSL decrypts files with has a longer key.
+        var keySize = 32
+        if parameters.nextTag(in: bytes) == DERReader.Tag.integer {
+            keySize = max(try parameters.smallInteger("key derivation's key length", in: bytes), 1)
+        }
+        var function = ObjectIdentifier.hmacSHA1
+        if parameters.nextTag(in: bytes) == DERReader.Tag.sequence {
+            let contents = try parameters.contents(DERReader.Tag.sequence, "key derivation's function", in: bytes)
+            var reader = DERReader(contents, code: code)
+            function = try reader.identifier("key derivation's function", in: bytes)
+        }
+        let (cost, size) =
+            switch function {
+            case .hmacSHA1: (3, 20)
+            case .hmacSHA256: (Self.iteration, 32)
+            case .hmacSHA384: (8, 48)
+            case .hmacSHA512: (8, 64)
+            // As much as HMAC-SHA-3 with 512 bits, which is the slowest.
+            default: (12, 32)
+            }
+        return Self.product(cost, (keySize - 1) / size + 1)
+    }
+
+    private mutating func add(_ count: Int, times factors: Int...) throws(CryptoError) {
+        let (sum, overflow) = total.addingReportingOverflow(factors.reduce(count, Self.product))
+        total = overflow ? .max : sum
+        guard count >= 0, total <= Self.maximumIterations * Self.iteration else {
             throw CryptoError(
                 code,
-                "The \(name) asks for a key derivation with scrypt of more than \(Self.maximumScryptCost) blocks"
+                "The \(name) asks for key derivations that cost as much as \(total / Self.iteration) iterations of PBKDF2 "
+                    + "with SHA-256: at most \(Self.maximumIterations) are accepted"
             )
         }
-        // A block of scrypt takes about as long as 0.6 iterations of PBKDF2: the two limits are the same time.
-        try add(iterations: second * (Self.maximumIterations / 1_000) / (Self.maximumScryptCost / 1_000))
+    }
+
+    private static func product(_ first: Int, _ second: Int) -> Int {
+        let (product, overflow) = first.multipliedReportingOverflow(by: second)
+        return overflow ? .max : product
     }
 
     /// Reads an algorithm with a SEQUENCE of parameters.

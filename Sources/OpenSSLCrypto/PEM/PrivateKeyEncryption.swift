@@ -11,7 +11,7 @@ package enum PrivateKeyEncryption {
     /// - Parameters:
     ///   - key: The PrivateKeyInfo.
     ///   - password: The password, 1 to 1024 octets.
-    ///   - iterations: The number of iterations, ``minimumIterations`` to 10,000,000.
+    ///   - iterations: The number of iterations, ``minimumIterations`` to 2,000,000.
     /// - Returns: The EncryptedPrivateKeyInfo.
     /// - Throws: ``CryptoError/Code/invalidArgument``, ``CryptoError/Code/randomUnavailable``,
     ///   ``CryptoError/Code/openSSL``.

@@ -124,15 +124,13 @@ extension PKCS12File {
             unsafe PKCS12_get0_mac(nil, &algorithm, nil, &iterations, file)
             var number: Int64 = 1
             if unsafe iterations != nil, unsafe ASN1_INTEGER_get_int64(&number, iterations) != 1 { number = .max }
-            try cost.add(iterations: Int(number))
             let name = unsafe algorithm?.pointee.algorithm
+            let identifier = unsafe ObjectIdentifier(
+                octets: Array(UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name)))
+            )
+            try cost.add(iterations: Int(number), digest: identifier)
             // The parameters of PBMAC1 have a count of their own (RFC 9579 §4).
-            if unsafe OBJ_get0_data(name) != nil {
-                let identifier = unsafe Array(
-                    UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name))
-                )
-                if ObjectIdentifier(octets: identifier) == .pbmac1 { try unsafe add(algorithm) }
-            }
+            if identifier == .pbmac1 { try unsafe add(algorithm) }
             OpenSSLLibrary.clearErrors()
             return unsafe PKCS12_verify_mac(file, password, password == nil ? 0 : -1) == 1
         }

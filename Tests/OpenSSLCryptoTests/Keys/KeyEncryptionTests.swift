@@ -60,7 +60,7 @@ import Testing
 
     @Test("weak parameters are not written") func arguments() throws {
         let key = try PrivateKey(pem: KeyPEM.ed25519PKCS8)
-        for iterations in [599_999, 0, -1, .min, 10_000_001, .max] {
+        for iterations in [599_999, 0, -1, .min, 2_000_001, .max] {
             #expect(
                 code { _ = try key.encryptedPKCS8DER(password: Self.password, iterations: iterations) }
                     == .invalidArgument

@@ -64,7 +64,7 @@ struct TLSIdentityTests {
     @Test("An iteration count that is too large is refused before it is computed with", arguments: Count.allCases)
     func iterationCounts(count: Count) {
         let values: [[UInt8]] = [
-            [0x7F, 0xFF, 0xFF, 0xFF], [0x00, 0x98, 0x96, 0x81], [0x7F] + [UInt8](repeating: 0xFF, count: 15), [0xFF],
+            [0x7F, 0xFF, 0xFF, 0xFF], [0x1E, 0x84, 0x81], [0x7F] + [UInt8](repeating: 0xFF, count: 15), [0xFF],
         ]
         for value in values {
             var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
@@ -86,10 +86,10 @@ struct TLSIdentityTests {
 
     @Test("The iteration counts of a file are added up")
     func totalIterations() {
-        // 9,999,000 is below the limit of one, but not beside the 2048 of the certificates.
+        // 1,999,000 is below the limit of one, but not beside the 2048 of the certificates.
         var file = PKCS12Tree(PKCS12Fixture.octets(PKCS12Fixture.unordered))
         file.removeLast()
-        file.replace(integer: [0x08, 0x00], occurrence: Count.key.rawValue, with: [0x00, 0x98, 0x92, 0x98])
+        file.replace(integer: [0x08, 0x00], occurrence: Count.key.rawValue, with: [0x1E, 0x80, 0x98])
         #expect(throws: CryptoError(.malformedCertificate, "")) {
             try TLSIdentity(pkcs12: file.octets, password: Self.password)
         }

@@ -88,18 +88,21 @@ enum HostileInput {
         return [Array(header.utf8), Array(claims.utf8), signature].map(base64URL).joined(separator: ".")
     }
 
-    /// A PKCS#12 file in which every iteration count that has three bytes is the largest such number.
+    /// Makes a PKCS#12 file.
     ///
+    /// - Parameter options: Options of `openssl pkcs12`. Without them, every iteration count is 8,388,607, the largest
+    ///   number of three bytes.
     /// - Returns: The file, for the password `secret`.
     /// - Throws: ``UsageError`` if the `openssl` command can't make a file.
-    static func pkcs12() throws -> Data {
+    static func pkcs12(options: String? = nil) throws -> Data {
         let folder = FileManager.default.temporaryDirectory.appending(path: "bench-pkcs12-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let script = """
             openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=bench \
             -keyout key.pem -out cert.pem 2>/dev/null &&
-            openssl pkcs12 -export -inkey key.pem -in cert.pem -iter 70000 -passout pass:secret -out file.p12
+            openssl pkcs12 -export -inkey key.pem -in cert.pem \(options ?? "-iter 70000") \
+            -passout pass:secret -out file.p12
             """
         let process = Process()
         process.executableURL = URL(filePath: "/bin/sh")
@@ -108,6 +111,7 @@ enum HostileInput {
         try process.run()
         process.waitUntilExit()
         var file = [UInt8](try Data(contentsOf: folder.appending(path: "file.p12")))
+        guard options == nil else { return Data(file) }
         // INTEGER 70000 in DER.
         let count: [UInt8] = [0x02, 0x03, 0x01, 0x11, 0x70]
         var found = 0

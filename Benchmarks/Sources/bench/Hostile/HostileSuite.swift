@@ -98,6 +98,10 @@ struct HostileWork: Sendable {
             let file = try HostileInput.pkcs12()
             return { use(try? ClientIdentity(pkcs12: file) { "secret" }) }
         },
+        HostileWork(name: "PKCS#12, most work accepted") {
+            let file = try HostileInput.pkcs12(options: "-nomac -certpbe NONE -iter 2000000")
+            return { use(try? ClientIdentity(pkcs12: file) { "secret" }) }
+        },
     ]
 
     /// Reads a key set and verifies the first token, which the last key signed.
