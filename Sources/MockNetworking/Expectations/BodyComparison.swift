@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import OpenSSLCrypto
 import TokenGeneration
 
 /// Compares a request's body with the one that was expected: JSON and forms by what they mean, everything else octet by octet.
@@ -106,7 +107,7 @@ struct BodyComparison {
     private var formDifference: String? {
         let pairs = [expected, actual].map { Self.sorted(FormText.items(in: $0)) }
         guard pairs[0] != pairs[1] else { return nil }
-        let redacted = [expected, actual].map { body -> [URLQueryItem] in
+        let redacted = [expected, actual].map { body -> [FormPair] in
             let text = Redaction.standard.redacted(body, contentType: FormURLEncoded.contentType) ?? ""
             return Self.sorted(FormText.items(in: text.utf8))
         }
@@ -114,13 +115,31 @@ struct BodyComparison {
         let additional = redacted[1].filter { !redacted[0].contains($0) }
         if missing.isEmpty, additional.isEmpty { return "body: a secret in the form has another value than expected" }
         let parts = [("expected", missing), ("came", additional)].filter { !$0.1.isEmpty }.map { verb, items in
-            "\(verb) \(items.map { "\($0.name)=\(($0.value ?? "").quoted)" }.joined(separator: ", "))"
+            "\(verb) \(items.map { "\($0.name.text)=\($0.value.text.quoted)" }.joined(separator: ", "))"
         }
         return "body: \(parts.joined(separator: "; "))"
     }
 
-    private static func sorted(_ items: [URLQueryItem]) -> [URLQueryItem] {
-        items.sorted { ($0.name, $0.value ?? "") < ($1.name, $1.value ?? "") }
+    /// A field of a form, compared by its bytes.
+    private struct FormPair: Hashable {
+        let name: ExactString
+        let value: ExactString
+        let hasValue: Bool
+
+        init(_ item: URLQueryItem) {
+            name = ExactString(item.name)
+            value = ExactString(item.value ?? "")
+            hasValue = item.value != nil
+        }
+
+        func precedes(_ other: Self) -> Bool {
+            let (left, right) = name == other.name ? (value, other.value) : (name, other.name)
+            return left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+        }
+    }
+
+    private static func sorted(_ items: [URLQueryItem]) -> [FormPair] {
+        items.map(FormPair.init).sorted { $0.precedes($1) }
     }
 
     // MARK: Octets

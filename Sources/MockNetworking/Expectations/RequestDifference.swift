@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import TokenGeneration
 
 /// One way in which a request is otherwise than expected, in words without secrets.
 struct RequestDifference {
@@ -66,7 +67,7 @@ struct RequestDifference {
         guard let expected else {
             return actual.isEmpty ? nil : "header \(name): expected none, came \(shown(actual, of: name))"
         }
-        guard !actual.contains(expected) else { return nil }
+        guard !actual.contains(where: expected.isExactly) else { return nil }
         let wanted = shown([expected], of: name)
         guard !actual.isEmpty else { return "header \(name): expected \(wanted), came none" }
         let came = shown(actual, of: name)

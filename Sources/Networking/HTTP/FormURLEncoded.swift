@@ -25,9 +25,10 @@ package enum FormURLEncoded {
     /// - Returns: `nil` if an escape is malformed or the octets are not UTF-8.
     package static func decode(_ form: some StringProtocol) -> [(name: String, value: String)]? {
         var pairs: [(name: String, value: String)] = []
-        for pair in form.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = decodeComponent(parts[0]), let value = decodeComponent(parts.count == 2 ? parts[1] : "")
+        for pair in form.utf8.split(separator: UInt8(ascii: "&")) {
+            let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+            guard let name = decodeComponent(octets: pair[..<end]),
+                let value = decodeComponent(octets: pair[end...].dropFirst())
             else { return nil }
             pairs.append((name, value))
         }
@@ -38,7 +39,11 @@ package enum FormURLEncoded {
     ///
     /// - Returns: `nil` if an escape is malformed or the octets are not UTF-8.
     package static func decodeComponent(_ text: some StringProtocol) -> String? {
-        let octets = text.utf8.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        decodeComponent(octets: text.utf8)
+    }
+
+    private static func decodeComponent(octets: some Sequence<UInt8>) -> String? {
+        let octets = octets.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
         return PercentEncoding.decode(octets: octets).flatMap { String(validating: $0, as: UTF8.self) }
     }
 }

@@ -1,3 +1,5 @@
+internal import OpenSSLCrypto
+
 /// The header fields of a message, in order, with repetition.
 ///
 /// Names compare without regard to case ([RFC 9110 §5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)) and are
@@ -19,6 +21,26 @@ public struct HTTPHeaders: Sendable, Hashable {
         public init(name: String, value: String) {
             self.name = name
             self.value = value
+        }
+
+        /// Returns a Boolean value that indicates whether two fields have the same bytes.
+        ///
+        /// Canonically equivalent text in two spellings is two values.
+        ///
+        /// - Parameters:
+        ///   - left: One field.
+        ///   - right: The other.
+        /// - Returns: `true` if both name and value are the same.
+        public static func == (left: Self, right: Self) -> Bool {
+            ExactString(left.name) == ExactString(right.name) && ExactString(left.value) == ExactString(right.value)
+        }
+
+        /// Feeds the bytes of the name and the value to a hasher.
+        ///
+        /// - Parameter hasher: The hasher.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(ExactString(name))
+            hasher.combine(ExactString(value))
         }
     }
 

@@ -132,7 +132,7 @@ extension HTTPResponse {
     /// Takes the fields of a 304 ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)), but none that describes a body.
     fileprivate mutating func update(with notModified: HTTPResponse) {
         let describing = ["content-length", "content-encoding", "content-type", "content-range", "transfer-encoding"]
-        let fields = notModified.headers.filter { !describing.contains($0.name.lowercased()) }
+        let fields = notModified.headers.filter { !describing.contains(where: $0.name.equalsIgnoringASCIICase) }
         for field in fields { headers[field.name] = nil }
         for field in fields { headers.append(name: field.name, value: field.value) }
     }

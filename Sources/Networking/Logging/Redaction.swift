@@ -132,9 +132,10 @@ public struct Redaction: Sendable {
 
     private func value(_ value: String, of name: String) -> String {
         guard !headers.contains(Self.normalized(name)) else {
-            guard let space = value.firstIndex(of: " "), Self.schemes.contains(value[..<space].lowercased()) else {
-                return Self.placeholder
-            }
+            // The longest scheme has nine letters.
+            guard let space = value.utf8.prefix(10).firstIndex(of: UInt8(ascii: " ")),
+                Self.schemes.contains(value[..<space].asciiOnly.lowercased())
+            else { return Self.placeholder }
             return "\(value[..<space]) \(Self.placeholder)"
         }
         let isURL = ["location", "contentlocation", "referer"].contains(Self.normalized(name))
@@ -142,18 +143,16 @@ public struct Redaction: Sendable {
     }
 
     private func redactedURL(_ url: String) -> String {
-        var text = url
-        if let start = text.range(of: "://")?.upperBound {
-            let end = text[start...].firstIndex { "/?#".contains($0) } ?? text.endIndex
-            if let at = text[start..<end].lastIndex(of: "@") {
-                text.replaceSubrange(start..<at, with: Self.placeholder)
+        var octets = Array(url.utf8)
+        if let start = octets.firstRange(of: "://".utf8)?.upperBound {
+            let end = octets[start...].firstIndex(where: "/?#".utf8.contains) ?? octets.endIndex
+            if let at = octets[start..<end].lastIndex(of: UInt8(ascii: "@")) {
+                octets.replaceSubrange(start..<at, with: Self.placeholder.utf8)
             }
         }
-        guard let mark = text.firstIndex(where: { $0 == "?" || $0 == "#" }) else {
-            return self.text(of: Array(text.utf8))
-        }
-        let rest = redactedParameters(Array(text[mark...].utf8), separators: Self.querySeparators)
-        return self.text(of: Array(text[..<mark].utf8) + rest)
+        guard let mark = octets.firstIndex(where: "?#".utf8.contains) else { return text(of: octets) }
+        let rest = redactedParameters(Array(octets[mark...]), separators: Self.querySeparators)
+        return text(of: octets[..<mark] + rest)
     }
 
     private static let querySeparators = Set("?#&".utf8)

@@ -36,7 +36,7 @@ public struct TraceContext: Sendable, Hashable {
     ///   - traceparent: The field's value.
     ///   - tracestate: The value of the field `tracestate`.
     public init?(traceparent: String, tracestate: String? = nil) {
-        let parts = traceparent.split(separator: "-", omittingEmptySubsequences: false)
+        let parts = traceparent.asciiOnly.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count >= 4, parts[0].utf8.count == 2, Self.isHex(parts[0]), parts[0] != "ff",
             parts[0] != "00" || parts.count == 4, parts[3].utf8.count == 2, Self.isHex(parts[3]),
             let flags = UInt8(parts[3], radix: 16)

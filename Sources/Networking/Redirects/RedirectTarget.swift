@@ -1,4 +1,5 @@
 import Foundation
+import OpenSSLCrypto
 
 /// Where a `Location` header field points ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
 enum RedirectTarget {
@@ -12,9 +13,9 @@ enum RedirectTarget {
     /// - Throws: ``NetworkError`` with the code `redirectRefused` if it is no `http` or `https` URL, has user information or is
     ///   ambiguous.
     static func url(in headers: HTTPHeaders, from source: URL) throws(NetworkError) -> URL? {
-        let locations = Set(headers.values(for: "Location"))
+        let locations = Set(headers.values(for: "Location").map(ExactString.init))
         guard locations.count <= 1 else { throw .refusedRedirect(source, "its Location fields contradict each other") }
-        guard let location = locations.first, !location.isEmpty else { return nil }
+        guard let location = locations.first?.text, !location.isEmpty else { return nil }
         var target = try reference(location, source).resolved(against: URIReference(source.absoluteString))
         if target.fragment == nil { target.fragment = URIReference(source.absoluteString).fragment }
         guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
@@ -26,7 +27,7 @@ enum RedirectTarget {
         guard let authority = target.authority, !authority.isEmpty else {
             throw .refusedRedirect(source, "its Location has a scheme and no host")
         }
-        guard !authority.contains("@") else {
+        guard !authority.utf8.contains(UInt8(ascii: "@")) else {
             throw .refusedRedirect(source, "its Location has user information")
         }
         guard let url = URL(string: target.text, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),

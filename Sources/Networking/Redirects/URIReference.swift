@@ -1,7 +1,7 @@
 /// A URI or relative reference in its five parts ([RFC 3986 §3](https://www.rfc-editor.org/rfc/rfc3986#section-3)).
 ///
 /// Foundation's resolution is not used: what a `Location` points to decides where credentials go, so it has one reading.
-struct URIReference: Equatable {
+struct URIReference {
     var scheme: String?
     var authority: String?
     var path: String
@@ -10,22 +10,23 @@ struct URIReference: Equatable {
 
     /// Takes a reference apart; every text is one ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
     init(_ text: String) {
-        var rest = text[...]
+        // Scalars: a combining character after a delimiter is part of what follows it.
+        var rest = text.unicodeScalars[...]
         if let hash = rest.firstIndex(of: "#") {
-            fragment = String(rest[rest.index(after: hash)...])
+            fragment = String(rest[hash...].dropFirst())
             rest = rest[..<hash]
         }
         if let mark = rest.firstIndex(of: "?") {
-            query = String(rest[rest.index(after: mark)...])
+            query = String(rest[mark...].dropFirst())
             rest = rest[..<mark]
         }
         if let colon = rest.firstIndex(where: { $0 == ":" || $0 == "/" }), rest[colon] == ":",
-            Self.isScheme(rest[..<colon])
+            Self.isScheme(Substring(rest[..<colon]))
         {
             scheme = String(rest[..<colon])
-            rest = rest[rest.index(after: colon)...]
+            rest = rest[colon...].dropFirst()
         }
-        if rest.hasPrefix("//") {
+        if rest.starts(with: "//".unicodeScalars) {
             rest = rest.dropFirst(2)
             let end = rest.firstIndex(of: "/") ?? rest.endIndex
             authority = String(rest[..<end])
@@ -61,7 +62,7 @@ struct URIReference: Equatable {
         if path.isEmpty {
             target.path = base.path
             target.query = query ?? base.query
-        } else if path.hasPrefix("/") {
+        } else if path.utf8.first == UInt8(ascii: "/") {
             target.path = Self.removingDotSegments(path)
         } else {
             target.path = Self.removingDotSegments(base.merging(path))
@@ -71,26 +72,26 @@ struct URIReference: Equatable {
 
     private func merging(_ relative: String) -> String {
         if authority != nil, path.isEmpty { return "/" + relative }
-        guard let slash = path.lastIndex(of: "/") else { return relative }
+        guard let slash = path.unicodeScalars.lastIndex(of: "/") else { return relative }
         return path[...slash] + relative
     }
 
     /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4), on whole segments.
     private static func removingDotSegments(_ path: String) -> String {
-        let isAbsolute = path.hasPrefix("/")
-        var segments: [Substring] = []
-        let all = (isAbsolute ? path.dropFirst() : path[...]).split(separator: "/", omittingEmptySubsequences: false)
+        let isAbsolute = path.utf8.first == UInt8(ascii: "/")
+        var segments: [Substring.UTF8View] = []
+        let all = path.utf8.dropFirst(isAbsolute ? 1 : 0)
+            .split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         for (index, segment) in all.enumerated() {
-            let isLast = index == all.count - 1
-            switch segment {
-            case ".": if isLast { segments.append("") }
-            case "..":
-                if !segments.isEmpty { segments.removeLast() }
-                if isLast { segments.append("") }
-            default: segments.append(segment)
+            let isDots = segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
+            guard isDots, !segment.isEmpty else {
+                segments.append(segment)
+                continue
             }
+            if segment.count == 2 { _ = segments.popLast() }
+            if index == all.count - 1 { segments.append("".dropFirst().utf8) }
         }
-        return (isAbsolute ? "/" : "") + segments.joined(separator: "/")
+        return (isAbsolute ? "/" : "") + segments.map { Substring($0) }.joined(separator: "/")
     }
 
     private static func isScheme(_ text: Substring) -> Bool {

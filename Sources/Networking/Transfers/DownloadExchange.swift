@@ -81,7 +81,8 @@ final class DownloadExchange: Sendable {
     /// What is needed to go on later: a response that says neither how long it is nor what it is can't be gone on with.
     private func record(_ response: HTTPResponseStream, _ length: Int?) -> PartFile.Record? {
         guard canResume, response.status == 200, let length, length > 0,
-            let validator = ResumeValidator(response.headers), response.headers["Accept-Ranges"] != "none"
+            let validator = ResumeValidator(response.headers),
+            response.headers["Accept-Ranges"]?.equalsIgnoringASCIICase("none") != true
         else { return nil }
         return PartFile.Record(
             resource: part.resource,

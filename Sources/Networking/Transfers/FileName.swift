@@ -18,19 +18,17 @@ enum FileName {
         var scalars = String.UnicodeScalarView()
         scalars.append(contentsOf: all[start...].lazy.filter { !isHarmful($0) }.prefix(maximumScalars))
         let blanks = CharacterSet.whitespacesAndNewlines
-        var name = String(scalars).trimmingCharacters(in: blanks)
-        while name.hasPrefix(".") || name.hasPrefix("~") {
-            name = String(name.dropFirst()).trimmingCharacters(in: blanks)
-        }
-        while name.hasSuffix(".") { name = String(name.dropLast()).trimmingCharacters(in: blanks) }
-        guard !name.isEmpty else { return nil }
-        let (stem, ending) = split(name)
+        var rest = scalars.drop { $0 == "." || $0 == "~" || blanks.contains($0) }
+        while let last = rest.last, last == "." || blanks.contains(last) { rest.removeLast() }
+        guard !rest.isEmpty else { return nil }
+        let (stem, ending) = split(String(rest))
         return shortened(stem, to: maximumLength - ending.utf8.count) + ending
     }
 
     /// The stem and the extension with its dot; an extension that is unusually long is part of the stem.
     static func split(_ name: String) -> (stem: String, ending: String) {
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 32 else {
+        guard let dot = name.unicodeScalars.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 32
+        else {
             return (name, "")
         }
         return (String(name[..<dot]), String(name[dot...]))
@@ -38,10 +36,16 @@ enum FileName {
 
     /// The beginning of a text that has at most so many octets, characters kept whole.
     static func shortened(_ text: String, to count: Int) -> String {
-        var text = text
-        while text.utf8.count > max(count, 1), text.count > 1 { text.removeLast() }
+        let count = max(count, 1)
+        guard text.utf8.count > count else { return text }
+        let limit = text.utf8.index(text.startIndex, offsetBy: count)
+        var end = text.startIndex
+        for index in text.indices.dropFirst() {
+            guard index <= limit else { break }
+            end = index
+        }
         // One character can be longer than any name.
-        return text.utf8.count > max(count, 1) ? "_" : text
+        return end == text.startIndex ? "_" : String(text[..<end])
     }
 
     private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {

@@ -27,12 +27,9 @@ struct ResumeValidator: Codable, Hashable, Sendable {
 
     /// Whether a response says that it is of another representation than the validator's.
     func isContradicted(by headers: HTTPHeaders) -> Bool {
-        if value.hasPrefix("\"") {
-            guard let tag = headers["ETag"] else { return false }
-            return tag != value
-        }
-        guard let modified = headers["Last-Modified"] else { return false }
-        return modified != value
+        let isTag = value.utf8.first == UInt8(ascii: "\"")
+        guard let other = headers[isTag ? "ETag" : "Last-Modified"] else { return false }
+        return !other.utf8.elementsEqual(value.utf8)
     }
 
     /// Whether the text is an entity tag without `W/`, and nothing that another field could follow.

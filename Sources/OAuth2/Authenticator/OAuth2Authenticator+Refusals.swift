@@ -106,7 +106,7 @@ extension OAuth2Authenticator {
         guard let nonce = attempt.response.value(forHTTPHeaderField: "DPoP-Nonce"), !nonce.isEmpty else {
             return end(.missingNonce, "the resource wants a nonce in DPoP proofs, and sent none")
         }
-        guard nonce != attempt.proofClaims?["nonce"]?.string else {
+        guard attempt.proofClaims?["nonce"]?.string?.isExactly(nonce) != true else {
             return end(.repeatedNonce, "the resource wants another nonce than the one it has just sent")
         }
         guard attempt.earlier.count(where: { $0 == .nonceNeeded }) < 2 else {

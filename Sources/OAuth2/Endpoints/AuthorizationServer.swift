@@ -82,7 +82,10 @@ public struct AuthorizationServer: Sendable, Hashable {
         if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
             guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
             let document = MetadataDocument(aliases, issuer: issuer)
-            for alias in aliases { mutualTLSAliases[alias.name] = try document.endpoint(alias.name) }
+            // Hashing a name of somebody else's would normalize it, in quadratic time for a run of combining characters.
+            for alias in aliases where alias.name.utf8.allSatisfy({ $0 < 0x80 }) {
+                mutualTLSAliases[alias.name] = try document.endpoint(alias.name)
+            }
         }
         self.metadata = metadata
     }

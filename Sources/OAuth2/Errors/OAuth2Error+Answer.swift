@@ -30,7 +30,7 @@ extension OAuth2Error {
             challenges.first { $0.isOfScheme(scheme) && $0.parameters["error"] != nil }
         }.first
         if let serverCode = body?["error"]?.string ?? challenged?.parameters["error"], !serverCode.isEmpty,
-            isQuotable || Self.commonCodes.contains(serverCode)
+            isQuotable || Self.commonCodes.contains(serverCode.asciiOnly)
         {
             self.init(
                 serverCode: serverCode,

@@ -25,7 +25,7 @@ struct KeySetCopy: Sendable {
     private init(_ keys: JWKSet, _ url: URL, _ headers: HTTPHeaders, _ conditions: [(name: String, value: String)]) {
         (self.keys, self.url, self.conditions) = (keys, url, conditions)
         let kept = ["cache-control", "expires", "date", "age"]
-        self.headers = HTTPHeaders(headers.filter { kept.contains($0.name.lowercased()) })
+        self.headers = HTTPHeaders(headers.filter { kept.contains(where: $0.name.equalsIgnoringASCIICase) })
     }
 
     /// The copy after a 304, whose fields replace those that were kept
@@ -36,7 +36,7 @@ struct KeySetCopy: Sendable {
         var headers = headers
         // How old the first response was says nothing of this one.
         for name in ["Age", "Date"] { headers[name] = nil }
-        for name in Set(fields.map { $0.name.lowercased() }) { headers[name] = nil }
+        for field in fields { headers[field.name] = nil }
         for field in fields { headers.append(name: field.name, value: field.value) }
         return Self(keys, url, headers, conditions)
     }

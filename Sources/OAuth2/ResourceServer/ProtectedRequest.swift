@@ -46,7 +46,8 @@ public struct ProtectedRequest: Sendable {
 extension ProtectedRequest: CustomStringConvertible, CustomReflectable {
     /// The method, the URL without its query, and the names of the header fields.
     public var description: String {
-        "\(method) \(url.prefix { $0 != "?" && $0 != "#" }) with \(headers.map(\.name).joined(separator: ", "))"
+        let place = String(url.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
+        return "\(method) \(place) with \(headers.map(\.name).joined(separator: ", "))"
     }
 
     /// A mirror without the fields' values.

@@ -1,4 +1,5 @@
 public import Foundation
+internal import OpenSSLCrypto
 
 /// Where tokens are kept between requests, and between processes if the store is shared.
 ///
@@ -135,6 +136,31 @@ public struct TokenRecord: Sendable, Hashable {
         self.refreshAttempt = refreshAttempt
         self.obtained = obtained
         self.isSignedOut = isSignedOut
+    }
+
+    /// Returns a Boolean value that indicates whether two records are the same, with their texts compared by bytes.
+    ///
+    /// - Parameters:
+    ///   - left: One record.
+    ///   - right: The other.
+    /// - Returns: `true` if all of their properties are the same.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.accessToken == right.accessToken && left.refreshToken == right.refreshToken
+            && left.proofKey == right.proofKey && left.texts == right.texts && left.expiration == right.expiration
+            && left.obtained == right.obtained && left.isSignedOut == right.isSignedOut
+    }
+
+    /// Feeds the record to a hasher.
+    ///
+    /// - Parameter hasher: The hasher.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(accessToken)
+        hasher.combine(refreshToken)
+        hasher.combine(texts)
+    }
+
+    private var texts: [ExactString?] {
+        [tokenType, scope, proofKeyThumbprint, refreshAttempt].map { $0.map(ExactString.init) }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import OpenSSLCrypto
 public import TokenGeneration
 
 /// A token that opens a protected resource ([RFC 6749 §1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)).
@@ -59,7 +60,8 @@ public struct AccessToken: Sendable, Hashable {
     ///   - right: The other.
     /// - Returns: Whether they are the same.
     public static func == (left: Self, right: Self) -> Bool {
-        left.value == right.value && left.type == right.type && left.scope == right.scope
+        left.value == right.value && ExactString(left.type) == ExactString(right.type)
+            && left.scope.map(ExactString.init) == right.scope.map(ExactString.init)
             && left.expiry == right.expiry && left.requested == right.requested && left.isFound == right.isFound
             && left.proofGenerator?.thumbprint == right.proofGenerator?.thumbprint
     }
@@ -69,7 +71,7 @@ public struct AccessToken: Sendable, Hashable {
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(value)
-        hasher.combine(type)
+        hasher.combine(ExactString(type))
         hasher.combine(requested)
     }
 }

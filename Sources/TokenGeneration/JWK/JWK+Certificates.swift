@@ -110,7 +110,9 @@ extension JWK {
     private func isKey(_ key: PublicKey) throws(TokenError) -> Bool {
         guard keyType.isExactly(key.keyType.rawValue) else { return false }
         let algorithms = AlgorithmDescription.table.filter { $0.fits(key.keyType, curve: key.curveName) }
-        guard curve == key.curveName || key.curveName == nil, let details = algorithms.first else { return false }
+        guard key.curveName.map({ curve?.isExactly($0) ?? false }) ?? true, let details = algorithms.first else {
+            return false
+        }
         return try VerificationMaterial(publicPart, details).publicKey == key
     }
 

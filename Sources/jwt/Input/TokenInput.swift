@@ -55,7 +55,7 @@ struct TokenInput: Equatable {
 
     /// What to say of a text that is not a token but what people take for one.
     private func advice(on text: String) -> String? {
-        if text.lowercased().hasPrefix("bearer ") {
+        if String(decoding: text.utf8.prefix(7), as: UTF8.self).isExactlyIgnoringASCIICase("bearer ") {
             return "it begins with “Bearer”, which stands before a token in a header field: leave it out"
         }
         // Three segments can be a token, whatever files are called.

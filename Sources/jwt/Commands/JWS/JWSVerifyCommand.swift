@@ -112,7 +112,7 @@ struct JWSVerifyCommand {
     }
 
     private func verify(_ text: String, _ detached: Data?, _ verifier: JWSVerifier) throws(TokenError) -> VerifiedJWS {
-        let isJSON = text.hasPrefix("{")
+        let isJSON = text.utf8.first == UInt8(ascii: "{")
         switch (isJSON, detached) {
         case (false, nil):
             do throws(TokenError) {

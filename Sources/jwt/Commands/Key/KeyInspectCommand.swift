@@ -58,7 +58,8 @@ struct KeyInspectCommand {
     private static func form(of file: KeyFile) -> String {
         switch file.content {
         case .pem(let text):
-            let label = text.firstRange(of: "-----BEGIN ").map { text[$0.upperBound...].prefix { $0 != "-" } } ?? ""
+            let rest = text.firstRange(of: "-----BEGIN ").map { text[$0.upperBound...].unicodeScalars }
+            let label = rest.map { String($0.prefix { $0 != "-" }) } ?? ""
             // An EC key may stand behind its parameters.
             return "PEM, " + (label == "EC PARAMETERS" ? "EC PRIVATE KEY" : label)
         case .der: return "DER"
