@@ -135,12 +135,12 @@ extension JWSVerifier {
                 refusals.append(VerifiedJWS.Refusal(index: index, reason: error))
             }
         }
-        let required = policy.rule == .everyKey && !verified.isEmpty ? keys.everyKey : []
+        let required = policy.rule == .everyKey && !verified.isEmpty ? keys.everyKey(of: verified.count) : []
         guard let required else {
             throw TokenError(
                 .insufficientSignatures,
-                "the key set has entries that can't verify, so that not every key can have signed: remove them, or require a "
-                    + "threshold",
+                "the key set has entries that can't verify, or more of them than there are good signatures, so that not every "
+                    + "key can have signed: remove them, or require a threshold",
                 cause: JWSVerificationFailure(verifiedIndices: verified.map(\.index), refusals: refusals)
             )
         }

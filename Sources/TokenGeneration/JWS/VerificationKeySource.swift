@@ -26,11 +26,11 @@ enum VerificationKeySource: Sendable {
         }
     }
 
-    /// Every key; `nil` if an entry of the key set can't verify.
-    var everyKey: [VerificationKey]? {
+    /// Every key; `nil` if an entry of the key set can't verify, or it has too many entries for the signatures.
+    func everyKey(of signatureCount: Int) -> [VerificationKey]? {
         switch self {
         case .list(let keys): keys
-        case .set(let selector): selector.everyKey
+        case .set(let selector): selector.everyKey(of: signatureCount)
         }
     }
 

@@ -44,9 +44,17 @@ struct KeySelector: Sendable {
         candidates = zip(keys.entries, selection.choices(for: keys.keys)).map { Candidate($0, $1) }
     }
 
-    /// Every key of the set; `nil` if one of its entries can't verify.
-    var everyKey: [VerificationKey]? {
-        guard !hasRejections, candidates.allSatisfy({ $0.refusal == nil }) else { return nil }
+    /// Prepares every key of the set.
+    ///
+    /// Every key must have signed, so that a set with more entries than signatures needs no preparation. Only of a small set,
+    /// whose entries may repeat a key, all are prepared.
+    ///
+    /// - Parameter signatureCount: The number of good signatures.
+    /// - Returns: The keys; `nil` if an entry can't verify, or there are more entries than signatures, and more than 16.
+    func everyKey(of signatureCount: Int) -> [VerificationKey]? {
+        guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.Trials.limit),
+            candidates.allSatisfy({ $0.refusal == nil })
+        else { return nil }
         var keys: [VerificationKey] = []
         for candidate in candidates {
             // The first key that can't verify ends the work.

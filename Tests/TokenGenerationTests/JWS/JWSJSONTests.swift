@@ -142,6 +142,30 @@ struct JWSJSONTests {
         #expect(code { try verifier.verify(json: JSONFixture.flattened(spaced), requiring: .any) } == .malformedToken)
     }
 
+    @Test("A depth of more than 512 becomes 512, and text that is deeper is refused")
+    func maximumDepth() throws {
+        let json = try JSONFixture.flattened(JSONFixture.entry())
+        func deep(_ levels: Int) -> String {
+            let value = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+            return "\(json.dropLast()),\"x\":\(value)}"
+        }
+        #expect(JWSLimits.maximumDepth == 512)
+        #expect(JWSLimits(depth: 512).depth == 512)
+        var changed = JWSLimits(depth: 513)
+        #expect(changed.depth == 512)
+        changed.depth = 100_000
+        #expect(changed.depth == 512)
+        for limits in [JWSLimits(depth: .max), changed] {
+            var verifier = verifier
+            verifier.limits = limits
+            // The object itself is a level.
+            #expect(throws: Never.self) { try verifier.verify(json: deep(511), requiring: .any) }
+            #expect(code { try verifier.verify(json: deep(512), requiring: .any) } == .tooLarge)
+            #expect(code { try UnverifiedJWS(json: deep(512), limits: limits) } == .tooLarge)
+            #expect(code { try verifier.verify(json: deep(30_000), requiring: .any) } == .tooLarge)
+        }
+    }
+
     @Test("The limits on size, header, depth, members and signatures hold to the last one")
     func limits() throws {
         let entry = try JSONFixture.entry()

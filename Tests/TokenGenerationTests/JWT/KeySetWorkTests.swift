@@ -52,6 +52,29 @@ struct KeySetWorkTests {
         #expect(set.preparationCount == 2)
     }
 
+    @Test("That every key must have signed prepares no set with more than 16 entries and fewer signatures")
+    func everyKey() throws {
+        let keys = try (0..<17).map { _ in try SigningKey.generate(.es256) }
+        let document = JWKSet(keys: try keys.enumerated().map { try jwk($1, ["kid": .string("\($0)")]) }).serialized()
+        func json(_ count: Int) throws -> JSONObject {
+            let signers = try keys.prefix(count).enumerated().map { index, key in
+                JWSSigner(signingService: try ES256SigningService(key: key, keyID: "\(index)"))
+            }
+            return try JWSGenerator(payload: Data(Self.payload.utf8), signers: signers).generalJSON()
+        }
+        for count in [1, 16] {
+            let set = try JWKSet(parsing: document)
+            let verifier = JWSVerifier(keys: set)
+            #expect(
+                code { try verifier.verify(json: json(count), requiring: .everyKey) } == .insufficientSignatures
+            )
+            #expect(set.preparationCount == count)
+        }
+        let set = try JWKSet(parsing: document)
+        #expect(try JWSVerifier(keys: set).verify(json: json(17), requiring: .everyKey).signatures.count == 17)
+        #expect(set.preparationCount == 17)
+    }
+
     @Test("A token that more than 16 keys could have signed prepares none", arguments: [nil, "1"])
     func manyCandidates(keyID: String?) throws {
         let key = try SigningKey.generate(.es256)

@@ -1,0 +1,83 @@
+import Foundation
+import Testing
+import TokenGeneration
+
+@Suite("JWS as a JSON object")
+struct JWSObjectTests {
+    private let verifier: JWSVerifier
+
+    init() throws { verifier = try JSONFixture.verifier() }
+
+    private func object(_ text: String) throws -> JSONObject { try JSONObject(parsing: text) }
+
+    private func objects() throws -> [JSONObject] {
+        let entry = try JSONFixture.entry(#"{"alg":"ES256","n":1}"#, unprotected: #"{"note":"e\u0301/"}"#)
+        return [try object(JSONFixture.flattened(entry)), try object(JSONFixture.general([entry, entry]))]
+    }
+
+    @Test("A flattened and a general JWS verify as objects, as they do as text")
+    func accepted() throws {
+        for (json, count) in zip(try objects(), [1, 2]) {
+            let verified = try verifier.verify(json: json, requiring: .all)
+            #expect(verified.payload == JSONFixture.payload)
+            #expect(verified.signatures.count == count)
+            #expect(verified.signatures[0].protectedHeader == ["alg": "ES256", "n": 1])
+            #expect(verified.signatures[0].unprotectedHeader == ["note": "e\u{301}/"])
+            #expect(try verifier.verify(json: json.serialized(), requiring: .all).payload == verified.payload)
+        }
+        let signer = JWSSigner(signingService: try ES256SigningService(key: Fixture.signingKey()))
+        let generator = JWSGenerator(payload: JSONFixture.payload, signers: [signer])
+        for json in [try generator.generalJSON(), try generator.flattenedJSON()] {
+            #expect(try verifier.verify(json: json, requiring: .everyKey).payload == JSONFixture.payload)
+        }
+    }
+
+    @Test("What is wrong with an object has the same error as with text")
+    func refused() throws {
+        let other = Base64URL.encode(Array(#"{"exp":2}"#.utf8))
+        for json in try objects() {
+            func refusal(_ name: String, _ value: JSONValue?) -> TokenError.Code? {
+                var changed = json
+                changed[name] = value
+                return code { try verifier.verify(json: changed, requiring: .any) }
+            }
+            let isGeneral = json["signatures"] != nil
+            // Only if there is one signature does the error say what is wrong with it.
+            #expect(refusal("payload", .string(other)) == (isGeneral ? .insufficientSignatures : .signatureInvalid))
+            #expect(refusal("payload", nil) == .malformedToken)
+            #expect(refusal("payload", 5) == .malformedToken)
+            #expect(refusal("ciphertext", "AA") == .malformedToken)
+            #expect(refusal(isGeneral ? "signature" : "signatures", isGeneral ? "AA" : []) == .malformedToken)
+            #expect(refusal(isGeneral ? "signatures" : "signature", nil) == .malformedToken)
+            #expect(refusal("padding", .string(String(repeating: "x", count: 65_536))) == .tooLarge)
+        }
+        let none: JSONObject = ["payload": .string(JSONFixture.payloadText), "signatures": []]
+        #expect(code { try verifier.verify(json: none, requiring: .any) } == .malformedToken)
+        let stranger = JWSVerifier(key: try SigningKey.generate(.es384).verificationKey)
+        #expect(code { try stranger.verify(json: objects()[0], requiring: .any) } == .algorithmMismatch)
+        #expect(code { try stranger.verify(json: objects()[1], requiring: .any) } == .insufficientSignatures)
+    }
+
+    @Test("A detached payload is given beside the object, and never in it as well")
+    func detached() throws {
+        for json in try objects() {
+            var detached = json
+            detached["payload"] = nil
+            let verified = try verifier.verify(
+                json: detached,
+                detachedPayload: JSONFixture.payload,
+                requiring: .all
+            )
+            #expect(verified.payload == JSONFixture.payload)
+            #expect(
+                code { try verifier.verify(json: json, detachedPayload: JSONFixture.payload, requiring: .all) }
+                    == .malformedToken
+            )
+            let isGeneral = json["signatures"] != nil
+            #expect(
+                code { try verifier.verify(json: detached, detachedPayload: Data("{}".utf8), requiring: .all) }
+                    == (isGeneral ? .insufficientSignatures : .signatureInvalid)
+            )
+        }
+    }
+}
