@@ -24,7 +24,7 @@ extension OAuth2Client {
 }
 
 /// How the ID token of a grant is checked.
-private struct IDTokenCheck {
+struct IDTokenCheck {
     let verifier: IDTokenVerifier
     let request: ExpectedIDToken.Request
 
@@ -49,6 +49,15 @@ private struct IDTokenCheck {
                 "the grant comes with no ID token to verify: its request needs the scope “openid”"
             )
         }
+    }
+
+    /// Makes the check of a device's ID token, whose request has no nonce.
+    ///
+    /// - Returns: `nil` if there is nothing to check.
+    init?(ofDevice rule: IDTokenRule) {
+        guard case .verified(let verifier) = rule.wrapped else { return nil }
+        self.verifier = verifier
+        request = ExpectedIDToken.Request(nonce: nil, maximumAuthenticationAge: nil)
     }
 
     func verifiedToken(of tokens: IssuedTokens) async throws -> VerifiedToken {

@@ -10,7 +10,7 @@ extension OAuth2Client {
     ///   - resources: The URIs of the services that the token is for.
     ///   - authorizationDetails: What the token is to entitle to.
     ///   - additionalParameters: Parameters of extensions, such as the `audience` that some servers want.
-    /// - Returns: What the user has to do; ``tokens(for:progress:)`` waits for it.
+    /// - Returns: What the user has to do; ``tokens(for:idToken:progress:)`` waits for it.
     /// - Throws: ``OAuth2Error``, with the code `endpointMissing` if the server does not know devices, or `malformedRequest` for a
     ///   scope or resource that is none, or an additional parameter that the request has anyway; `CancellationError`.
     public func authorizeDevice(
@@ -55,13 +55,29 @@ extension OAuth2Client {
     ///
     /// - Parameters:
     ///   - device: What the user was told.
+    ///   - idToken: How the client treats the ID token, if the scope had `openid`. By default it isn't checked, and
+    ///     ``IssuedTokens/idToken`` is `nil`. A verifier finds the server's keys before the server is asked.
     ///   - progress: Is told how it goes on, before each pause.
-    /// - Returns: The tokens.
+    /// - Returns: The tokens, with the verified ID token.
     /// - Throws: ``OAuth2Error`` with the code `authorizationDenied` if the user has refused, `authorizationExpired` if their time is
-    ///   over, or another that the server answers; `CancellationError` if the task is cancelled.
+    ///   over, `protocolViolation` if the ID token is missing or not good, or another that the server answers; as
+    ///   ``RemoteKeySet/keys()`` does if there are no keys to verify it with. `CancellationError` if the task is cancelled.
     public func tokens(
         for device: DeviceAuthorization,
+        idToken: IDTokenRule = .skipIDTokenCheck,
         progress: (DeviceAuthorizationProgress) -> Void = { _ in }
+    ) async throws -> IssuedTokens {
+        let check = IDTokenCheck(ofDevice: idToken)
+        // A device code is spent by the answer with the tokens: without keys it would be spent for nothing.
+        try await check?.verifier.prepare()
+        var tokens = try await issuedTokens(for: device, progress: progress)
+        tokens.idToken = try await check?.verifiedToken(of: tokens)
+        return tokens
+    }
+
+    private func issuedTokens(
+        for device: DeviceAuthorization,
+        progress: (DeviceAuthorizationProgress) -> Void
     ) async throws -> IssuedTokens {
         let bound = try key.bound()
         // One question at a time: how often to ask is decided here.

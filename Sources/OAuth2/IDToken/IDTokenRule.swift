@@ -1,4 +1,4 @@
-/// How an ``OAuth2Client`` treats the ID token that comes with the tokens of a code flow.
+/// How an ``OAuth2Client`` treats the ID token that comes with the tokens of a code flow or of a device.
 ///
 /// ```swift
 /// let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
@@ -15,7 +15,7 @@ public struct IDTokenRule: Sendable {
 
     /// The request had no scope `openid`, so there is no ID token.
     ///
-    /// If it had, the client throws an error before it sends the code.
+    /// If it had, the client throws an error before it sends the code. For a device, the client doesn't look at the ID token.
     public static let notRequested = IDTokenRule(wrapped: .notRequested)
 
     /// There must be an ID token, and it must be good.

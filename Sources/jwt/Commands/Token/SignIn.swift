@@ -30,20 +30,48 @@ struct SignIn: Sendable {
     ///
     /// - Parameters:
     ///   - client: Who asks for the tokens.
+    ///   - network: What fetches the keys that an ID token is verified with.
     ///   - console: Where that is said; standard output is for the token.
     /// - Returns: The tokens.
     /// - Throws: `OAuth2Error`.
-    func tokens(_ client: OAuth2Client, _ console: Console) async throws -> IssuedTokens {
+    func tokens(_ client: OAuth2Client, _ network: NetworkClient, _ console: Console) async throws -> IssuedTokens {
+        let rule = idTokenRule(client, network)
         switch place {
-        case .device: try await deviceTokens(client, console)
+        case .device: return try await deviceTokens(client, rule, console)
         case .browser(let path, let port, let opens):
-            try await browserTokens(client, console, LoopbackRedirectReceiver(path: path, port: port), opens: opens)
+            let receiver = try LoopbackRedirectReceiver(path: path, port: port)
+            return try await browserTokens(client, rule, console, receiver, opens: opens)
         }
+    }
+
+    /// The check of the ID token: there is one if the scope asks for it and the server's metadata say what it is signed with.
+    ///
+    /// The command uses the access token only. A bad ID token still says that something is wrong with the answer.
+    private func idTokenRule(_ client: OAuth2Client, _ network: NetworkClient) -> IDTokenRule {
+        let names = client.server.values(of: "id_token_signing_alg_values_supported") ?? []
+        let algorithms = names.compactMap { JWSAlgorithm($0) }.filter { name in
+            JWSAlgorithm.implemented.contains(name) && !name.isSymmetric
+        }
+        guard (scope ?? "").split(separator: " ").contains("openid"), let url = client.server.keySetURL,
+            !algorithms.isEmpty
+        else { return .skipIDTokenCheck }
+        return .verified(
+            by: IDTokenVerifier(
+                issuer: client.server.issuer,
+                clientID: client.clientAuthentication.clientID,
+                keys: RemoteKeySet(url: url, client: network),
+                algorithms: Set(algorithms)
+            )
+        )
     }
 
     private var additionalParameters: [String: String] { audience.map { ["audience": $0] } ?? [:] }
 
-    private func deviceTokens(_ client: OAuth2Client, _ console: Console) async throws -> IssuedTokens {
+    private func deviceTokens(
+        _ client: OAuth2Client,
+        _ rule: IDTokenRule,
+        _ console: Console
+    ) async throws -> IssuedTokens {
         let device = try await client.authorizeDevice(
             scope: scope,
             resources: resources,
@@ -58,11 +86,12 @@ struct SignIn: Sendable {
                 ("verification_uri_complete", link.map(JSONValue.string)),
             ]
         )
-        return try await client.tokens(for: device.expiring(within: timeout))
+        return try await client.tokens(for: device.expiring(within: timeout), idToken: rule)
     }
 
     private func browserTokens(
         _ client: OAuth2Client,
+        _ rule: IDTokenRule,
         _ console: Console,
         _ receiver: LoopbackRedirectReceiver,
         opens: Bool
@@ -81,11 +110,7 @@ struct SignIn: Sendable {
         console.tellSignIn("to sign in, open \(address)", [("authorization_uri", .string(address))])
         if opens { Browser.open(url) }
         let redirect = try await receiver.redirect(for: request, within: timeout ?? Self.patience)
-        // The command uses nothing but the access token, and shows nothing of the ID token.
-        return try await client.tokens(
-            for: request.grant(from: redirect, of: client.server),
-            idToken: .skipIDTokenCheck
-        )
+        return try await client.tokens(for: request.grant(from: redirect, of: client.server), idToken: rule)
     }
 }
 

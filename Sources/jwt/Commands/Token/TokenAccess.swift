@@ -13,6 +13,7 @@ struct TokenAccess: Sendable {
     private let makeAuthenticator: @Sendable () -> OAuth2Authenticator
     private let grantSource: GrantTokenSource
     private let asking: OAuth2Client
+    private let network: NetworkClient
     private let store: any TokenStore
     private let leastLifetime: Duration
     private let console: Console
@@ -33,6 +34,7 @@ struct TokenAccess: Sendable {
         name = options.name
         self.signIn = signIn
         self.transport = transport
+        network = client
         self.store = store
         self.leastLifetime = leastLifetime
         self.console = console
@@ -123,7 +125,7 @@ struct TokenAccess: Sendable {
                     return try await source.token(for: need)
                 } catch let error as OAuth2Error where error.code == .reauthenticationRequired {}
             }
-            let tokens = try await signIn.tokens(asking, console)
+            let tokens = try await signIn.tokens(asking, network, console)
             try await makeAuthenticator().signIn(with: tokens)
             return tokens.accessToken
         }

@@ -68,6 +68,23 @@ struct BrowserSignInTests {
         }
     }
 
+    @Test("an ID token that was asked for is verified, and a bad one ends the sign-in without a token")
+    func idToken() async throws {
+        try await TokenScene.play { scene in
+            let command = ["token"] + scene.programFlags("authorization_code") + ["--scope", "openid read"]
+            for trouble in [MockAuthorizationServer.IDTokenTrouble.wrongAudience, .wrongNonce, .mixedUpKeys] {
+                scene.authorization.misbehave(.idToken(trouble))
+                let refused = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
+                #expect(refused.status != 0)
+                #expect(refused.output == "")
+                #expect(refused.errors.contains("ID token"), "\(refused)")
+                #expect(try await scene.jwt(command).status == 1)
+            }
+            let good = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
+            #expect(good.status == 0 && scene.authorization.isActive(TokenScene.token(good)), "\(good)")
+        }
+    }
+
     @Test("a server that takes only requests that were left with it before gets them so")
     func pushed() async throws {
         var configuration = MockAuthorizationServer.Configuration()
