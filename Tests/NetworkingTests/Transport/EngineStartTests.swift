@@ -84,6 +84,21 @@ struct EngineStartTests {
         }
     }
 
+    @Test("Each reason for the lack of a descriptor is named, with what to raise")
+    func descriptorLimits() {
+        for (number, words) in [(EMFILE, ["(EMFILE)", "RLIMIT_NOFILE"]), (ENFILE, ["(ENFILE)", "fs.file-max"])] {
+            #expect(NetworkError.isDescriptorLimit(number))
+            let error = NetworkError.noDescriptor(number, "no connection to a.example")
+            #expect(error.code == .transportUnavailable)
+            #expect(error.isUnprocessed)
+            for word in words { #expect(error.message.contains(word)) }
+        }
+        #expect(!NetworkError.isDescriptorLimit(ENOMEM))
+        let other = NetworkError.noDescriptor(ENOMEM, "no connection to a.example")
+        #expect(other.code == .transportUnavailable && other.isUnprocessed)
+        #expect(!other.message.contains("FILE"))
+    }
+
     @Test("No program that the process starts inherits any descriptor of an engine")
     func inheritance() async {
         await #expect(processExitsWith: .success) {
