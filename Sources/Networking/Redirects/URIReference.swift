@@ -73,7 +73,7 @@ struct URIReference {
     private func merging(_ relative: String) -> String {
         if authority != nil, path.isEmpty { return "/" + relative }
         guard let slash = path.unicodeScalars.lastIndex(of: "/") else { return relative }
-        return path[...slash] + relative
+        return String(path.unicodeScalars[...slash]) + relative
     }
 
     /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4), on whole segments.

@@ -41,7 +41,7 @@ struct DiscrepancyTests {
     @Test("Header fields and forms in another spelling aren't what was expected")
     func spellings() async throws {
         for (first, second) in [("\u{E9}", "e\u{301}"), ("e\u{301}", "\u{E9}")] {
-            let transport = MockTransport(.status(418))
+            let transport = MockTransport(.status(418), .status(418))
             transport.on(.init(.get, "/a").header("X-Name", first), .status(201))
             try transport.on(.init(.post, "/b").form(["name": first]), .status(202))
             for (text, statuses) in [(first, [201, 202]), (second, [418, 418])] {
