@@ -1,8 +1,8 @@
 /// Finds the primes of an RSA modulus when both exponents are known.
 ///
 /// This is the deterministic method of
-/// [NIST SP 800-56B, Appendix C.2](https://doi.org/10.6028/NIST.SP.800-56Br2): a fixed number of products and divisions, and
-/// no exponentiation, whatever the numbers are.
+/// [NIST SP 800-56B, Appendix C.2](https://doi.org/10.6028/NIST.SP.800-56Br2): a fixed number of products and divisions for
+/// all numbers, and no exponentiation.
 ///
 /// `d · e - 1` is a multiple of the least common multiple of `p - 1` and `q - 1`. Multiplied by what it has in common with
 /// `n - 1`, it is a multiple of `(p - 1) · (q - 1)`, which is `n - (p + q - 1)`: a division by `n` finds the sum of the primes.

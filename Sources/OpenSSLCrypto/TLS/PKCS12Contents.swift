@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// What was in the file: the owner of a key, its certificate and others.
+/// The contents of a file: the owner of a key, its certificate and others.
 @safe struct PKCS12Contents: ~Copyable {
     private var key: OpaquePointer?
     private var certificates: OpaquePointer?
@@ -12,7 +12,9 @@ internal import COpenSSL
         unsafe OPENSSL_sk_pop_free(certificates) { unsafe X509_free(OpaquePointer($0)) }
     }
 
-    /// Whether there is a private key: only the first one counts.
+    /// A Boolean value that indicates whether there is a private key.
+    ///
+    /// Only the first one counts.
     var hasKey: Bool { unsafe key != nil }
 
     /// Takes a private key.

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// A decoded file: the owner of a `PKCS12`.
 ///
-/// `PKCS12_parse` would derive keys with whatever counts stand in the file. So the file is read stage by stage, and each
+/// `PKCS12_parse` would derive keys with any count that the file asks for. So the file is read stage by stage, and each
 /// count is checked before OpenSSL computes with it.
 @safe struct PKCS12File: ~Copyable {
     private let pointer: OpaquePointer
@@ -40,7 +40,7 @@ internal import COpenSSL
     /// Opens the file.
     ///
     /// - Parameter password: The password with a zero at the end, if there is one.
-    /// - Returns: What is in it.
+    /// - Returns: The contents.
     /// - Throws: ``CryptoError``, as for ``TLSIdentity/init(pkcs12:password:)``.
     func contents(password: SecretBytes?) throws(CryptoError) -> PKCS12Contents {
         OpenSSLLibrary.clearErrors()
@@ -87,7 +87,7 @@ internal import COpenSSL
 extension PKCS12File {
     /// One pass through a file, with what it has cost so far.
     @safe fileprivate struct Reading: ~Copyable {
-        /// How deep contents may be inside others.
+        /// The most levels of contents inside contents.
         private static let maximumDepth = 4
 
         private var password: UnsafePointer<CChar>?

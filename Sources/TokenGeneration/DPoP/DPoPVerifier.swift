@@ -37,7 +37,7 @@ public struct DPoPVerifier: Sendable {
 
     private let replayCache: any ReplayCache
 
-    /// How much longer the replay cache remembers a proof than the verifier accepts it.
+    /// The time in seconds that the replay cache remembers a proof after the verifier stops accepting it.
     ///
     /// It covers servers whose clocks differ, and clocks that are set back a little.
     private static let margin: TimeInterval = 60

@@ -10,7 +10,7 @@ struct AlgorithmChoice: Sendable {
     /// ([RFC 9864 §5](https://www.rfc-editor.org/rfc/rfc9864#section-5)).
     let synonyms: [JWSAlgorithm]
 
-    /// Whether the key verifies signatures that are made under a name of an algorithm.
+    /// Returns a Boolean value that indicates whether the key verifies signatures by the algorithm of a name.
     func accepts(_ name: String) -> Bool {
         name.isExactly(details.algorithm.rawValue) || synonyms.contains { name.isExactly($0.rawValue) }
     }

@@ -121,7 +121,7 @@ extension JWKSet {
     /// The keys that a verifier with these rules passes over, and why: those of kinds that this package can't use, those for
     /// encryption, damaged ones, and those that need the caller to name an algorithm.
     ///
-    /// Entries that are no JWK at all are in ``rejections``. This prepares every key of the set that is not yet prepared.
+    /// Entries that aren't JWKs are in ``rejections``. This prepares every key of the set that is not yet prepared.
     ///
     /// - Parameter selection: The rules, as for ``JWTVerifier/init(keys:selection:policy:)``.
     /// - Returns: The keys, in order.
@@ -132,7 +132,7 @@ extension JWKSet {
         }
     }
 
-    /// How often a key of the set was prepared.
+    /// The number of times that a key of the set was prepared.
     package var preparationCount: Int { entries.reduce(0) { $0 + $1.preparationCount } }
 
     /// The set as JSON, fit to be published: public parts only, without symmetric keys.

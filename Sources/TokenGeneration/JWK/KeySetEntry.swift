@@ -44,12 +44,12 @@ final class KeySetEntry: Sendable {
         }
     }
 
-    /// How often the key was prepared.
+    /// The number of times that the key was prepared.
     var preparationCount: Int { preparations.load(ordering: .relaxed) }
 
-    /// What tells entries with different keys apart without preparing them; `nil` if only the prepared keys can tell.
+    /// The bytes that differ between entries with different keys; `nil` if only the prepared keys can tell.
     var identity: [UInt8]? {
-        // Of two entries with one key, only one may have a certificate that belongs to it.
+        // A certificate may belong to only one of two entries with the same key.
         guard jwk.members["x5c"] == nil, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {
             return nil
         }

@@ -1,8 +1,8 @@
 /// Recognizes keys in octets that are given as a secret.
 ///
-/// Public keys are public: as a secret they let everybody sign. That this happens by mistake, or because an attacker turned
-/// RS256 into HS256 in a header, is why the octets are looked at as a whole and not only at their beginning, and through the
-/// encodings that configuration passes keys in: base64, hexadecimal, UTF-16 and JSON's escapes.
+/// Public keys are public: anyone can sign with one that is used as a secret. It happens by mistake, or because an attacker
+/// turned RS256 into HS256 in a header. So the search covers all of the octets, and the encodings in which configuration
+/// passes keys: base64, hexadecimal, UTF-16 and JSON's escapes.
 enum KeyText {
     /// The format that the octets are in, if they are a key in one.
     static func format(of octets: [UInt8]) -> String? {
@@ -28,23 +28,25 @@ enum KeyText {
         return json.containsRun(of: "\"kty\"") ? "a JSON Web Key" : nil
     }
 
-    /// What the lines of OpenSSH and the files of [RFC 4716](https://www.rfc-editor.org/rfc/rfc4716) have.
+    /// The text by which lines of OpenSSH and files of [RFC 4716](https://www.rfc-editor.org/rfc/rfc4716) are recognized.
     private static let sshRuns =
         ["---- BEGIN SSH2 ", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"]
         + ["ssh-rsa", "ssh-dss", "ssh-ed25519", "ssh-ed448"].flatMap { ["\($0) ", "\($0)\t", "\($0)-cert-", "\($0)@"] }
 
     private static let privateRuns = ["openssh-key-v1", "PuTTY-User-Key-File-", "<RSAKeyValue>"]
 
-    /// Whether the octets begin as an SSH public key does without its base64: with the length of the name and the name.
+    /// Returns a Boolean value that indicates whether the octets begin as a decoded SSH public key, with the length of the
+    /// name and the name.
     private static func isSSHBlob(_ octets: [UInt8]) -> Bool {
         guard octets.count > 8, octets.starts(with: [0, 0, 0]) else { return false }
         let name = octets.dropFirst(4).prefix(Int(octets[3]))
         return ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"].contains { name.starts(with: $0.utf8) }
     }
 
-    /// Whether the octets are one ASN.1 SEQUENCE that begins as keys and certificates do.
+    /// Returns a Boolean value that indicates whether the octets are one ASN.1 SEQUENCE that begins as keys and certificates
+    /// do.
     ///
-    /// Of random octets, one in a thousand million is taken for one at most.
+    /// At most one of a thousand million random texts is mistaken for one.
     private static func isStructure(_ octets: [UInt8]) -> Bool {
         guard octets.count > 40, octets[0] == 0x30 else { return false }
         let header: Int
@@ -73,7 +75,7 @@ enum KeyText {
 }
 
 extension KeyText {
-    /// What the text encodes, if all of it is base64, base64url or hexadecimal.
+    /// Decodes a text if all of it is base64, base64url or hexadecimal.
     private static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var digits: [UInt8] = []
         digits.reserveCapacity(text.count)

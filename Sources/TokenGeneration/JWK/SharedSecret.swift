@@ -64,7 +64,7 @@ struct SharedSecret {
         return octets.withBytes { SecretBytes(copying: $0) }
     }
 
-    /// How many octets there are before the zeros at the end.
+    /// The number of octets before the zeros at the end.
     ///
     /// HMAC pads a key with zeros up to its block ([RFC 2104 §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)): a key
     /// and the same key with zeros behind it make the same signatures.

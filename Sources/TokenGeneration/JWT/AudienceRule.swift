@@ -103,7 +103,7 @@ extension AudienceRule {
     }
 
     private static func contains(_ found: [String], _ name: String) -> Bool {
-        // An empty name is nobody's: it stands for a setting that was never made.
+        // An empty name matches nothing: it stands for a setting that was never made.
         guard !name.isEmpty else { return false }
         for member in found where member.isExactly(name) { return true }
         return false

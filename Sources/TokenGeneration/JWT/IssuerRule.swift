@@ -1,11 +1,11 @@
-/// Which issuer a token must have, by its `iss`.
+/// A rule for the issuer of a token, its `iss`.
 ///
 /// ```swift
 /// policy.issuer = "https://id.example"
 /// policy.issuer = .oneOf(["https://id.example", "https://id.example.org"])
 /// ```
 ///
-/// Issuers are compared code point by code point. An empty name is no issuer's and matches nothing.
+/// Issuers are compared code point by code point. An empty name matches nothing.
 public struct IssuerRule: Sendable, Hashable, ExpressibleByStringLiteral {
     private enum Wrapped: Hashable {
         case oneOf([String])

@@ -17,7 +17,7 @@ struct KeySelector: Sendable {
         /// The prepared key.
         var key: Result<VerificationKey, TokenError> { entry.key(for: choice) }
 
-        /// Why the key can't be used, as far as that is known without preparing it.
+        /// The reason that the key can't be used, as far as it is known without preparing the key.
         var refusal: TokenError? {
             if case .failure(let reason) = choice { reason } else { nil }
         }
@@ -26,7 +26,7 @@ struct KeySelector: Sendable {
             if case .success(let choice) = choice { choice.accepts(algorithm) } else { false }
         }
 
-        /// Whether a key that can't be used is damaged or weak, and would be for an algorithm.
+        /// Returns a Boolean value that indicates whether an unusable key is damaged or weak, and states an algorithm.
         func isDamaged(_ reason: TokenError, for algorithm: String) -> Bool {
             [.malformedKey, .weakKey, .tooLarge].contains(reason.code)
                 && entry.jwk.algorithm?.isExactly(algorithm) ?? false
@@ -35,7 +35,7 @@ struct KeySelector: Sendable {
 
     private let candidates: [Candidate]
     private let selection: KeySelection
-    /// A Boolean value that indicates whether the set has entries that are no keys.
+    /// A Boolean value that indicates whether the set has entries that aren't keys.
     private let hasRejections: Bool
 
     init(_ keys: JWKSet, _ selection: KeySelection = KeySelection()) {

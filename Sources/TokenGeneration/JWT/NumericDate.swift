@@ -7,7 +7,7 @@ struct NumericDate: Codable {
     /// A time outside of them means nothing to any token, and code that converts it to an integer or a calendar date may
     /// trap.
     static let range = -62_135_596_800.0..<253_402_300_800.0
-    /// What is wrong with a time outside the range, for messages.
+    /// The message about a time outside the range.
     static let isOutside = "The time is outside the years 1 to 9999."
 
     let date: Date

@@ -1,10 +1,10 @@
-/// Which subject a token must have, by its `sub`.
+/// A rule for the subject of a token, its `sub`.
 ///
 /// ```swift
 /// policy.subject = "batch"
 /// ```
 ///
-/// Subjects are compared code point by code point. Whatever the rule, a policy refuses a `sub` that is empty.
+/// Subjects are compared code point by code point. A policy with any rule refuses a `sub` that is empty.
 public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
     private enum Wrapped: Hashable {
         case any

@@ -78,7 +78,7 @@ enum HostileInput {
         return "\(parts[0]).\(parts[1]).\(base64URL([UInt8](repeating: 1, count: 64)))"
     }
 
-    /// A DPoP proof whose key is as large as the proof's limit lets it be, and whose signature is random.
+    /// A DPoP proof with a key as large as the limit allows and with a random signature.
     static func proof(bits: Int) -> String {
         let key = publicKey(bits: bits, keyID: "1").replacing(#","alg":"RS256","use":"sig","kid":"1""#, with: "")
         let header = #"{"typ":"dpop+jwt","alg":"RS256","jwk":\#(key)}"#

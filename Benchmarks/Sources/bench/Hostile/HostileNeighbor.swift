@@ -4,7 +4,7 @@ import Networking
 
 /// Requests to a healthy server, while the same client receives a hostile server's response.
 enum HostileNeighbor {
-    /// What was measured.
+    /// The results of a measurement.
     struct Figures {
         /// The median latency of a healthy request, in milliseconds.
         let median: Double
@@ -12,13 +12,13 @@ enum HostileNeighbor {
         let highest: Double
         /// The longest time that a hostile request lasted beyond its timeout, in milliseconds.
         let lateness: Double
-        /// How the hostile requests ended.
+        /// The outcome of the hostile requests.
         let end: String
     }
 
     /// The timeout of a hostile request.
     private static let timeout = Duration.seconds(1)
-    /// How long healthy requests are measured.
+    /// The duration of the measurement of healthy requests.
     private static let length = Duration.seconds(4)
 
     static func measure(beside behavior: HostileServer.Behavior) async throws -> Figures {

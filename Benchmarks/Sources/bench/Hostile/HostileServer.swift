@@ -1,8 +1,10 @@
 import Foundation
 
-/// A server on loopback whose responses never end. It runs in a process of its own.
+/// A server on loopback whose responses never end.
+///
+/// It runs in a separate process.
 enum HostileServer {
-    /// What the server sends without end after the request.
+    /// The kind of data that the server sends without end after the request.
     enum Behavior: String, CaseIterable {
         case nothing = "no other server"
         case chunks = "one-byte chunks"
@@ -12,7 +14,7 @@ enum HostileServer {
         case blocks = "empty gzip blocks"
         case bytes = "a long body"
 
-        /// What is sent once, and what is sent again and again.
+        /// The bytes that the server sends once, and those that it repeats.
         var parts: (head: [UInt8], body: [UInt8]) {
             let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
             func many(_ text: String) -> [UInt8] { Array(String(repeating: text, count: 65_536 / text.utf8.count).utf8) }
