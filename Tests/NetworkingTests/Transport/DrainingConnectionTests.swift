@@ -24,7 +24,7 @@ struct DrainingConnectionTests {
             }
         }
 
-        var frames: [Frame] {
+        var frames: [HTTP2Frame] {
             switch self {
             case .refusedStream: [.reset(stream: 1, code: 7)]
             case .goAway, .goAwayAndClose: [.goAway(lastStream: 0)]
@@ -40,45 +40,11 @@ struct DrainingConnectionTests {
         var closes: Bool { [.goAwayAndClose, .processedGoAway, .close].contains(self) }
     }
 
-    /// A frame on its way to the client ([RFC 9113 §4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
-    struct Frame {
-        let octets: [UInt8]
-
-        private init(_ type: UInt8, flags: UInt8, stream: UInt32, _ payload: [UInt8]) {
-            octets = [0, 0, UInt8(payload.count), type, flags] + Self.octets(stream) + payload
-        }
-
-        static let settings = Frame(4, flags: 0, stream: 0, [])
-        static let settingsTaken = Frame(4, flags: 1, stream: 0, [])
-        /// `:status: 200`, which is the whole response.
-        static let ok = Frame(1, flags: 5, stream: 1, [0x88])
-
-        static func reset(stream: UInt32, code: UInt32) -> Frame { Frame(3, flags: 0, stream: stream, octets(code)) }
-
-        static func goAway(lastStream: UInt32) -> Frame {
-            Frame(7, flags: 0, stream: 0, octets(lastStream) + octets(0))
-        }
-
-        private static func octets(_ number: UInt32) -> [UInt8] {
-            (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
-        }
-    }
-
     /// Reads all of a request, and records it.
     private static func readRequest(_ connection: TCPPeer.Connection) throws {
-        func read(_ count: Int) throws -> [UInt8] {
-            var octets: [UInt8] = []
-            while octets.count < count { octets += try connection.read(count - octets.count) }
-            return octets
-        }
-        _ = try read(24)
-        try connection.send(Frame.settings.octets + Frame.settingsTaken.octets)
-        while true {
-            let head = try read(9)
-            _ = try read(Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2]))
-            // DATA and HEADERS with END_STREAM.
-            if head[3] <= 1, head[4] & 1 == 1 { return connection.peer.record("request") }
-        }
+        try connection.beginHTTP2()
+        try connection.readFrames(to: \.endsStream)
+        connection.peer.record("request")
     }
 
     private func send(
@@ -90,10 +56,10 @@ struct DrainingConnectionTests {
         try await withPeer { connection in
             try Self.readRequest(connection)
             guard connection.number < answers.count else {
-                try connection.send(Frame.ok.octets)
+                try connection.send([.ok])
                 return try connection.waitForClose()
             }
-            for frame in answers[connection.number].frames { try connection.send(frame.octets) }
+            for frame in answers[connection.number].frames { try connection.send([frame]) }
             if answers[connection.number].closes { return connection.close() }
             try connection.waitForClose()
         } _: { peer in

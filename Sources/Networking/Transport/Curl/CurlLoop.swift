@@ -272,7 +272,8 @@ final class CurlLoop {
         for transfer in round.takeTouched() where !transfer.hasEnded {
             if transfer.isOutOfTurn, transfer.restEnd == nil { rests.add(transfer, until: round.now) }
             settle(transfer, transfer.flush())
-            if transfer.hasTimeouts || transfer.cutTime != nil, !transfer.hasEnded { check(transfer) }
+            let isTimed = transfer.hasTimeouts || transfer.cutTime != nil || transfer.mayBeAnsweredEarly
+            if isTimed, !transfer.hasEnded { check(transfer) }
             if !transfer.hasEnded { settle(transfer, transfer.stopWaiting()) }
         }
     }
@@ -289,7 +290,10 @@ final class CurlLoop {
     private func failure(of transfer: CurlTransfer, code: Int32) -> NetworkError? {
         if let failure = transfer.failure { return failure }
         // We ended the transfer, because its response is there and libcurl wanted to ask again.
-        if transfer.isAnswered || transfer.isCut { return nil }
+        if transfer.isAnswered || transfer.isCut || transfer.isAnswered(despite: code) { return nil }
+        if transfer.isAnswerLost(code: code, text: transfer.handle?.errorText ?? "") {
+            return .lostAnswer(transfer.origin)
+        }
         if let refusal = transfer.refusal(code: code) { return refusal }
         if let number = transfer.socketError, transfer.requestCount == 0 {
             return .noDescriptor(number, "no connection to \(transfer.origin)")
@@ -319,6 +323,7 @@ final class CurlLoop {
 
     /// Looks at the timeouts of a transfer, and when to do so again.
     private func check(_ transfer: CurlTransfer) {
+        if transfer.isAnsweredEarly { return end(transfer, nil) }
         if let time = transfer.cutTime, time <= round.now {
             transfer.isCut = true
             return end(transfer, nil)

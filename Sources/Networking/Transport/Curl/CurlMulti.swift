@@ -46,8 +46,9 @@ enum CurlTraffic: UInt32, CaseIterable {
                 { easy, socket, interest, context, _ in
                     guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
                     let isRemoved = Int(interest) == CCURL_POLL_REMOVE
-                    if !isRemoved, let easy = unsafe easy, let handle = unsafe CurlHandle.of(easy) {
-                        multi.place(handle, at: socket)
+                    if let easy = unsafe easy, let handle = unsafe CurlHandle.of(easy) {
+                        if !isRemoved { multi.place(handle, at: socket) }
+                        if multi.traffic == .held { handle.transfer?.note(isWaiting: !isRemoved) }
                     }
                     multi.sockets.use(
                         socket,

@@ -40,7 +40,7 @@ extension CurlTransfer {
         if isComplete {
             readFraming()
             observation?.receiveHead(status: head.status, handle)
-            if traffic == .held { round.touch(self) }
+            if traffic == .held || mayBeAnsweredEarly { round.touch(self) }
         }
         return true
     }
@@ -57,7 +57,7 @@ extension CurlTransfer {
             return .heldBack
         }
         receivedCount += octets.count
-        if observation != nil { round.touch(self) }
+        if observation != nil || isAnsweredEarly { round.touch(self) }
         return .taken
     }
 
@@ -91,7 +91,7 @@ extension CurlTransfer {
             failure = NetworkError(.invalidResponse, "the body of \(origin) can't be decoded: \(words(for: error))")
             return .refused
         }
-        if observation != nil { round.touch(self) }
+        if observation != nil || isAnsweredEarly { round.touch(self) }
         return reception
     }
 
@@ -193,6 +193,7 @@ extension CurlTransfer {
         requestCount += 1
         // Whatever a connection that is gone waited for, this one doesn't.
         heldBack = []
+        isReadingOver = false
         timing.begin(at: round.now, isWhole: !request.body.isReadWhileSent)
         if hasTimeouts { round.touch(self) }
         observation?.connect(handle)

@@ -58,6 +58,8 @@ final class CurlTransfer {
     var stream: UInt32?
     /// Whether the server has just said that it didn't process the request.
     var isRefused = false
+    /// Whether libcurl waits for nothing more of the response, although it goes on with the request.
+    var isReadingOver = false
     /// Whether a server may have acted on the request when it was sent before.
     var isInDoubt = false
     var bodyPosition = 0
@@ -174,7 +176,7 @@ final class CurlTransfer {
         if before.contains(.sending), upload?.isReady ?? false { heldBack.remove(.sending) }
         guard heldBack != before else { return 0 }
         timing.resume(at: round.now)
-        if hasTimeouts { round.touch(self) }
+        if hasTimeouts || mayBeAnsweredEarly { round.touch(self) }
         return hold()
     }
 }
@@ -257,7 +259,7 @@ extension CurlTransfer {
     }
 
     /// Whether octets may follow the head ([RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)).
-    private var mayHaveBody: Bool {
+    var mayHaveBody: Bool {
         request.method != .head && head.status != 204 && head.status != 304 && declaredSize != 0
     }
 }

@@ -58,8 +58,9 @@ extension CurlTransfer {
     /// What the timeouts say now.
     func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
         let (failure, next) = exchangeTimeout(at: now)
-        guard let next, let cutTime else { return (failure, next ?? cutTime) }
-        return (failure, min(next, cutTime))
+        let answerTime = answerTime
+        if failure == nil, let answerTime, answerTime <= now { return (.lostAnswer(origin), nil) }
+        return (failure, [next, cutTime, answerTime].compactMap(\.self).min())
     }
 
     private func exchangeTimeout(
