@@ -93,7 +93,9 @@ extension CurlTransfer {
     /// libcurl receives for as long as something comes and nothing of it is a part of a response, so this is the only place from which
     /// such a connection can be ended. Without TLS there is none.
     func receiveRecord() {
-        guard round.countRecord(), let handle, let socket = handle.socket, !round.useless.accept(at: socket) else { return }
+        guard round.countRecord(), let handle, let socket = handle.socket, !round.useless.accept(at: socket) else {
+            return
+        }
         failure = failure ?? uselessness
         handle.socketOwner?.end(socket)
     }
