@@ -16,7 +16,7 @@ struct FrameFloodTests {
                 return try await transport.send(request, limits: .init(deadline: .now + .seconds(60)))
             }
             for _ in 0..<20 {
-                let request = HTTPTransportRequest(url: try TLSPeer.url("HTTPS", "/connection"))
+                let request = HTTPTransportRequest(url: try TLSPeer.url("HTTPS2", "/connection"))
                 #expect(try await transport.send(request, limits: .init()).status == 200)
             }
             let error = await #expect(throws: NetworkError.self) { try await flood.value }

@@ -343,6 +343,8 @@ final class CurlLoop {
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
+        // With HTTP/2 the connection goes on.
+        if transfer.stream != nil, failure != nil || transfer.isCut { round.useless.expectRest(at: handle.socket) }
         stopDriving(transfer, handle)
         if let ticket = transfer.nameLookup.ticket { configuration.resolver.leave(ticket) }
         // After 417 a handle never sends `Expect` again; there is no way to tell it otherwise.

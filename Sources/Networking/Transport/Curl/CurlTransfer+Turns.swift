@@ -117,6 +117,11 @@ struct CurlUselessOctets {
     /// How many octets may come on a connection without a header line or a part of a body among them.
     static let maximumSize: UInt64 = 1 << 20
 
+    /// How many octets more may come of streams that were given up: as many as libcurl lets a server send without asking.
+    private static let windowSize: UInt64 = 32 << 20
+
+    /// The sockets of connections on which streams were given up.
+    private var socketsWithRests: Set<Int32> = []
     /// How many octets had come on a connection, by its socket, when nothing came of them for the first time.
     private var starts: [Int32: UInt64] = [:]
 
@@ -124,6 +129,11 @@ struct CurlUselessOctets {
     mutating func end(at socket: Int32?) {
         guard !starts.isEmpty, let socket else { return }
         starts[socket] = nil
+    }
+
+    /// Sees that a stream was given up whose rest may be on its way.
+    mutating func expectRest(at socket: Int32?) {
+        if let socket { socketsWithRests.insert(socket) }
     }
 
     /// Sees that nothing came of what a connection received; false if that is too much.
@@ -134,7 +144,7 @@ struct CurlUselessOctets {
             starts[socket] = count
             return true
         }
-        return count - start <= Self.maximumSize
+        return count - start <= Self.maximumSize + (socketsWithRests.contains(socket) ? Self.windowSize : 0)
     }
 
     /// How many octets have come on a TCP connection; `nil` if that can't be told.
