@@ -206,8 +206,7 @@ final class CurlLoop {
             let usefulCount = round.usefulCount
             connections.act(on: event)
             guard let transfer = connections.transfer(for: event) else { continue }
-            if event.isReadable, round.usefulCount == usefulCount, !round.useless.accept(at: event.socket) {
-                transfer.failure = transfer.failure ?? transfer.uselessness
+            if event.isReadable, round.usefulCount == usefulCount, transfer.receiveUseless(at: event.socket) {
                 end(transfer, transfer.failure)
             }
             time = endTurn(of: [transfer], since: time)

@@ -93,19 +93,24 @@ extension CurlTransfer {
     /// libcurl receives for as long as something comes and nothing of it is a part of a response, so this is the only place from which
     /// such a connection can be ended. Without TLS there is none.
     func receiveRecord() {
-        guard round.countRecord(), let handle, let socket = handle.socket, !round.useless.accept(at: socket) else {
-            return
-        }
-        failure = failure ?? uselessness
-        handle.socketOwner?.end(socket)
+        guard round.countRecord(), let socket = handle?.socket else { return }
+        receiveUseless(at: socket)
     }
 
-    /// The error of a transfer whose server sends too much of which nothing comes.
-    var uselessness: NetworkError {
-        NetworkError(
-            .invalidResponse,
-            "\(origin) has sent more than \(CurlUselessOctets.maximumSize) octets that are no part of a header or a body"
-        )
+    /// Sees that nothing came of what the transfer's connection received; if that is too much, ends the connection.
+    ///
+    /// - Returns: Whether it ended the connection; then ``failure`` says why.
+    @discardableResult
+    func receiveUseless(at socket: Int32) -> Bool {
+        guard !round.useless.accept(at: socket) else { return false }
+        failure =
+            failure
+            ?? NetworkError(
+                .invalidResponse,
+                "\(origin) has sent more than \(CurlUselessOctets.maximumSize) octets that are no part of a header or a body"
+            )
+        handle?.socketOwner?.end(socket)
+        return true
     }
 }
 
