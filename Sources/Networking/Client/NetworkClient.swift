@@ -72,7 +72,7 @@ public final class NetworkClient: Sendable {
         )
     }
 
-    /// Makes a client on `URLSession`, for callers that need a configuration of their own, such as custom protocol classes.
+    /// Makes a client on `URLSession`, for callers that need their own configuration, such as custom protocol classes.
     ///
     /// - Warning: A server can crash a process that uses `URLSession` on Linux; see ``URLSessionTransport``.
     ///

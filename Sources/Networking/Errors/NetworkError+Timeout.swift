@@ -105,7 +105,7 @@ extension NetworkError.Timeout {
         /// The response is received.
         public static var receiving: Self { Self(.receiving) }
 
-        /// Whether the request was not sent by then.
+        /// A Boolean value that indicates whether this phase precedes the sending of the request.
         var isBeforeRequest: Bool {
             switch wrapped {
             case .preparing, .queued, .name, .connecting, .tlsHandshake: true

@@ -24,10 +24,11 @@ public struct NetworkError: ErrorWithCode, Sendable {
     ///
     /// The code is `timedOut` then, or `cannotConnect` for the time that making a connection may take.
     public let timeout: Timeout?
-    /// Whether it is certain that no server has acted on the request: it was not sent, or the server said that it did not process it
-    /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// A Boolean value that indicates whether it is certain that no server has acted on the request.
     ///
-    /// Such a request can be repeated whatever its method is. False means "perhaps": after a redirect was followed, for example,
+    /// That is so if the request was not sent, or if the server said that it did not process it
+    /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+    /// Such a request can be repeated with any method. False means "perhaps": after a redirect was followed, for example,
     /// when the request before it was answered.
     public internal(set) var isUnprocessed: Bool
     /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
@@ -118,7 +119,7 @@ extension NetworkError {
             }
         }
 
-        /// Whether a failure of this kind ends an exchange before its request is sent.
+        /// A Boolean value that indicates whether a failure of this kind ends an exchange before its request is sent.
         fileprivate var isBeforeRequest: Bool {
             switch wrapped {
             case .cannotResolveHost, .cannotConnect, .requestNotMade, .authenticationProviderNotPresent, .rateLimited,

@@ -88,7 +88,9 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// Whether the host is this machine by its name or address.
     package var isLoopback: Bool { Self.isLoopback(host: host) }
 
-    /// Whether a host in lower case, an IPv6 address in brackets, is this machine by its name or address.
+    /// Returns whether a host is this machine by its name or address.
+    ///
+    /// The host is in lower case, and an IPv6 address is in brackets.
     static func isLoopback(host: String) -> Bool {
         switch host.utf8.last {
         case UInt8(ascii: "t"): return host == "localhost" || host.hasSuffix(".localhost")

@@ -1,9 +1,9 @@
 /// The transport of a client whose engine can't be used in this process.
 struct UnavailableTransport: HTTPTransport {
-    /// Why the engine can't be used.
+    /// The reason why the engine can't be used.
     let reason: NetworkError
 
-    /// Makes a transport, or one that fails every request with the reason why there is no other.
+    /// Makes a transport or, if that fails, one that fails every request with the reason.
     static func unless(_ make: () throws(NetworkError) -> any HTTPTransport) -> any HTTPTransport {
         do throws(NetworkError) {
             return try make()

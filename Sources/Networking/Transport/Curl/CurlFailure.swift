@@ -141,7 +141,7 @@ struct CurlFailure {
 }
 
 extension CurlFailure {
-    /// Which host's name libcurl was about to look up when it was told to fail.
+    /// The host whose name libcurl was about to look up when it was told to fail.
     enum WantedHost {
         case origin, proxy
     }

@@ -79,7 +79,7 @@ import CCurl
     ///
     /// - Parameters:
     ///   - lines: The addresses that libcurl is told.
-    ///   - connectTimeout: What is left of the time for making a connection.
+    ///   - connectTimeout: The time that is left for making a connection.
     /// - Returns: Whether libcurl took every setting.
     func resume(with lines: CurlLines?, connectTimeout: Duration) -> Bool {
         socket = nil

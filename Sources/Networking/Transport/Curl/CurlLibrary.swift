@@ -60,10 +60,10 @@ enum CurlLibrary {
     /// 7.88 begins HTTP/2 anew on it.
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
 
-    /// Whether a response over HTTP/2 that comes before the request is sent may be lost.
+    /// A Boolean value that indicates whether a response over HTTP/2 that comes before the request is sent may be lost.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
-    /// Whether libcurl asks before each request.
+    /// A Boolean value that indicates whether libcurl asks before each request.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
     /// Prepares the library.

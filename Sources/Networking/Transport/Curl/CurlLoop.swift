@@ -159,7 +159,7 @@ final class CurlLoop {
         check(transfer)
     }
 
-    /// Goes on with a transfer whose name was looked up.
+    /// Continues a transfer after a name lookup, or ends it if the lookup failed.
     private func take(_ answer: NameResolver.Answer, for identifier: UInt64) {
         guard let transfer = transfers[identifier], let handle = transfer.handle,
             let name = transfer.nameLookup.end(at: round.now)

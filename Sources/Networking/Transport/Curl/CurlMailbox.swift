@@ -10,7 +10,7 @@ final class CurlMailbox: Sendable {
         var cancellations: [UInt64] = []
         /// Exchanges whose reader made room or whose body's next part is there.
         var resumptions: [UInt64] = []
-        /// What the resolver found for exchanges that wait for a name's addresses.
+        /// The resolver's answers for exchanges that wait for a name's addresses.
         var answers: [(identifier: UInt64, answer: NameResolver.Answer)] = []
         /// When the engine stops even if exchanges still run; `nil` if it was not told to stop.
         var closing: ContinuousClock.Instant?
@@ -33,10 +33,10 @@ final class CurlMailbox: Sendable {
         var isSleeping = false
         var hasStopped = false
         var closers: [CheckedContinuation<Void, Never>] = []
-        /// What the engine sleeps in; `nil` while it doesn't run.
+        /// The poller that the engine sleeps in; `nil` while the engine doesn't run.
         var poller: EventPoller?
 
-        /// What must be signalled, which happens once for each sleep; `nil` if the engine is awake.
+        /// Returns the poller to signal, once for each sleep; `nil` if the engine is awake.
         mutating func wake() -> EventPoller? {
             defer { isSleeping = false }
             return isSleeping ? poller : nil

@@ -5,7 +5,7 @@ final class CurlObservation {
     private let exchange: CurlExchange
     private let tell: @Sendable (HTTPTransportEvent) -> Void
     private var started: ContinuousClock.Instant?
-    /// When libcurl began to count, which it does anew after a name was looked up.
+    /// The time at which libcurl began to count, which it does anew after a name was looked up.
     private var driven: ContinuousClock.Instant?
     private var hasResolved = false
     private var connectionCount = 0

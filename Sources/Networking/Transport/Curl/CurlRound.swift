@@ -4,10 +4,10 @@ final class CurlRound {
     var now = ContinuousClock.now
     /// The round's number.
     private(set) var number: UInt64 = 0
-    /// How many header lines and parts of bodies have come.
+    /// The number of header lines and parts of bodies that have come.
     private(set) var usefulCount = 0
     private var recordCount: UInt8 = 0
-    /// What came and was neither.
+    /// The octets that came and belonged to neither.
     var useless = CurlUselessOctets()
     /// The last streams of connections on which no more will be answered.
     var drains = CurlDrains()

@@ -1,7 +1,7 @@
 import CCurl
 
 extension CurlTransport.ProtocolVersion {
-    /// Whether an exchange may turn out to be one of HTTP/2.
+    /// Returns whether an exchange may turn out to use HTTP/2.
     func mayBeHTTP2(to origin: HTTPOrigin) -> Bool {
         switch wrapped {
         case .http1: false

@@ -124,7 +124,7 @@ final class CurlSockets {
         if unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0 { end(socket) }
     }
 
-    /// Ends a connection in the middle of whatever comes, if its socket was made here.
+    /// Ends a connection even while data arrives on it, if its socket was made here.
     func end(_ socket: Int32) {
         guard self[socket].contains(.isOurs) else { return }
         // Dissolves a TCP connection, with a reset, and throws away what waits. Other sockets can't; they are read empty.

@@ -19,13 +19,13 @@ extension CurlTransfer {
     /// A Boolean value that indicates whether the engine must look at how the response goes on.
     var mayBeAnsweredEarly: Bool { stream != nil && request.hasBody && (head.isComplete || isReadingOver) }
 
-    /// When a response is given up that nobody may ever end; `nil` if that is left to libcurl or the caller.
+    /// The time at which a response that may never end is given up; `nil` if that is left to libcurl or the caller.
     var answerTime: ContinuousClock.Instant? {
         guard CurlLibrary.losesEarlyAnswers, mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, isUnsent,
             let activity = timing.activity
         else { return nil }
         if isReadingOver { return activity }
-        // A caller that waits, for the response or to go on with the request, may do so.
+        // The caller may take as long as it likes to read the response or to supply more of the request.
         return heldBack.isEmpty ? activity + configuration.earlyAnswerPatience : nil
     }
 

@@ -2,13 +2,13 @@ import CCurl
 
 // When a request may be sent again.
 extension CurlTransfer {
-    /// How often a request is sent, at most, because connections turn out to be dead or draining.
+    /// The maximum number of times that a request is sent when connections turn out to be dead or draining.
     static let maximumRequestCount = 6
 
-    /// Whether the transfer must not use a kept connection, because others that it used were no good.
+    /// A Boolean value that indicates whether the transfer must not use a kept connection, because others that it used didn't work.
     var needsNewConnection: Bool { earlierRequestCount > 1 }
 
-    /// Whether it is certain that no server has acted on the request.
+    /// A Boolean value that indicates whether it is certain that no server has acted on the request.
     var isUnprocessed: Bool {
         guard !isInDoubt, !timing.hasFirstByte else { return false }
         if isRefused || isBeyondLastStream { return true }
@@ -17,20 +17,20 @@ extension CurlTransfer {
         return requestCount <= 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
     }
 
-    /// Whether the connection's peer announced to process no stream with so large a number.
+    /// A Boolean value that indicates whether the connection's peer announced that it processes no stream with so large a number.
     private var isBeyondLastStream: Bool {
         guard let stream, let last = round.drains.lastStream(of: connection) else { return false }
         return stream > last
     }
 
-    /// Whether the request is to be sent again after this result of libcurl's.
+    /// Returns whether the request is to be sent again after this result from libcurl.
     func isToRepeat(after code: Int32) -> Bool {
         let isLoss =
             switch Int(code) {
             case CCURL_GOT_NOTHING, CCURL_SEND_ERROR, CCURL_RECV_ERROR, CCURL_PARTIAL_FILE, CCURL_HTTP2: true
             // So libcurl 7.88 may end a stream together with its connection.
             case CCURL_OK: !head.isComplete
-            // Says why the server gave up the stream, which is no loss of the connection.
+            // Says why the server gave up the stream; the connection isn't lost.
             case CCURL_HTTP2_STREAM: isUnprocessed
             default: false
             }
@@ -57,7 +57,7 @@ extension CurlTransfer {
     }
 }
 
-/// What tells one of this process's TCP connections from the others that are open.
+/// A name that distinguishes one of this process's open TCP connections from the others.
 struct CurlConnectionName: Hashable {
     private let peer: String
     private let peerPort: Int32

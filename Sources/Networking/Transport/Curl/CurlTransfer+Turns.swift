@@ -1,15 +1,15 @@
 import Glibc
 
-/// What one transfer receives before the engine turns to the others.
+/// The data that one transfer receives before the engine turns to the others.
 ///
 /// libcurl reads from a connection for as long as something comes, up to a hundred times, so a server that sends fast, or in a form that
 /// is laborious to read, would have the engine's thread to itself.
 struct CurlTurn {
-    /// How many parts of a body a transfer takes in a turn.
+    /// The maximum number of parts of a body that a transfer takes in a turn.
     ///
     /// A part has at most 16 KiB before it is decoded, and 32 KiB after that; both count.
     static let maximumPartCount = 256
-    /// How many octets of a body a transfer takes in a turn, after decoding.
+    /// The number of octets of a body, after decoding, at which a transfer's turn ends.
     static let maximumSize = 512 << 10
     /// After a turn that took longer, a transfer lets the others go first.
     static let longTurn = Duration.microseconds(500)
@@ -42,7 +42,7 @@ struct CurlTurn {
 struct CurlRests {
     private var transfers: [CurlTransfer] = []
 
-    /// When the first of them goes on.
+    /// The time at which the first of them continues.
     private(set) var earliest: ContinuousClock.Instant?
 
     mutating func add(_ transfer: CurlTransfer, until time: ContinuousClock.Instant) {
@@ -91,7 +91,7 @@ extension CurlTransfer {
     /// Sees a record of TLS on an HTTP/2 connection.
     ///
     /// libcurl receives for as long as something comes and nothing of it is a part of a response, so this is the only place from which
-    /// such a connection can be ended. Without TLS there is none.
+    /// such a connection can be ended. Without TLS, it can't be ended.
     func receiveRecord() {
         guard round.countRecord(), let socket = handle?.socket else { return }
         receiveUseless(at: socket)
@@ -114,20 +114,20 @@ extension CurlTransfer {
     }
 }
 
-/// What comes on connections and is neither a header line's nor a body's.
+/// The octets that come on connections and belong to neither a header line nor a body.
 ///
 /// Handshakes are like that, and what is around the parts of a body. What a server sends without end so that nothing comes of it, as the
 /// extensions of a chunk or empty frames, has a limit.
 struct CurlUselessOctets {
-    /// How many octets may come on a connection without a header line or a part of a body among them.
+    /// The number of octets that may come on a connection without a header line or a part of a body among them.
     static let maximumSize: UInt64 = 1 << 20
 
-    /// How many octets more may come of streams that were given up: as many as libcurl lets a server send without asking.
+    /// The number of additional octets that may come from streams that were given up: as many as libcurl lets a server send without asking.
     private static let windowSize: UInt64 = 32 << 20
 
     /// The sockets of connections on which streams were given up.
     private var socketsWithRests: Set<Int32> = []
-    /// How many octets had come on a connection, by its socket, when nothing came of them for the first time.
+    /// The number of octets, by socket, that had come on a connection when nothing came of them for the first time.
     private var starts: [Int32: UInt64] = [:]
 
     /// Sees that something came of what a connection received.
@@ -152,7 +152,7 @@ struct CurlUselessOctets {
         return count - start <= Self.maximumSize + (socketsWithRests.contains(socket) ? Self.windowSize : 0)
     }
 
-    /// How many octets have come on a TCP connection; `nil` if that can't be told.
+    /// Returns the number of octets that have come on a TCP connection; `nil` if it can't be determined.
     private static func receivedCount(at socket: Int32) -> UInt64? {
         // Linux's struct tcp_info has it as tcpi_bytes_received, since 4.1; the C library's is older.
         let (offset, size) = (128, 136)

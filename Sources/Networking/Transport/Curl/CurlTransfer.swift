@@ -16,7 +16,7 @@ final class CurlTransfer {
     var isTouched = false
     /// The names that the transfer needs.
     var nameLookup = NameLookup()
-    /// Why the system made no socket for the transfer, if it lacked a descriptor.
+    /// The error number of the attempt to make a socket for the transfer, if a descriptor was lacking.
     var socketError: Int32?
     /// What went wrong on our side, which libcurl only reports as an aborted transfer.
     var failure: NetworkError?
@@ -24,9 +24,9 @@ final class CurlTransfer {
     var handshake: TLSHandshake?
     /// The directions in which libcurl waits for the caller.
     var heldBack: CurlHandle.Directions = []
-    /// What the transfer has taken in the engine's present round.
+    /// The data that the transfer has taken in the engine's current round.
     var turn = CurlTurn()
-    /// Whether the transfer had to leave a part of its body for its next turn.
+    /// A Boolean value that indicates whether the transfer had to leave a part of its body for its next turn.
     var isOutOfTurn = false
     /// Until when the transfer lets others go first; `nil` if it doesn't.
     var restEnd: ContinuousClock.Instant?
@@ -42,7 +42,7 @@ final class CurlTransfer {
     private(set) var declaredSize: Int?
     /// Whether libcurl wanted to repeat a request that was answered.
     var isAnswered = false
-    /// When the body of a redirect that will be followed is given up; `nil` for any other response.
+    /// The time at which the body of a redirect that will be followed is given up; `nil` for any other response.
     private(set) var cutTime: ContinuousClock.Instant?
     /// A Boolean value that indicates whether the exchange ended before the body of its redirect did.
     var isCut = false
@@ -50,17 +50,17 @@ final class CurlTransfer {
     /// How much of the body came, after decoding.
     var receivedCount = 0
     var requestCount = 0
-    /// How often the request was sent before this transfer began.
+    /// The number of times that the request was sent before this transfer began.
     let earlierRequestCount: Int
     /// The connection that the request was last sent on, if it has a name.
     var connection: CurlConnectionName?
     /// The number of the request's HTTP/2 stream on it.
     var stream: UInt32?
-    /// Whether the server has just said that it didn't process the request.
+    /// A Boolean value that indicates whether the server has just said that it didn't process the request.
     var isRefused = false
-    /// Whether libcurl waits for nothing more of the response, although it goes on with the request.
+    /// A Boolean value that indicates whether libcurl waits for nothing more of the response, although it continues the request.
     var isReadingOver = false
-    /// Whether a server may have acted on the request when it was sent before.
+    /// A Boolean value that indicates whether a server may have acted on the request when it was sent before.
     var isInDoubt = false
     var bodyPosition = 0
     var hasEnded = false

@@ -75,10 +75,12 @@ extension CurlTransport {
         /// How many octets of a streamed body libcurl receives or sends at once, if it is libcurl's to choose.
         var receivingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
-        /// How long nothing may come of a response over HTTP/2 that began before the request was sent, where libcurl doesn't tell its end.
+        /// The longest time for which nothing may come of a response over HTTP/2 that began before the request was sent.
+        ///
+        /// It applies where libcurl doesn't tell the response's end.
         var earlyAnswerPatience = Duration.seconds(10)
 
-        /// What looks names up.
+        /// The resolver that looks names up.
         var resolver = NameResolver.shared
 
         /// What the transport makes of ``tls``; `nil` to leave it to libcurl.

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 internal import OpenSSLCrypto
 
-/// How a transfer comes to the addresses of the names that it needs.
+/// The lookups by which a transfer gets the addresses of the names that it needs.
 ///
 /// libcurl would start a thread for each lookup. It is told to fail instead when it is about to do so, which it does only after it has looked
 /// for a kept connection and for addresses that it knows. The engine then has the name looked up by a ``NameResolver`` and adds
@@ -25,14 +25,14 @@ struct NameLookup {
     var isAllowed = false
     /// The place in the lookup that the transfer waits for.
     private(set) var ticket: NameResolver.Ticket?
-    /// When the lookup began that the transfer waits for.
+    /// The time at which the lookup that the transfer waits for began.
     private(set) var begun: ContinuousClock.Instant?
     private var name: Name?
     private var count = 0
     private var lastAnswer: (name: Name, time: ContinuousClock.Instant)?
-    /// How long lookups took.
+    /// The total time that lookups took.
     private(set) var spent = Duration.zero
-    /// What was found, as libcurl takes it.
+    /// The names and addresses that were found, in the form that libcurl takes.
     private(set) var entries: [String] = []
     /// The list that libcurl was given, which must outlive the transfer.
     var lines: CurlLines?
@@ -75,7 +75,7 @@ struct NameLookup {
 }
 
 extension CurlTransfer {
-    /// Decides whether libcurl may find the addresses of a name by itself; if not, it fails with a code of its own.
+    /// Decides whether libcurl may find the addresses of a name by itself; if not, libcurl fails with its own code.
     func mayLookUp() -> Bool {
         if nameLookup.isAllowed {
             nameLookup.isAllowed = false
@@ -114,7 +114,7 @@ extension CurlTransfer {
         }
     }
 
-    /// When the time for making a connection ends, while the transfer waits for a name.
+    /// The deadline for making a connection while the transfer waits for a name.
     var nameDeadline: ContinuousClock.Instant? {
         nameLookup.begun.map { $0 + (configuration.connectTimeout - nameLookup.spent) }
     }

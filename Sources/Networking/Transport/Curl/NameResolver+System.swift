@@ -4,7 +4,7 @@ extension NameResolver.Query {
     /// The most addresses of each family that are used of an answer, which may have thousands.
     private static let maximumCount = 16
 
-    /// What the system's resolver finds, in the order of [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724).
+    /// The answer of the system's resolver, in the order of [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724).
     ///
     /// Addresses that need a zone are left out, because a URL's name can't say which.
     var systemAnswer: NameResolver.Answer {

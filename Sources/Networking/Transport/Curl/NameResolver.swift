@@ -7,14 +7,14 @@ import Synchronization
 /// ``maximumThreads`` lookups run at once, and the others wait in line. Callers that ask for a name that is being looked up share that
 /// lookup. One whose callers have all left counts until the system returns.
 final class NameResolver: Sendable {
-    /// What is looked up.
+    /// A name to look up, and the address family to look for.
     struct Query: Hashable, Sendable {
         /// The name in lower case.
         let name: String
         let family: CurlTransport.AddressFamily.Wrapped
     }
 
-    /// The addresses in the order in which to try them, or the reason why there are none.
+    /// The addresses in the order in which to try them, or the reason why the lookup failed.
     typealias Answer = Result<[String], Failure>
 
     enum Failure: Error {
@@ -69,10 +69,10 @@ final class NameResolver: Sendable {
         self.lookUp = lookUp
     }
 
-    /// How many lookups run.
+    /// The number of lookups that run.
     var runningCount: Int { state.withLock { $0.threads } }
 
-    /// How many callers wait for an answer.
+    /// The number of callers that wait for an answer.
     var callerCount: Int { state.withLock { $0.lookups.values.reduce(0) { $0 + $1.callers.count } } }
 
     /// Looks a name up, or joins the lookup of the name.

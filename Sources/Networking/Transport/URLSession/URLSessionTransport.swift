@@ -1,7 +1,7 @@
 public import FoundationNetworking
 import Synchronization
 
-/// A transport on a `URLSession` of its own, for callers that bring a `URLSessionConfiguration`.
+/// A transport on its own `URLSession`, for callers that bring a `URLSessionConfiguration`.
 ///
 /// - Warning: On Linux, a server can crash the process: some responses, such as a chunked one with trailers or a header that ends after
 ///   its status line, are a fatal error in Foundation. Its sockets are also inherited by the programs that the process starts. Use it for
@@ -56,7 +56,7 @@ import Synchronization
 /// ([#3296](https://github.com/swiftlang/swift-corelibs-foundation/issues/3296)).
 public final class URLSessionTransport: HTTPTransport {
     private let engine: URLSessionEngine
-    /// What no request may have among the configuration's header fields.
+    /// The error for a header field that no request may have, if the configuration has one.
     private let defect: NetworkError?
     private let maximumRequestBodySize: Int
     private let lastIdentifier = Atomic<UInt64>(0)
