@@ -20,7 +20,7 @@ enum ProcessProtection {
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }
 
-    /// Whether the process ignores a signal, as `nohup` and shells have it do.
+    /// Returns whether the process ignores a signal, as `nohup` and shells have it do.
     static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard unsafe sigaction(number, nil, &action) == 0 else { return false }

@@ -7,11 +7,11 @@ extension OAuth2Authenticator {
         public var flightTimeout: Duration
         /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
         public var attempts: Int
-        /// How long to wait before a refresh token is sent again whose answer was lost; 20 seconds by default.
+        /// The time to wait before a refresh token whose response was lost is sent again; 20 seconds by default.
         ///
         /// See ``GrantTokenSource/Options/lostRequestDelay``.
         public var lostRequestDelay = Duration.seconds(20)
-        /// How long a server is left alone at most that asks for it with `Retry-After`; 5 minutes by default.
+        /// The longest pause that a server's `Retry-After` can cause; 5 minutes by default.
         public var longestRetryAfter = Duration.seconds(300)
         /// How long a resource may take to learn of a new token; `nil`, the default, if it knows at once.
         ///

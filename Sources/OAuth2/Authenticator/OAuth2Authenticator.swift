@@ -57,7 +57,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - server: Who issues the tokens.
     ///   - clientAuthentication: How the client proves who it is.
     ///   - grant: What entitles the client to a token.
-    ///   - resources: The origins that the token is meant for; requests to others are left as they are.
+    ///   - resources: The origins that the token is meant for; requests to other origins are left unchanged.
     ///   - store: Where tokens are kept.
     ///   - dpop: The key that tokens are to be bound to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)); `nil` for bearer
     ///     tokens.
@@ -112,7 +112,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///
     /// - Parameters:
     ///   - source: Where tokens come from. They are kept as in a ``CachedTokenSource``; it need not be one.
-    ///   - resources: The origins that the token is meant for; requests to others are left as they are.
+    ///   - resources: The origins that the token is meant for; requests to other origins are left unchanged.
     ///   - options: What the authenticator does by default.
     public init(source: any TokenSource, resources: ResourceRule, options: Options = Options()) {
         let journal = TokenJournal()
@@ -154,7 +154,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         wider.withLock { $0 = [:] }
         journal.add(.signedOut)
         try await grantSource?.signOut()
-        // The store has none now: what is there later, somebody else has been granted.
+        // The store has no tokens now. Any that it has later come from a new sign-in.
         for source in all { source.lookAgain() }
     }
 

@@ -1,7 +1,7 @@
 public import Foundation
 import Networking
 
-/// Which requests an ``OAuth2Authenticator`` puts the token on, by their origins.
+/// The requests that an ``OAuth2Authenticator`` puts the token on, by their origins.
 ///
 /// ```swift
 /// let authenticator = OAuth2Authenticator(source: source, resources: [api])
@@ -20,7 +20,7 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
 
     /// The origins of some URLs.
     ///
-    /// Requests to other origins are left as they are.
+    /// Requests to other origins are left unchanged.
     ///
     /// - Parameter urls: URLs of the services that the token is meant for, with `http` or `https` and a host. If the list is empty,
     ///   or one of the URLs has no origin, the authenticator fails every request with `malformedRequest`.
@@ -52,7 +52,7 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
     ///
     /// - Parameter origin: The origin; `nil` if the request's URL has none.
     /// - Returns: Whether the rule covers the origin.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is none.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is misconfigured.
     func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
         switch wrapped {
         case .every: return true

@@ -192,7 +192,7 @@ private struct AuthorizationAnswer {
         }
     }
 
-    /// What may be a credential, though an answer with an error has none.
+    /// The values that may be credentials, although an error response has none.
     var credentials: [String] { ["code", "response", "access_token", "id_token"].compactMap { self[$0] } }
 
     /// A parameter; one without a value counts as missing.

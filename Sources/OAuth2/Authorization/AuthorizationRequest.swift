@@ -57,9 +57,9 @@ public struct AuthorizationRequest: Sendable {
     ///   - state: 256 random bits if `nil`.
     ///   - nonce: 256 random bits if `nil` and the scope has `openid`.
     ///   - codeVerifier: A new one if `nil`.
-    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that is not absolute or has a fragment, a
-    ///   scope or resource that is none, an empty state, a `max_age` that is no number, or an additional parameter that the
-    ///   request has anyway.
+    /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a redirect URI that is not absolute or has a fragment, an
+    ///   invalid scope or resource, an empty state, a `max_age` that isn't a whole number of seconds, or an additional parameter
+    ///   that the request has anyway.
     public init(
         clientID: String,
         redirectURI: String,

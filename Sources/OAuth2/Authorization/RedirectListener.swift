@@ -144,7 +144,7 @@ private struct RedirectDesk {
         /// When the connection is given up.
         var deadline: ContinuousClock.Instant
 
-        /// How much would be lost with the connection: nothing if it is idle or answered, and most if its request is whole.
+        /// A rank by what closing the connection would lose: lowest if it is idle or answered, and highest if its request is complete.
         var rank: Int { isAnswered || octets.isEmpty ? 0 : head == nil ? 1 : 2 }
     }
 

@@ -1,16 +1,16 @@
 import Networking
 import Synchronization
 
-/// The refreshes of a client that are under way, and what they have brought that nobody has taken: the owner of what a server issues.
+/// The refreshes of a client that are under way, and the results that no caller has taken yet: the owner of the tokens that a server issues.
 ///
-/// A request goes on when whoever waits for it is cancelled, or has no more time. What it brings waits for the next call with the same
-/// refresh token, which the server may not take any more; 1,000 of the kind are kept, the latest.
+/// A request continues when the caller that waits for it is cancelled, or runs out of time. Its result waits for the next call with the
+/// same refresh token, which the server may not accept any more. The latest 1,000 of the kind are kept.
 final class ClientRefreshes: Sendable {
     typealias Outcome = Result<IssuedTokens, OAuth2Error>
 
     private enum Entry {
         case request(Task<Outcome, Never>, as: String)
-        /// The answer was no good, but for the refresh token in it.
+        /// Only the refresh token in the response was usable.
         case successor(Secret)
     }
 
@@ -107,7 +107,7 @@ final class ClientRefreshes: Sendable {
         }
     }
 
-    /// Waits for a request, which goes on if nobody does.
+    /// Waits for a request, which continues even if no caller waits for it.
     private func outcome(of task: Task<Outcome, Never>, within timeout: Duration) async throws -> Outcome {
         do {
             return try await Flight(timeout: timeout, timeSource: timeSource) { await task.value }.value()

@@ -23,7 +23,7 @@ extension OAuth2Client {
     }
 }
 
-/// How the ID token of a grant is checked.
+/// The check of a grant's ID token.
 struct IDTokenCheck {
     let verifier: IDTokenVerifier
     let request: ExpectedIDToken.Request

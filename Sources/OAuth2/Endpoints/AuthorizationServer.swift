@@ -63,7 +63,8 @@ public struct AuthorizationServer: Sendable, Hashable {
     ///   - issuer: The issuer that it was asked of. The document must name this one, exactly
     ///     ([§3.3](https://www.rfc-editor.org/rfc/rfc8414#section-3.3)): else anybody could pass for it.
     /// - Throws: ``OAuth2Error`` with the code `issuerMismatch`; `insecureTransport` for an endpoint that is neither `https` nor
-    ///   on this machine, or that an `https` issuer has no business with: one that is `http`, or on this machine; `protocolViolation` for a member of a wrong type, or if there is no token endpoint.
+    ///   on this machine, or that an `https` issuer has no business with: one that is `http`, or on this machine;
+    ///   `protocolViolation` for a member of a wrong type, or if the token endpoint is missing.
     public init(metadata: JSONObject, issuer: String) throws(OAuth2Error) {
         let document = MetadataDocument(metadata, issuer: issuer)
         guard let named = try document.string("issuer") else { throw MetadataDocument.missing("issuer") }
@@ -82,7 +83,7 @@ public struct AuthorizationServer: Sendable, Hashable {
         if let aliases = metadata["mtls_endpoint_aliases"], aliases != .null {
             guard let aliases = aliases.object else { throw MetadataDocument.wrongType("mtls_endpoint_aliases") }
             let document = MetadataDocument(aliases, issuer: issuer)
-            // Hashing a name of somebody else's would normalize it, in quadratic time for a run of combining characters.
+            // Hashing a name that the server chose would normalize it, in quadratic time for a run of combining characters.
             for alias in aliases where alias.name.utf8.allSatisfy({ $0 < 0x80 }) {
                 mutualTLSAliases[alias.name] = try document.endpoint(alias.name)
             }
@@ -178,7 +179,7 @@ extension URL {
     /// Refuses an endpoint that credentials must not be sent to because its issuer's metadata say so.
     ///
     /// A server on the network that names `http`, or a service of the client's own machine, has the client send its credentials
-    /// to somebody else.
+    /// to another party.
     ///
     /// - Parameters:
     ///   - issuer: The issuer identifier.

@@ -16,7 +16,7 @@ struct EndpointExchange: Sendable {
     let hints: ServerHints
     /// Whether a request has a time in it, so that a wrong clock makes it invalid.
     var usesAssertion = false
-    /// Whether the endpoint is asked who the client is, and not with an access token.
+    /// A Boolean value that indicates whether the client authenticates at the endpoint, instead of presenting an access token.
     var isOfClient = false
     /// Whether errors may repeat the server's words: not if an authenticator of the client puts secrets on the request.
     var isQuotable = true

@@ -1,13 +1,13 @@
 import Foundation
 import TokenGeneration
 
-/// What a token endpoint has issued, whether or not all of it can be used.
+/// The tokens that a token endpoint has issued, whether or not all of them can be used.
 enum TokenAnswer: Sendable {
     case tokens(TokenResponse)
     /// The answer can't be used, but for the refresh token in it: the one that was sent may have ended with it.
     case refreshTokenOnly(Secret, OAuth2Error)
 
-    /// The tokens, for whoever has no place to keep a refresh token alone.
+    /// Returns the tokens, for callers that can't keep a refresh token alone.
     func tokens() throws(OAuth2Error) -> TokenResponse {
         switch self {
         case .tokens(let response): return response
@@ -15,9 +15,9 @@ enum TokenAnswer: Sendable {
         }
     }
 
-    /// The refresh token in an answer that is no good otherwise; `nil` if there is none.
+    /// Returns the refresh token in a response that is otherwise unusable, or `nil` if the response has none.
     ///
-    /// A text that is no JSON is searched for it, once through: a number that no parser reads must not cost a grant.
+    /// If the text isn't JSON, it is searched for the token, once through: a number that no parser reads must not cost a grant.
     static func refreshToken(in body: Data) -> Secret? {
         let object = try? JSONObject(parsing: body)
         guard let text = (object ?? member(of: body))?[memberName]?.string, !text.isEmpty else { return nil }

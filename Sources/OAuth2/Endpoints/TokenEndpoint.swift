@@ -47,7 +47,7 @@ struct TokenEndpoint: Sendable {
     /// - Parameters:
     ///   - form: What the grant asks for.
     ///   - proof: What the tokens are to be bound to.
-    ///   - isSingleUse: Whether what is sent may be used once only.
+    ///   - isSingleUse: Whether the request carries something that may be used once only.
     ///   - deadline: When the flight ends.
     /// - Returns: What was issued.
     /// - Throws: ``OAuth2Error``.
@@ -160,7 +160,7 @@ struct TokenEndpoint: Sendable {
                 )
             } catch {
                 guard let refreshToken = TokenAnswer.refreshToken(in: response.body) else { throw error }
-                // Whatever else is wrong with the answer, the server counts this token as issued.
+                // Even if the rest of the response is unusable, the server counts this token as issued.
                 return .refreshTokenOnly(refreshToken, error)
             }
         } catch let error as OAuth2Error {
@@ -197,9 +197,10 @@ extension HTTPOrigin {
     /// Whether what is sent there is encrypted, or never leaves the machine.
     var isConfidential: Bool { scheme == "https" || isLoopback }
 
-    /// Whether the host is a name or an address of this machine, in any spelling that the system's resolver accepts.
+    /// A Boolean value that indicates whether the host is a name or an address of this machine.
     ///
-    /// Broader than ``HTTPOrigin/isLoopback``, which decides what may go without TLS.
+    /// It may have any spelling that the system's resolver accepts. Broader than ``HTTPOrigin/isLoopback``, which decides what
+    /// may go without TLS.
     var isThisMachine: Bool {
         var name = Substring(host)
         while name.last == "." { name.removeLast() }
@@ -219,7 +220,7 @@ extension HTTPOrigin {
         return octets[12] == 127 || octets[12] == 0
     }
 
-    /// Whether an IPv4 address, in network byte order, is 127/8, or 0/8, which leads there.
+    /// Returns whether an IPv4 address, in network byte order, is in 127/8, or in 0/8, which leads there.
     private static func isThisMachine(_ address: UInt32) -> Bool {
         let first = UInt32(bigEndian: address) >> 24
         return first == 127 || first == 0

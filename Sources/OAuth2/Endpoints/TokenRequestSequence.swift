@@ -29,7 +29,7 @@ struct TokenRequestSequence {
 
     /// How often a server is asked that fails for the moment.
     let attempts: Int
-    /// Whether what the request carries may be used once only, such as a rotating refresh token.
+    /// A Boolean value that indicates whether the request carries something that may be used once only, such as a rotating refresh token.
     ///
     /// A request of that kind is repeated only if the server can't have acted on it: it was not sent, or the server has said so. The
     /// first one may still wait at the server when the second is served, and then counts as the use of a token that was stolen.
@@ -90,19 +90,20 @@ struct TokenRequestSequence {
 }
 
 extension OAuth2Error {
-    /// Whether the server has certainly not acted on the request.
+    /// A Boolean value that indicates whether the server has certainly not acted on the request.
     fileprivate var isFromBeforeSending: Bool {
         (cause as? NetworkError)?.isUnprocessed ?? false
     }
 
-    /// Whether the server may have done what it was asked for, and the answer that says so is not the one that came: a gateway has
-    /// lost it (502, 504, and 520 to 527 of some), or it is no answer of OAuth 2.
+    /// A Boolean value that indicates whether the server may have acted on the request, although the response doesn't say so.
+    ///
+    /// Either a gateway has lost the server's response (502, 504, and 520 to 527 of some), or the response isn't one of OAuth 2.
     fileprivate var mayHideAnswer: Bool {
         // Without a status: the answer was there, and too long to read.
         guard let status else { return cause is NetworkError }
         return status == 502 || status == 504 || (520...527).contains(status) || (200...299).contains(status)
     }
 
-    /// Whether the server says that it has not dealt with the request.
+    /// A Boolean value that indicates whether the server says that it has not processed the request.
     fileprivate var isBusy: Bool { status == 429 || status == 503 || serverCode == "temporarily_unavailable" }
 }

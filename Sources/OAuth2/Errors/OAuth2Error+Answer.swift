@@ -51,7 +51,7 @@ extension OAuth2Error {
                 cause: cause
             )
         } else if answer.errorCode == 401, isOfClient {
-            // Whatever the answer looks like: nothing else was authenticated (RFC 6749 §5.2).
+            // This holds for any body: nothing but the client was authenticated (RFC 6749 §5.2).
             self.init(
                 .invalidClient,
                 "\(place) does not accept the client's authentication; check id and key",

@@ -12,7 +12,7 @@ public struct OAuth2Error: Error, Sendable {
     /// The error code the server answered, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     public let serverCode: String?
-    /// What the server says of its error, for developers: at most 256 printable characters, without the secrets that it
+    /// The server's description of its error, for developers: at most 256 printable characters, without the secrets that it
     /// was sent in any encoding; `nil` if they could not be told apart.
     public internal(set) var serverDescription: String?
     /// Where the server says more of its error: `error_uri`.
@@ -34,7 +34,7 @@ public struct OAuth2Error: Error, Sendable {
     public internal(set) var challenge: AuthenticationChallenge?
     /// Whether the answer had a nonce for the next DPoP proof.
     var hasNonce = false
-    /// Whether a token request was sent that the server may have acted on.
+    /// A Boolean value that indicates whether a token request was sent that the server may have acted on.
     var isAboutSentRequest = false
 
     /// Makes an error.

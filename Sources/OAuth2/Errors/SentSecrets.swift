@@ -8,7 +8,7 @@ import TokenGeneration
 /// stage for 12 successive bytes of a secret, or for the whole of a shorter one.
 ///
 /// The work for a text is bounded by a budget. A text that would cost more isn't shown at all, and
-/// neither is one with a secret of fewer than four bytes in it: what is left would tell which they are.
+/// neither is one with a secret of fewer than four bytes in it: the rest would tell which they are.
 struct SentSecrets: Sendable {
     /// Stands for a secret in a text.
     static let placeholder = "<redacted>"
@@ -46,10 +46,10 @@ struct SentSecrets: Sendable {
         return String(decoding: shown, as: UTF8.self)
     }
 
-    /// A Boolean value that indicates whether a text can be shown as it is.
+    /// A Boolean value that indicates whether a text can be shown unchanged.
     func isFree(_ text: String) -> Bool { areFree([text]) == [true] }
 
-    /// Finds out which of several texts can be shown as they are, within the budget of one.
+    /// Finds out which of several texts can be shown unchanged, within the budget of one.
     ///
     /// - Parameter candidates: The texts.
     /// - Returns: A Boolean value for each text.
@@ -65,7 +65,7 @@ struct SentSecrets: Sendable {
         }
     }
 
-    /// The secrets, and what is left of them where letters lose their case, as in the names of header parameters.
+    /// The secrets, and their form where letters lose their case, as in the names of header parameters.
     var foldingCase: Self { Self(texts + texts.map { $0.lowercased() }) }
 
     /// An error of reading the server's response, whose text may name members of it.
@@ -96,10 +96,10 @@ struct SecretSearch {
     /// The windows of the secrets by their length, each packed into a number.
     private var windows: [Int: Set<UInt128>] = [:]
     private var seen: Set<[UInt8]> = []
-    /// Whether each byte of the text belongs to a secret.
+    /// For each byte of the text, a Boolean value that indicates whether it belongs to a secret.
     private var found: [Bool]
     private var budgetLeft = Self.budget
-    /// Whether a secret was found that is too short to be replaced.
+    /// A Boolean value that indicates whether a secret was found that is too short to be replaced.
     private var hasShortSecret = false
     /// The length of the shortest run of base64 that a secret can be in.
     private var leastRun = Int.max
@@ -186,7 +186,7 @@ private struct DecodingStage {
             + (0..<4).compactMap { base64Decoded(from: $0, leastRun: leastRun) }
     }
 
-    /// Replaces escapes by what they stand for; `nil` if there are none.
+    /// Replaces escapes with the bytes that they stand for, or returns `nil` if the text has none.
     private func unescaped(_ escape: (ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])?) -> DecodingStage? {
         var stage = DecodingStage()
         var index = 0
@@ -202,7 +202,7 @@ private struct DecodingStage {
         return stage.bytes.count < bytes.count ? stage : nil
     }
 
-    /// Decodes every run of base64 or base64url from a character on; `nil` if there is no run that is long enough.
+    /// Decodes every run of base64 or base64url from a character on; `nil` if no run is long enough.
     ///
     /// - Parameters:
     ///   - shift: The number of characters at the start of a run that don't belong to it.

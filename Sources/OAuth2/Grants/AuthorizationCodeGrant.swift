@@ -3,8 +3,8 @@ import Synchronization
 /// A user has granted what an ``AuthorizationRequest`` asked for
 /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
 ///
-/// A code must not be used twice: whoever asks for ``parameters()`` again gets none, and then only a refresh token helps. A code
-/// that was certainly not sent, because there was no connection for example, can be used again.
+/// A code must not be used twice: a second call of ``parameters()`` gets none, and then only a refresh token helps. A code that was
+/// certainly not sent, for example because the connection failed, can be used again.
 public struct AuthorizationCodeGrant: Grant {
     /// The grant's type and a digest of the code.
     public let identifier: String

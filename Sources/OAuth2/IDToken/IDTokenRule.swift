@@ -1,4 +1,4 @@
-/// How an ``OAuth2Client`` treats the ID token that comes with the tokens of a code flow or of a device.
+/// A rule for how an ``OAuth2Client`` treats the ID token that comes with the tokens of a code flow or of a device.
 ///
 /// ```swift
 /// let tokens = try await oauth.tokens(for: grant, idToken: .verified(by: verifier))
@@ -34,7 +34,7 @@ public struct IDTokenRule: Sendable {
     public static let skipIDTokenCheck = IDTokenRule(wrapped: .skipped)
 }
 
-/// What the request of an authorization code says of the ID token.
+/// The ID token that the request of an authorization code asked for, if any.
 public struct ExpectedIDToken: Sendable {
     struct Request {
         /// A secret, so that nothing prints it.
@@ -42,7 +42,7 @@ public struct ExpectedIDToken: Sendable {
         let maximumAuthenticationAge: Duration?
     }
 
-    /// What was requested; `nil` if no ID token was.
+    /// The request for the ID token; `nil` if none was requested.
     let request: Request?
 
     /// The request's scope doesn't have `openid`.

@@ -13,9 +13,9 @@ enum IssuerKeys: Sendable {
         self = .fixed(JWTVerifier(keys: keys, selection: selection))
     }
 
-    /// Fetches the keys if there are none that are good now.
+    /// Fetches the keys unless valid ones are at hand.
     ///
-    /// - Throws: ``OAuth2Error`` or `CancellationError` if there are none to be had.
+    /// - Throws: ``OAuth2Error`` or `CancellationError` if it can't get any.
     func prepare() async throws {
         guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
         _ = try await verifier.keys.loaded()

@@ -15,7 +15,7 @@ struct TokenLifecycle: Sendable {
         let deadline: ContinuousClock.Instant
         /// Whether it is made beside callers who have a token, rather than for those who wait.
         let isInBackground: Bool
-        /// Whether it only looks if somebody has signed in elsewhere, after the grant has ended.
+        /// A Boolean value that indicates whether it only checks for a sign-in elsewhere, after the grant has ended.
         var isLook = false
     }
 
@@ -43,9 +43,9 @@ struct TokenLifecycle: Sendable {
         var replicationDelay: Duration?
         /// How long a refused request may be held back altogether.
         var delayBudget = Duration.seconds(60)
-        /// How long a server is left alone at most that asks for it.
+        /// The longest time that a server is left alone if it asks for it.
         var longestRetryAfter = Duration.seconds(300)
-        /// Whether the source has a store in which somebody else's sign-in is found after a grant has ended.
+        /// A Boolean value that indicates whether the source has a store in which a sign-in elsewhere is found after a grant has ended.
         var looksAgain = false
     }
 
@@ -70,7 +70,7 @@ struct TokenLifecycle: Sendable {
         let expiry: ContinuousClock.Instant?
     }
 
-    /// How many refusals of one resource within ``stormWindow`` mean that it refuses tokens as fast as they are issued.
+    /// The number of refusals by one resource within ``stormWindow`` that mean that it refuses tokens as fast as they are issued.
     static let stormLimit = 5
     /// The same of all resources: what the token endpoint is spared, however many they are.
     static let totalStormLimit = 30
@@ -82,7 +82,7 @@ struct TokenLifecycle: Sendable {
     static let clientRefusalPause = Duration.seconds(60)
     /// The longest pause after a transient failure, unless the server asks for a longer one.
     static let longestBackoff = Duration.seconds(60)
-    /// How often to look if somebody has signed in elsewhere, at most.
+    /// The shortest time between two checks for a sign-in elsewhere.
     static let lookInterval = Duration.seconds(1)
     /// How often a request is sent again because others replaced its token while it was under way.
     static let supersededLimit = 3
@@ -108,7 +108,7 @@ struct TokenLifecycle: Sendable {
     private(set) var issued: [Issued] = []
     /// The latest refusals that made a token unusable, and where they came from.
     var rejections: [(origin: String, at: ContinuousClock.Instant)] = []
-    /// When to look next if somebody has signed in elsewhere; `nil` for not at all.
+    /// The time of the next check for a sign-in elsewhere; `nil` if none is planned.
     private var nextLook: ContinuousClock.Instant?
 
     init(limits: Limits = Limits()) {
@@ -247,7 +247,7 @@ struct TokenLifecycle: Sendable {
         guard !error.isOfStore else { return }
         failures += 1
         let ceiling = min(Self.longestBackoff, .seconds(1) * (1 << min(failures - 1, 6)))
-        // What fails for the moment may be over in a moment; a refusal stays until somebody changes something.
+        // A transient failure may be over in a moment; a refusal lasts until something changes.
         let share = error.isRetryable ? min(max(jitter, 0), 1) : 0.5 + 0.5 * min(max(jitter, 0), 1)
         let isRefusedForLong = clientRefusals >= Self.clientRefusalLimit
         let pause = requested ?? (isRefusedForLong ? Self.clientRefusalPause : ceiling * share)
@@ -261,7 +261,7 @@ struct TokenLifecycle: Sendable {
         nextLook = nil
     }
 
-    /// Nothing of what was there before the sign-out is left: what is found a while from now is somebody's new sign-in.
+    /// Plans a check of the store, which has no tokens from before the sign-out: any that it finds come from a new sign-in.
     mutating func lookAgain(at now: ContinuousClock.Instant) {
         guard limits.looksAgain, dead != nil else { return }
         nextLook = now + Self.lookInterval
@@ -316,7 +316,7 @@ struct TokenLifecycle: Sendable {
 }
 
 extension OAuth2Error {
-    /// Whether the failure says nothing of a server: nobody is spared by a pause.
+    /// A Boolean value that indicates whether the failure says nothing about a server, so that a pause would spare none.
     fileprivate var isOfStore: Bool {
         [
             .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,

@@ -51,7 +51,7 @@ public struct AccessTokenVerifier: Sendable {
     public var realm: String?
     /// Where the API's metadata are, for challenges ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
     public var resourceMetadata: URL?
-    /// What checks DPoP proofs; `nil`, the default, to accept no token that is bound to a key.
+    /// The verifier of DPoP proofs; `nil`, the default, to reject every token that is bound to a key.
     ///
     /// Servers that share their load have to share its replay cache. The clock is the one of ``policy``.
     public var dpop: DPoPVerifier?

@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// A check that nobody but the user and root can replace what a folder has, as OpenSSH makes it for keys.
+/// A check that only the user and root can replace the contents of a folder, as OpenSSH makes it for keys.
 ///
-/// The folder and everything above it must belong to the user or root, and nobody else may write to it. A folder that everybody may
-/// write to is good if it is sticky, as `/tmp` is: there, others can't rename or remove what they don't own.
+/// The folder and everything above it must belong to the user or root, and no other user may write to it. A folder that all users may
+/// write to is good if it is sticky, as `/tmp` is: there, others can't rename or remove files that they don't own.
 struct DirectoryCheck {
     private let path: String
     private let isStore: Bool

@@ -21,7 +21,7 @@ internal import OpenSSLCrypto
 /// with the code `storeTooNew`, and left as it is.
 ///
 /// The directory must be on a file system of the machine itself: network file systems do not all keep locks. It and all folders above it
-/// must belong to the process's user or root, and nobody else may write to them, unless they are sticky as `/tmp` is.
+/// must belong to the process's user or root, and no other user may write to them, unless they are sticky as `/tmp` is.
 ///
 /// A sealed record is tied to its grant and to the version in its file: it is of no use under another name. A whole file that is
 /// replaced by an older copy of itself is not noticed; the folder's permissions keep others from doing that.
@@ -44,7 +44,7 @@ public final class FileTokenStore: TokenStore {
     ///     clear, for the file system to protect.
     ///   - timeSource: Where time comes from.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the directory can't be made, if others than the user and root could
-    ///   replace what is in it, or if the key is not one.
+    ///   replace its contents, or if the key is invalid.
     public init(
         directory: URL,
         encryptionKey: Secret? = nil,

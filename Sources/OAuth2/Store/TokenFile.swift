@@ -40,7 +40,7 @@ struct TokenFile: Sendable {
             guard count >= 0 else { throw Self.failure("read") }
             guard count > 0 else { return text }
             text += part.prefix(count)
-            // No record of ours is as large as that; what was cut off makes it unusable.
+            // The store writes no record as large as that. Being cut off makes the text unusable.
             guard text.count <= Self.maximumSize else { return text }
         }
     }
@@ -164,8 +164,8 @@ struct TokenFile: Sendable {
 
 /// A lock that this process holds until the value goes.
 ///
-/// The file may have been removed, and another made under its name, before the lock was taken; then the lock would be nobody else's.
-/// So the descriptor's file is compared with the path's, and the lock is taken anew until they are the same.
+/// The file may have been removed, and another made under its name, before the lock was taken; then the lock would exclude no other
+/// process. So the descriptor's file is compared with the path's, and the lock is taken anew until they are the same.
 final class FileLock: Sendable {
     /// The number of attempts to lock a file that another process keeps replacing.
     private static let attempts = 100
@@ -209,7 +209,7 @@ final class FileLock: Sendable {
         return descriptor
     }
 
-    /// Whether the path still leads to the file that is locked.
+    /// Returns whether the path still leads to the file that is locked.
     private static func isCurrent(_ descriptor: Int32, _ path: String) -> Bool {
         var (locked, named) = (stat(), stat())
         guard unsafe fstat(descriptor, &locked) == 0, unsafe lstat(path, &named) == 0 else { return false }

@@ -126,7 +126,7 @@ struct TokenRecordCoding: Sendable {
         return content
     }
 
-    /// What ties a sealed record to its grant and its version.
+    /// Returns the data that ties a sealed record to its grant and its version.
     ///
     /// An older copy of the whole file has both: it isn't noticed.
     private static func context(_ key: String, revision: Int) -> [UInt8] {

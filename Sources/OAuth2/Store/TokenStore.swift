@@ -19,7 +19,7 @@ internal import OpenSSLCrypto
 public protocol TokenStore: Sendable {
     /// Whether the records are still there after the process has ended; yes, unless a store says otherwise.
     ///
-    /// In a store that outlives the process, the end of a grant is a record too: whoever comes later must not dig out the first refresh
+    /// In a store that outlives the process, the end of a grant is a record too: a later process must not use the first refresh
     /// token again.
     var outlivesProcess: Bool { get }
 
@@ -90,15 +90,15 @@ public struct TokenRecord: Sendable, Hashable {
     public var proofKey: Secret?
     /// The thumbprint of the key that the tokens are bound to.
     public var proofKeyThumbprint: String?
-    /// The attempt to refresh whose answer has not been written yet; `nil` if there is none.
+    /// The attempt to refresh whose answer has not been written yet; `nil` without such an attempt.
     ///
-    /// It is written before the token is sent, so that whoever finds it knows that the token may have been used.
+    /// It is written before the token is sent, so that a process that finds it knows that the token may have been used.
     public var refreshAttempt: String?
-    /// When the tokens were obtained, by the wall clock of whoever stored them.
+    /// The time at which the tokens were obtained, by the wall clock of the process that stored them.
     ///
     /// If that is in the future, the clock was set back, and ``expiration`` can't be relied on: the access token counts as expired.
     public var obtained: Date?
-    /// A Boolean value that indicates whether the user has signed out: there are no tokens, and only a new sign-in brings some.
+    /// A Boolean value that indicates whether the user has signed out: the record has no tokens, and only a new sign-in brings some.
     public var isSignedOut: Bool
 
     /// Makes a record.

@@ -14,7 +14,7 @@ public final class CachedTokenSource: TokenSource {
         /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
         /// time, once.
         public var replicationDelay: Duration?
-        /// How long a server is left alone at most that asks for it with `Retry-After`; 5 minutes by default.
+        /// The longest pause that a server's `Retry-After` can cause; 5 minutes by default.
         public var longestRetryAfter: Duration
         /// Where time comes from.
         public var timeSource: TimeSource
@@ -91,7 +91,7 @@ public final class CachedTokenSource: TokenSource {
     ///
     /// - Parameter need: What the token is for. If it rules out the token that is kept, a new one is asked for.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if there is none, at once while the server is left alone, with the time in
+    /// - Throws: ``OAuth2Error`` if it can't get one, at once while the server is left alone, with the time in
     ///   ``OAuth2Error/retryAfter``; `NetworkError` with the code `timedOut` at the deadline;
     ///   `CancellationError` if the caller is cancelled while it waits.
     public func token(for need: TokenNeed) async throws -> AccessToken {
@@ -107,7 +107,7 @@ public final class CachedTokenSource: TokenSource {
             guard state.withLock({ $0.lifecycle.epoch == epoch }) else { throw OAuth2Error.signedOut }
             return token
         case .pause(let until, var error):
-            // Not after waiting: whoever has the time can come again, and knows when.
+            // Fail without waiting: a caller that has the time can retry, and knows when.
             error.retryAfter = until - now
             throw error
         }
@@ -189,7 +189,7 @@ public final class CachedTokenSource: TokenSource {
         flight?.abandon(with: OAuth2Error.signedOut)
     }
 
-    /// Lets a source that was signed out look whether somebody has signed in elsewhere.
+    /// Makes a source that was signed out check for a sign-in elsewhere.
     func lookAgain() {
         let now = options.timeSource.now()
         state.withLock { $0.lifecycle.lookAgain(at: now) }
@@ -255,7 +255,7 @@ public final class CachedTokenSource: TokenSource {
             return (state.lifecycle.backoff.map { $0.until - now }, state.lifecycle.dead)
         }
         guard let outcome else { return error }
-        // A look that finds nothing is no news.
+        // A check that finds nothing isn't worth an event.
         if id.isLook, let dead = outcome.dead { return dead }
         journal.failed(error, backoff: outcome.backoff, isDead: outcome.dead != nil)
         return error
@@ -268,7 +268,7 @@ extension OAuth2Error {
         Self(.reauthenticationRequired, "signed out; sign in again to get tokens")
     }
 
-    /// The store keeps everybody waiting.
+    /// The error for a store that doesn't answer in time.
     static var storeHangs: Self {
         Self(
             .storeUnavailable,

@@ -11,7 +11,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         public var timeout: Duration
         /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
         public var attempts: Int
-        /// How long to wait before a refresh token is sent again whose answer was lost; 20 seconds by default.
+        /// The time to wait before a refresh token whose response was lost is sent again; 20 seconds by default.
         ///
         /// The first request may still be on its way, and servers take the second use of a refresh token for theft. Take less only for a
         /// server that forgives it, or does not replace refresh tokens.

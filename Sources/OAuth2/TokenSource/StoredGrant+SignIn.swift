@@ -4,10 +4,10 @@ import Synchronization
 import TokenGeneration
 
 extension StoredGrant {
-    /// Removes what is in the store, after whoever is in the section has left it.
+    /// Removes the record from the store, once the current holder of the lock has released it.
     ///
-    /// Where somebody has to sign in again, a mark takes its place: another process, or this one after a restart, must not dig out the
-    /// first refresh token, or write back what it still has.
+    /// Where the user has to sign in again, a mark takes its place: another process, or this one after a restart, must not use the
+    /// first refresh token again, or write back a token that it still has.
     func signOut() async throws(OAuth2Error) {
         try await inSection {
             self.state.withLock { state in
@@ -29,12 +29,12 @@ extension StoredGrant {
         }
     }
 
-    /// Puts a new refresh token into the store, in place of whatever is there.
+    /// Stores a new refresh token in place of the current record.
     func signIn(_ refreshToken: Secret) async throws(OAuth2Error) {
         try await signIn(TokenRecord(awaiting: refreshToken))
     }
 
-    /// Puts new tokens into the store, in place of whatever is there.
+    /// Stores new tokens in place of the current record.
     func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
         let left = tokens.accessToken.expiry.map { $0 - endpoint.timeSource.now() }
         let token = tokens.accessToken
@@ -62,7 +62,7 @@ extension StoredGrant {
             while true {
                 let version: Int?
                 do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
-                    // Somebody has granted anew: what was there is set aside.
+                    // There is a new grant, so the damaged record is set aside.
                     guard error.code == .storeDamaged else { throw error }
                     version = nil
                 }

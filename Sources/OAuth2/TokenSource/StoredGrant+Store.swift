@@ -35,7 +35,7 @@ extension StoredGrant {
 
     // MARK: Attempts
 
-    /// What is known of an attempt that a record names; one that is met for the first time counts as made just now.
+    /// Returns the known state of an attempt that a record names; one that is met for the first time counts as made just now.
     ///
     /// Clocks of the wall are set, and those of two machines differ: what counts is how long the record has been seen here. Only an attempt
     /// that is a minute too old by the wall clock as well is over at once, so that processes that live for a moment get on.
@@ -54,7 +54,7 @@ extension StoredGrant {
         return attempt
     }
 
-    /// Notes in the store that the refresh token is about to be sent: whoever comes after a crash must know.
+    /// Notes in the store that the refresh token is about to be sent, for processes that read it after a crash.
     ///
     /// - Parameters:
     ///   - refreshToken: The refresh token.
@@ -101,7 +101,7 @@ extension StoredGrant {
         }
         let isUnsaved = state.withLock { $0.unsaved?.record.refreshToken == refreshToken }
         // The store says of the token before this one that it may have been used: that is as good as a note.
-        // And a grant that needs nobody has nothing to lose.
+        // And a grant that needs no user has nothing to lose.
         guard isUnsaved || grant.isRepeatable, !Task.isCancelled else {
             throw OAuth2Error(
                 .storeFailed,
@@ -131,7 +131,7 @@ extension StoredGrant {
             return attempt.isInDoubt
         }
         if isLost { endpoint.journal.add(.refreshInDoubt) }
-        // The note of what is in doubt stays for whoever comes later.
+        // The note of an attempt in doubt stays for later readers of the record.
         guard !isInDoubt else { return }
         record.refreshAttempt = nil
         let cleared = record
@@ -220,7 +220,7 @@ extension StoredGrant {
 
     /// Writes tokens before anyone uses them: a rotated refresh token that is lost with the process is lost for good.
     ///
-    /// What the store does not take is brought to it again and again, beside, for as long as the process lives.
+    /// If the store doesn't take them, a background task tries again and again for as long as the process lives.
     private func save(_ pending: Pending) async {
         if await write(pending, attempts: Self.attempts) { return }
         endpoint.journal.add(.storeFailed)
@@ -250,7 +250,7 @@ extension StoredGrant {
     private func write(_ pending: Pending, attempts: Int) async -> Bool {
         var version = pending.version
         for _ in 1...attempts {
-            // Somebody has signed out or in, or a later token is on its way.
+            // The user has signed out or in, or a later token is on its way.
             guard state.withLock({ $0.unsaved?.number == pending.number }) else { return true }
             do {
                 let expected = version
@@ -279,7 +279,7 @@ extension StoredGrant {
         return false
     }
 
-    /// Gives a call of the store some time, whatever becomes of the task that makes it: one that hangs must not keep the section.
+    /// Gives a store call a limited time, even if the task that makes it is cancelled: a call that hangs must not keep the lock.
     private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let flight = Flight(timeout: min(Self.storeTimeout, timeout / 2), timeSource: endpoint.timeSource, call)
         return try await flight.value()

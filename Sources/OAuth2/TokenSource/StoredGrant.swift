@@ -28,12 +28,12 @@ final class StoredGrant: Sendable {
         }
     }
 
-    /// What is known of the attempt to refresh that a record names.
+    /// The known state of the attempt to refresh that a record names.
     struct Attempt {
         let id: String
-        /// When the same token may be sent again: not while the request of the attempt may still be on its way.
+        /// The time from which the same token may be sent again: not while the request of the attempt may still be on its way.
         var sendable: ContinuousClock.Instant
-        /// Whether the token may have been used by it, or by one before it.
+        /// A Boolean value that indicates whether the token may have been used by this attempt, or by one before it.
         var isInDoubt: Bool
     }
 
@@ -41,7 +41,7 @@ final class StoredGrant: Sendable {
         /// What the store has not taken yet; it must not be lost with the store's failure.
         var unsaved: Pending?
         var pendingCount: UInt64 = 0
-        /// Whether somebody tries to bring it into the store.
+        /// A Boolean value that indicates whether a task is trying to store it.
         var isSaving = false
         /// The attempt that was seen in the store last, or made here.
         var attempt: Attempt?
@@ -55,9 +55,9 @@ final class StoredGrant: Sendable {
 
     /// How often to try again where another may have written in the meantime, or the store may have failed for a moment.
     static let attempts = 3
-    /// How long a call of the store may take that must not be given up with the task.
+    /// The longest time that a store call may take if it must not be given up with the task.
     static let storeTimeout = Duration.seconds(10)
-    /// How much the clocks of those who share a store may differ.
+    /// The largest difference between the clocks of processes that share a store.
     static let clockTolerance = Duration.seconds(60)
     /// The pauses between attempts to bring to the store what it has not taken.
     static let shortestPause = Duration.milliseconds(100)
@@ -67,7 +67,7 @@ final class StoredGrant: Sendable {
     let endpoint: TokenEndpoint
     let store: WatchedTokenStore
     let timeout: Duration
-    /// How long a request whose answer was lost may still be on its way.
+    /// The longest time that a request whose response was lost may still be on its way.
     let lostRequestDelay: Duration
     private let dpop: DPoPKey?
     let key: String
@@ -125,7 +125,7 @@ final class StoredGrant: Sendable {
         }
     }
 
-    /// Gets a token for a grant that needs nobody, without a store that can't be locked: there is nothing that could be lost.
+    /// Gets a token for a grant that needs no user, without a store that can't be locked: nothing could be lost.
     private func newTokenWithoutStore(
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
@@ -161,11 +161,11 @@ final class StoredGrant: Sendable {
             }
             let earlier = current.record?.refreshAttempt.map(attempt)
             if let earlier, endpoint.timeSource.now() < earlier.sendable {
-                // A grant that needs nobody does without the token.
+                // A grant that needs no user gets tokens without the refresh token.
                 guard !grant.isRepeatable else {
                     return try await redeem(over: current, bound: bound, refusal: nil, until: deadline)
                 }
-                // Whoever made the attempt may still write what it has got.
+                // The process that made the attempt may still write its result.
                 try await wait(for: earlier, until: deadline)
                 continue
             }
@@ -291,7 +291,7 @@ final class StoredGrant: Sendable {
         return grant.isRepeatable ? try await ask() : try await Self.completely(ask)
     }
 
-    /// Does something to its end, whatever becomes of the task that waits for it: what a server issues is stored, or it is lost.
+    /// Runs work to its end, even if the task that waits for it is cancelled: tokens that a server issues must be stored, or they are lost.
     private static func completely<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(OAuth2Error) -> Value
     ) async throws(OAuth2Error) -> Value {

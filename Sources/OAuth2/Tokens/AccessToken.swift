@@ -20,7 +20,7 @@ public struct AccessToken: Sendable, Hashable {
     /// Whether the token was in a store, where somebody else had put it: nobody knows when it was issued.
     public var isFound: Bool
 
-    /// The type of a token that everybody can use who has it.
+    /// The type of a token that any holder can use.
     static let bearer = "Bearer"
     /// The type of what is no access token.
     static let notApplicable = "N_A"

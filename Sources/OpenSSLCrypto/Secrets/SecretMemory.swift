@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Memory that is left out of core dumps (`MADV_DONTDUMP`), for many small secrets.
 ///
-/// The kernel leaves out whole pages only, so secrets share pages of their own: blocks of one size are cut from a slab,
+/// The kernel leaves out whole pages only, so secrets share pages that hold nothing else: blocks of one size are cut from a slab,
 /// and used again when they are returned. Slabs are kept, as many as the most secrets at one time needed.
 enum SecretMemory {
     /// The size of a slab.
@@ -50,7 +50,7 @@ enum SecretMemory {
         free.withLock { $0[sizeClass].append(address) }
     }
 
-    /// The power of two that holds as many bytes; `nil` for what gets pages of its own.
+    /// Returns the power of two that holds as many bytes, or `nil` for a block that gets separate pages.
     private static func sizeClass(of count: Int) -> Int? {
         let bits = Int.bitWidth - max(count - 1, 0).leadingZeroBitCount
         return bits <= largestClass ? max(bits, smallestClass) : nil

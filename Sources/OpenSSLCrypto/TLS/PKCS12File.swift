@@ -129,7 +129,7 @@ extension PKCS12File {
                 octets: Array(UnsafeBufferPointer(start: OBJ_get0_data(name), count: OBJ_length(name)))
             )
             try cost.add(iterations: Int(number), digest: identifier)
-            // The parameters of PBMAC1 have a count of their own (RFC 9579 §4).
+            // The parameters of PBMAC1 have a separate count (RFC 9579 §4).
             if identifier == .pbmac1 { try unsafe add(algorithm) }
             OpenSSLLibrary.clearErrors()
             return unsafe PKCS12_verify_mac(file, password, password == nil ? 0 : -1) == 1

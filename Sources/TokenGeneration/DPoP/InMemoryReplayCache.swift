@@ -70,7 +70,7 @@ public final class InMemoryReplayCache: ReplayCache {
     ///   - expiration: The time until which the cache must remember the identifier.
     ///   - now: The current time.
     /// - Returns: `true` if the identifier is new; `false` if the cache knows it, or may have forgotten it.
-    /// - Throws: ``TokenError`` with the code `replayCacheFull` if there is no room, or the key has used up its quota.
+    /// - Throws: ``TokenError`` with the code `replayCacheFull` if the cache is full, or the key has used up its quota.
     public func remember(
         _ identifier: String,
         signedBy thumbprint: String,

@@ -65,7 +65,7 @@ extension JWK {
         }
     }
 
-    /// The octets of the first certificate, or `nil` if there is none.
+    /// Returns the octets of the first certificate, or `nil` if the key has none.
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge` for a chain of too many certificates.
     fileprivate func leafCertificate() throws(TokenError) -> [UInt8]? {

@@ -34,7 +34,7 @@ struct ConfigurationFile {
         let file = if let file { file } else { try Self.customaryFile() }
         path = file.name
         let content = try file.read()
-        // Whoever can write here can have the secrets sent to a server of theirs.
+        // An attacker who can write to this file can have the secrets sent to another server.
         warning = content.status?.warning(
             file.name,
             unwanted: 0o022,

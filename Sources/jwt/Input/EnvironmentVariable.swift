@@ -42,7 +42,7 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
         return text
     }
 
-    /// Whether a variable is set and not empty.
+    /// Returns whether a variable is set and not empty.
     static func isSet(_ name: String) -> Bool {
         guard let value = unsafe getenv(name) else { return false }
         return unsafe value[0] != 0

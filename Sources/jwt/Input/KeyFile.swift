@@ -138,7 +138,7 @@ struct KeyFile {
         let encoded: [UInt8]
         switch content {
         case .pem(let text):
-            // Of several the first one is the key's own.
+            // The first of several certificates is the key's own.
             guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
                 let end = text[start...].firstRange(of: "-----END CERTIFICATE-----")?.upperBound
             else { return nil }

@@ -12,7 +12,7 @@ struct WebDocument {
     /// How the document is called in messages.
     let name: String
 
-    /// - Returns: `nil` if the text is no https URL with a host, and no http URL of this machine either.
+    /// - Returns: `nil` if the text is neither an https URL with a host nor an http URL of this machine.
     init?(_ text: String) {
         guard let url = URL(string: text), let origin = HTTPOrigin(url),
             origin.scheme == "https" || origin.isLoopback, url.user == nil, url.password == nil
@@ -22,7 +22,7 @@ struct WebDocument {
         name = text.prefix { $0 != "?" && $0 != "#" }.description
     }
 
-    /// Whether this document may say where another one is.
+    /// Returns whether this document may say where another one is.
     ///
     /// A server elsewhere can't send the command to a server on this machine, and so never to one without TLS.
     func canName(_ other: WebDocument) -> Bool {

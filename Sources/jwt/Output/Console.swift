@@ -47,8 +47,8 @@ struct Console: Sendable {
     /// - Parameters:
     ///   - content: The octets.
     ///   - noun: What they are, for a message.
-    ///   - advice: What to do if they are no text and there is a terminal.
-    /// - Throws: ``CommandFailure`` as ``print(_:terminator:)`` does, and if they are no text for a terminal.
+    ///   - advice: What to do if they aren't text and the output is a terminal.
+    /// - Throws: ``CommandFailure`` as ``print(_:terminator:)`` does, and if they aren't text and the output is a terminal.
     func show(content: Data, _ noun: String, advice: String) throws(CommandFailure) {
         guard FileDescriptor.standard(STDOUT_FILENO).isTerminal else { return try write(Array(content)) }
         guard let text = String(validating: content, as: UTF8.self), !text.utf8.contains(0) else {

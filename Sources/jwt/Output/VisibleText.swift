@@ -27,7 +27,7 @@ enum VisibleText {
         }
     }
 
-    /// Whether a terminal acts on the character, or shows nothing, instead of showing it.
+    /// Returns whether a terminal acts on the character, or shows nothing, instead of showing it.
     ///
     /// These are the categories Cc, Cf, Zl, Zp and Cn, and all characters that Unicode has displays ignore, such as variation selectors
     /// and the letters of Hangul that fill a place.

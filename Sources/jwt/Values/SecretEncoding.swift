@@ -22,7 +22,7 @@ enum SecretEncoding: String, CaseIterable, ArgumentValue {
         }
     }
 
-    /// How a secret is written so.
+    /// A description of the encoding, for error messages.
     var expectation: String {
         switch self {
         case .text: "text"

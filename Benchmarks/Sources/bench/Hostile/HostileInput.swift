@@ -8,7 +8,7 @@ enum HostileInput {
 
     /// An RSA key with private members whose modulus is a Mersenne prime.
     ///
-    /// The exponents fit the modulus, but no number of attempts finds a factor, because there is none.
+    /// The exponents fit the modulus, but no number of attempts finds a factor, because a prime has none.
     ///
     /// - Parameters:
     ///   - bits: The size of the modulus: the exponent of a Mersenne prime, such as 3217 or 11213.

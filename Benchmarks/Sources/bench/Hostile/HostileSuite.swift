@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// The cost of the worst input of each kind, and the latency of other requests beside a hostile server.
+/// The cost of the worst input of each kind, and the latency of other requests while a hostile server responds.
 struct HostileSuite {
     private let arguments: Arguments
 
@@ -172,7 +172,7 @@ enum HostileChild {
         return (process, pipe.fileHandleForReading)
     }
 
-    /// Ends a child, whatever it does with signals.
+    /// Ends a child, even one that handles or ignores other signals.
     static func end(_ process: Process) {
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()

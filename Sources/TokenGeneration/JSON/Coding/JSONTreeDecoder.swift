@@ -28,7 +28,7 @@ final class JSONTreeDecoder: Decoder {
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// The value of a member, or `nil` if there is none of that name.
+    /// Returns the value of a member, or `nil` if no member has that name.
     func member(_ name: String) -> JSONValue? {
         index[name].map { object[$0].value }
     }
