@@ -102,7 +102,7 @@ struct FloodTests {
         case length
         case gzip
 
-        static let size = 1_500_000
+        static let size = 1_200_000
         static let content = Data((0..<size).map { UInt8(0x61 + $0 / 251 % 26) })
 
         var response: [UInt8] {
@@ -110,7 +110,7 @@ struct FloodTests {
                 switch self {
                 case .chunks:
                     var bytes = Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)
-                    for octet in Self.content.prefix(100_000) { bytes += [0x31, 13, 10, octet, 13, 10] }
+                    for octet in Self.content.prefix(20_000) { bytes += [0x31, 13, 10, octet, 13, 10] }
                     return bytes + Array("0\r\n\r\n".utf8)
                 case .length:
                     return Array("HTTP/1.1 200 OK\r\nContent-Length: \(Self.size)\r\n\r\n".utf8) + Self.content
@@ -122,7 +122,7 @@ struct FloodTests {
             }
         }
 
-        var body: Data { self == .chunks ? Self.content.prefix(100_000) : Self.content }
+        var body: Data { self == .chunks ? Self.content.prefix(20_000) : Self.content }
     }
 
     @Test(
@@ -153,7 +153,7 @@ struct FloodTests {
                         }
                     }
                     group.addTask {
-                        for _ in 0..<50 {
+                        for _ in 0..<10 {
                             let body = try await transport.get(peer.url("/short")).body
                             #expect(body == Data("ok".utf8))
                         }
@@ -206,7 +206,7 @@ struct FloodTests {
                     guard isStreamed else { return _ = try await transport.send(request, limits: limits) }
                     for try await _ in try await transport.open(request, limits: limits).body {}
                 }
-                for _ in 0..<100 {
+                for _ in 0..<20 {
                     let body = try await transport.get(peer.url("/short")).body
                     #expect(body == Data("ok".utf8))
                 }
