@@ -103,7 +103,7 @@ struct FloodTests {
         case gzip
 
         static let size = 1_200_000
-        static let content = Data((0..<size).map { UInt8(0x61 + $0 / 251 % 26) })
+        static let content = (0..<size).map { UInt8(0x61 + $0 / 251 % 26) }
 
         var response: [UInt8] {
             get throws {
@@ -122,7 +122,7 @@ struct FloodTests {
             }
         }
 
-        var body: Data { self == .chunks ? Self.content.prefix(20_000) : Self.content }
+        var body: Data { Data(self == .chunks ? Self.content.prefix(20_000) : Self.content[...]) }
     }
 
     @Test(
