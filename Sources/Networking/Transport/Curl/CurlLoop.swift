@@ -205,7 +205,10 @@ final class CurlLoop {
         for event in events {
             let usefulCount = round.usefulCount
             connections.act(on: event)
-            guard let transfer = connections.transfer(for: event) else { continue }
+            guard let transfer = connections.transfer(for: event) else {
+                time = endTurn(of: [], since: time)
+                continue
+            }
             if event.isReadable, round.usefulCount == usefulCount, transfer.receiveUseless(at: event.socket) {
                 end(transfer, transfer.failure)
             }

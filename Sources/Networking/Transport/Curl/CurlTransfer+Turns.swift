@@ -107,7 +107,7 @@ extension CurlTransfer {
             failure
             ?? NetworkError(
                 .invalidResponse,
-                "\(origin) has sent more than \(CurlUselessOctets.maximumSize) octets that are no part of a header or a body"
+                "\(origin) has sent more than \(CurlUselessOctets.maximumSize) octets that belong to neither a header nor a body"
             )
         handle?.socketOwner?.end(socket)
         return true
