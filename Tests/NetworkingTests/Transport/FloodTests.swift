@@ -187,6 +187,41 @@ struct FloodTests {
         }
     }
 
+    // The server responds so quickly that the turn is over before libcurl has waited for the connection once.
+    @Test("A body that comes at once on a kept connection, in many turns, comes whole", arguments: [false, true])
+    func atOnce(isStreamed: Bool) async throws {
+        let count = 20_000
+        let chunks = String(repeating: "1\r\nx\r\n", count: count) + "0\r\n\r\n"
+        let response = Array(("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks).utf8)
+        try await withPeer { connection in
+            while true {
+                // A request comes in one piece.
+                _ = try connection.read(65536)
+                try connection.send(response)
+            }
+        } _: { peer in
+            // With many engines, some lose the processor between sending and receiving.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        try await withCurl { transport in
+                            let request = HTTPTransportRequest(url: peer.url)
+                            for _ in 0..<20 {
+                                let body =
+                                    isStreamed
+                                    ? try await transport.open(request, limits: .generous()).body.collect(upTo: count)
+                                    : try await transport.send(request, limits: .generous()).body
+                                #expect(body.count == count)
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(peer.acceptedCount == 8)
+        }
+    }
+
     @Test("Short responses come while another one never ends", arguments: [false, true])
     func neighbor(isStreamed: Bool) async throws {
         try await withPeer { connection in

@@ -19,10 +19,10 @@ enum CurlTraffic: UInt32, CaseIterable {
     private let sockets: CurlSockets
     private let beginning = ContinuousClock.now
     private var count = 0
-    /// Transfers that may pause, and have not waited for a socket yet.
+    /// The transfers that haven't waited for a socket yet.
     ///
-    /// libcurl names a socket only when it waits for it; a response that comes at once on a kept connection can fill the reader's buffer
-    /// before that.
+    /// libcurl names a socket only when it waits for it. A response that comes at once on a kept connection can fill the reader's buffer,
+    /// or end the transfer's turn, before that.
     private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
     /// The handles that last waited for a socket, by the socket's number, which the system keeps small.
     private var placed: [CurlHandle?] = []
@@ -81,7 +81,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// Begins to drive a transfer; false if libcurl refused.
     func add(_ handle: CurlHandle) -> Bool {
         guard handle.setSocketOwner(sockets), unsafe handle.join(multi) else { return false }
-        if traffic == .held { unplaced[ObjectIdentifier(handle)] = handle }
+        unplaced[ObjectIdentifier(handle)] = handle
         count += 1
         idleSince = nil
         return true
