@@ -42,6 +42,11 @@ final class Realm: Sendable {
         }
     }
 
+    deinit {
+        // Tasks that would sleep forever count as leaks.
+        time.end()
+    }
+
     /// The `Authorization` fields that the API got, in order.
     var credentials: [String?] { resource.requests.map { $0.headers["Authorization"] } }
 

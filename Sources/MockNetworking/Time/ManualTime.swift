@@ -25,6 +25,7 @@ public final class ManualTime: Sendable {
         var sleepers: [UInt64: Sleeper] = [:]
         var nextOrder: UInt64 = 0
         var sleeps: [Duration] = []
+        var isOver = false
 
         mutating func move(by duration: Duration) {
             now = now.advanced(by: duration)
@@ -122,7 +123,7 @@ public final class ManualTime: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 // Read under the lock: a cancellation before this moment is seen here, a later one finds the sleeper.
                 let isCancelled = state.withLock { state in
-                    if Task.isCancelled { return true }
+                    if Task.isCancelled || state.isOver { return true }
                     let sleeper = Sleeper(
                         wakes: state.now.advanced(by: duration),
                         order: order,
@@ -139,6 +140,17 @@ public final class ManualTime: Sendable {
             countSleepers()
             sleeper?.continuation.resume(throwing: CancellationError())
         }
+    }
+
+    /// Ends every sleep, present and future, with `CancellationError`, so that no task waits for a time that nobody moves any more.
+    package func end() {
+        let sleepers = state.withLock { state in
+            state.isOver = true
+            defer { state.sleepers = [:] }
+            return state.sleepers.values
+        }
+        countSleepers()
+        for sleeper in sleepers { sleeper.continuation.resume(throwing: CancellationError()) }
     }
 
     private func wake<Result: Sendable>(_ change: (inout State) -> Result) -> Result {

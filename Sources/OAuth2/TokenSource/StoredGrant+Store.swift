@@ -224,23 +224,23 @@ extension StoredGrant {
     private func save(_ pending: Pending) async {
         if await write(pending, attempts: Self.attempts) { return }
         endpoint.journal.add(.storeFailed)
-        let isFirst = state.withLock { state in
-            defer { state.isSaving = true }
-            return !state.isSaving
+        state.withLock { state in
+            guard state.unsaved != nil, state.saver == nil else { return }
+            state.saver = Task.detached { [self] in await saveLater() }
         }
-        guard isFirst else { return }
-        Task.detached { [self] in
-            var pause = Self.shortestPause
-            while true {
-                try? await endpoint.timeSource.sleep(pause)
-                pause = min(Self.longestPause, pause * 2)
-                let unsaved = state.withLock { state in
-                    if state.unsaved == nil { state.isSaving = false }
-                    return state.unsaved
-                }
-                guard let unsaved else { return }
-                if await write(unsaved, attempts: Self.attempts) { pause = Self.shortestPause }
+    }
+
+    /// Brings the store what it has not taken, until it is there or nothing is left to save.
+    private func saveLater() async {
+        var pause = Self.shortestPause
+        while true {
+            do { try await endpoint.timeSource.sleep(pause) } catch {
+                // The next one to save starts another task, should a source of time fail for a reason of its own.
+                return state.withLock { if !Task.isCancelled { $0.saver = nil } }
             }
+            pause = min(Self.longestPause, pause * 2)
+            guard let unsaved = state.withLock({ $0.unsaved }), !Task.isCancelled else { return }
+            if await write(unsaved, attempts: Self.attempts) { pause = Self.shortestPause }
         }
     }
 

@@ -39,10 +39,16 @@ final class StoredGrant: Sendable {
 
     struct State {
         /// What the store has not taken yet; it must not be lost with the store's failure.
-        var unsaved: Pending?
+        var unsaved: Pending? {
+            didSet {
+                guard unsaved == nil else { return }
+                saver?.cancel()
+                saver = nil
+            }
+        }
         var pendingCount: UInt64 = 0
-        /// A Boolean value that indicates whether a task is trying to store it.
-        var isSaving = false
+        /// The task that brings it to the store again and again.
+        var saver: Task<Void, Never>?
         /// The attempt that was seen in the store last, or made here.
         var attempt: Attempt?
         /// Whether the grant's own refresh token has been used, or a record has been there that came of it.

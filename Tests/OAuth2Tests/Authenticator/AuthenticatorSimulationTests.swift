@@ -88,6 +88,11 @@ private final class World: Sendable {
         )
     }
 
+    deinit {
+        // Tasks that would sleep forever count as leaks.
+        time.end()
+    }
+
     func run(steps: Int) async {
         var random = SplitMix(state: seed)
         await withTaskGroup(of: Void.self) { group in
