@@ -1,19 +1,22 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+/// The setting that makes warnings errors in the gate, and not for those who depend on the package with a newer compiler.
+let warnings: [SwiftSetting] = Context.environment["WARNINGS_ARE_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
 /// One set of settings for every Swift target: the strictest the toolchain has.
-let settings: [SwiftSetting] = [
-    .strictMemorySafety(),
-    .treatAllWarnings(as: .error),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
-    .enableUpcomingFeature("InferIsolatedConformances"),
-    .enableUpcomingFeature("ImmutableWeakCaptures"),
-    // Swift 6.2 wants the lifetime of an `inout OutputSpan` beside a span spelled out; 6.3 infers it.
-    .enableExperimentalFeature("Lifetimes"),
-]
+let settings: [SwiftSetting] =
+    warnings + [
+        .strictMemorySafety(),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableUpcomingFeature("InferIsolatedConformances"),
+        .enableUpcomingFeature("ImmutableWeakCaptures"),
+        // Swift 6.2 wants the lifetime of an `inout OutputSpan` beside a span spelled out; 6.3 infers it.
+        .enableExperimentalFeature("Lifetimes"),
+    ]
 
 let package = Package(
     name: "swift-authenticated-client",
@@ -21,6 +24,7 @@ let package = Package(
         .library(name: "TokenGeneration", targets: ["TokenGeneration"]),
         .library(name: "Networking", targets: ["Networking"]),
         .library(name: "OAuth2", targets: ["OAuth2"]),
+        .library(name: "ResourceServer", targets: ["ResourceServer"]),
         .library(name: "MockNetworking", targets: ["MockNetworking"]),
         .executable(name: "jwt", targets: ["jwt"]),
         .executable(name: "quickstart", targets: ["quickstart"]),
@@ -31,17 +35,23 @@ let package = Package(
         .target(name: "CCurl"),
         .systemLibrary(name: "CSocket"),
         .systemLibrary(name: "CProcess"),
+        .target(name: "System", dependencies: ["CSocket"], swiftSettings: settings),
         .target(name: "OpenSSLCrypto", dependencies: ["COpenSSL"], swiftSettings: settings),
         .target(name: "TokenGeneration", dependencies: ["OpenSSLCrypto"], swiftSettings: settings),
-        .target(name: "Networking", dependencies: ["OpenSSLCrypto", "CCurl"], swiftSettings: settings),
+        .target(name: "Networking", dependencies: ["OpenSSLCrypto", "System", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",
-            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "CSocket"],
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "System", "CSocket"],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "ResourceServer",
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto"],
             swiftSettings: settings
         ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "CSocket"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "System", "CSocket"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -51,7 +61,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "quickstart",
-            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration"],
+            dependencies: ["MockNetworking", "ResourceServer", "OAuth2", "Networking", "TokenGeneration"],
             swiftSettings: settings
         ),
 
@@ -65,8 +75,8 @@ let package = Package(
             path: "Tests/TestPrograms",
             swiftSettings: settings
         ),
-        // `TestTurns` keeps thousands of tests from starving each other, and waits for what other threads do soon.
-        .target(name: "TestTurns", path: "Tests/TestTurns", swiftSettings: settings),
+        // `TestSupport` keeps thousands of tests from starving each other, and waits for what other threads do soon.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for the traps: what OpenSSL does by itself.
@@ -89,7 +99,7 @@ let package = Package(
         .testTarget(
             name: "NetworkingTests",
             dependencies: [
-                "Networking", "MockNetworking", "TestPrograms", "TestVectors", "transfer-peer", "TestTurns",
+                "Networking", "MockNetworking", "TestPrograms", "TestVectors", "transfer-peer", "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -103,8 +113,9 @@ let package = Package(
         .testTarget(
             name: "OAuth2Tests",
             dependencies: [
-                "token-rotator", "OAuth2", "Networking", "TokenGeneration", "MockNetworking", "TestPrograms",
-                "TestVectors", "TestTurns",
+                "token-rotator", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "MockNetworking",
+                "TestPrograms",
+                "TestVectors", "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -112,7 +123,7 @@ let package = Package(
             name: "MockNetworkingTests",
             // COpenSSL for a TLS client that is not ours.
             dependencies: [
-                "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "COpenSSL", "TestTurns",
+                "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "COpenSSL", "TestSupport",
             ],
             swiftSettings: settings
         ),
@@ -120,21 +131,25 @@ let package = Package(
             name: "CommandTests",
             dependencies: [
                 "jwt", "quickstart", "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "TestVectors",
-                "CSpawn", "TestTurns",
+                "CSpawn", "TestSupport",
             ],
             swiftSettings: settings
         ),
         // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.
         .testTarget(
             name: "DocumentationTests",
-            dependencies: ["MockNetworking", "OAuth2", "Networking", "TokenGeneration", "TestTurns"],
+            dependencies: [
+                "MockNetworking", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "TestSupport",
+            ],
             packageAccess: false,
             swiftSettings: settings
         ),
         // Against other implementations; skipped unless Tests/Interop/run started them.
         .testTarget(
             name: "InteropTests",
-            dependencies: ["jwt", "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestTurns"],
+            dependencies: [
+                "jwt", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "TestPrograms", "TestSupport",
+            ],
             packageAccess: false,
             swiftSettings: settings
         ),

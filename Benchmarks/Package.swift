@@ -24,6 +24,7 @@ let package = Package(
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Networking", package: "swift-authenticated-client"),
                 .product(name: "OAuth2", package: "swift-authenticated-client"),
+                .product(name: "ResourceServer", package: "swift-authenticated-client"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -27,7 +27,7 @@ struct Main {
     }
 
     private static let examples = [
-        Entry(Quickstart.self), Entry(BackendService.self), Entry(ResourceServer.self), Entry(RemoteSigner.self),
+        Entry(Quickstart.self), Entry(BackendService.self), Entry(ProtectedAPI.self), Entry(RemoteSigner.self),
         Entry(TokenExchange.self), Entry(MutualTLS.self), Entry(DeviceLogin.self),
     ]
 

@@ -65,6 +65,6 @@ struct UserSession: AuthenticationProvider {
     let tokens: CachedTokenSource
 
     var bearerToken: String {
-        get async throws { try await tokens.token(for: TokenNeed()).value.expose { $0 } }
+        get async throws { try await tokens.token(for: TokenRequirements()).value.expose { $0 } }
     }
 }

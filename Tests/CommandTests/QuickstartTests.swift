@@ -1,7 +1,7 @@
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("quickstart", .turns)
+@Suite("quickstart", .limitedConcurrency)
 struct QuickstartTests {
     @Test("runs through all its steps, needs one refresh for 50 calls, and succeeds")
     func steps() throws {

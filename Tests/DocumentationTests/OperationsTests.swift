@@ -28,7 +28,7 @@ struct OperationsTests {
         ),
         Vocabulary(
             heading: "### `AccessRefusal`",
-            path: "Sources/OAuth2/ResourceServer/AccessRefusal.swift",
+            path: "Sources/ResourceServer/AccessRefusal.swift",
             beginning: "        public static var "
         ),
         Vocabulary(

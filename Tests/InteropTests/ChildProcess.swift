@@ -1,6 +1,6 @@
 import Foundation
 import TestPrograms
-import TestTurns
+import TestSupport
 
 /// A program that was run to its end.
 struct ChildProcess: Sendable {
@@ -9,7 +9,7 @@ struct ChildProcess: Sendable {
     let errors: String
 
     /// Hundreds of interpreters at a time would leave no memory to the servers.
-    private static let turns = Turns(count: 8)
+    private static let turns = FIFOSemaphore(count: 8)
 
     /// Runs a program.
     ///

@@ -2,14 +2,14 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import OAuth2
 
 /// Servers that repeat, in one encoding or another, what they were sent.
-@Suite("Echoed secrets", .timeLimit(.minutes(10)), .turns)
+@Suite("Echoed secrets", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct EchoTests {
     /// A secret that every encoding changes, and the encodings of it.
     private static let secret = "pä ss/wörd+\"42%&\\<s3cret>~*"
@@ -98,7 +98,7 @@ struct EchoTests {
                 handler: nil
             )
             let client = OAuth2Client(
-                server: Realm.server,
+                server: OAuth2Fixture.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
                 client: NetworkClient(transport: transport),
                 options: .init(attempts: 1)
@@ -108,7 +108,7 @@ struct EchoTests {
                     try await client.tokens(refreshing: Secret("refresh-token-1"))
                 }
             )
-            for shown in EndpointDesk.texts(of: error) + [error.serverURI?.absoluteString ?? ""] {
+            for shown in EndpointFixture.texts(of: error) + [error.serverURI?.absoluteString ?? ""] {
                 #expect(Self.leaks(secret, shown) == nil, "\(echo.name): \(shown)")
             }
             #expect(error.serverURI == nil)
@@ -130,12 +130,12 @@ struct EchoTests {
         }
         #expect(SentSecrets([secret]).redacted("- - -") == "- - -")
         #expect(SentSecrets(["abcd"]).redacted("to abcd.") == "to <redacted>.")
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .json(#"{"error":"un\#(secret)heard_of","error_description":"max \#(secret)"}"#, status: 400),
             .json(#"{"error":"invalid_grant","error_description":"max \#(secret)"}"#, status: 400),
         ])
         for code in ["<redacted>", "invalid_grant"] {
-            let authenticator = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)))
+            let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)))
             let error = try #require(await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() })
             #expect(error.serverDescription == nil)
             #expect(error.serverCode == code)
@@ -154,7 +154,7 @@ struct EchoTests {
 
     @Test("Headers that an authentication of the application's own adds are secrets")
     func ownHeaders() async throws {
-        var request = TokenRequest(server: Realm.server, form: [("scope", "read write"), ("pin", "4711")])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [("scope", "read write"), ("pin", "4711")])
         request.headers["X-API-Key"] = "key-of-the-application"
         request.headers["Authorization"] = "Custom credential of two words"
         let shown = request.secrets.redacted("read write 4711 key-of-the-application credential of two words")
@@ -163,13 +163,13 @@ struct EchoTests {
 
     @Test("The names of members in a broken answer are redacted", arguments: [200, 201])
     func memberNames(status: Int) async throws {
-        let desk = EndpointDesk(.json(#"{"\#(EndpointDesk.token)":tru}"#, status: status))
+        let fixture = EndpointFixture(.json(#"{"\#(EndpointFixture.token)":tru}"#, status: status))
         let error = try #require(
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
-                try await desk.oauth.introspect(Secret(EndpointDesk.token))
+                try await fixture.oauth.introspect(Secret(EndpointFixture.token))
             }
         )
-        for shown in EndpointDesk.texts(of: error) { #expect(!shown.contains(EndpointDesk.token)) }
+        for shown in EndpointFixture.texts(of: error) { #expect(!shown.contains(EndpointFixture.token)) }
         #expect(error.cause is TokenError)
     }
 
@@ -178,33 +178,33 @@ struct EchoTests {
         arguments: ["introspect", "revoke", "par", "device", "register"]
     )
     func everyEndpoint(_ name: String) async throws {
-        let token = EndpointDesk.token
-        let words = "\(Self.percent(token)) \(Self.base64("api:" + EndpointDesk.secret))"
+        let token = EndpointFixture.token
+        let words = "\(Self.percent(token)) \(Self.base64("api:" + EndpointFixture.secret))"
         for status in name == "device" ? [400, 200] : [400] {
-            let desk = EndpointDesk(
+            let fixture = EndpointFixture(
                 .json(#"{"error":"invalid_request","error_description":"\#(words)"}"#, status: status)
             ) { $0.deviceAuthorizationEndpoint = URL(string: "https://id.example/device") }
             let error = try #require(
                 await #expect(throws: OAuth2Error(.requestRejected, "")) {
                     switch name {
-                    case "introspect": _ = try await desk.oauth.introspect(Secret(token))
-                    case "revoke": try await desk.oauth.revoke(Secret(token))
+                    case "introspect": _ = try await fixture.oauth.introspect(Secret(token))
+                    case "revoke": try await fixture.oauth.revoke(Secret(token))
                     case "par":
-                        _ = try await desk.oauth.push(parameters: [("code_challenge", token), ("state", token)])
-                    case "device": _ = try await desk.oauth.authorizeDevice(additionalParameters: ["hint": token])
+                        _ = try await fixture.oauth.push(parameters: [("code_challenge", token), ("state", token)])
+                    case "device": _ = try await fixture.oauth.authorizeDevice(additionalParameters: ["hint": token])
                     default:
                         let registrar = ClientRegistrar(
-                            server: EndpointDesk.server,
-                            client: NetworkClient(transport: desk.transport)
+                            server: EndpointFixture.server,
+                            client: NetworkClient(transport: fixture.transport)
                         )
                         _ = try await registrar.register(ClientMetadata([:]), initialAccessToken: Secret(token))
                     }
                 }
             )
             #expect(error.message.contains("<redacted>"))
-            for shown in EndpointDesk.texts(of: error) {
+            for shown in EndpointFixture.texts(of: error) {
                 #expect(!shown.contains(token))
-                #expect(name == "register" || !shown.contains(Self.base64("api:" + EndpointDesk.secret)))
+                #expect(name == "register" || !shown.contains(Self.base64("api:" + EndpointFixture.secret)))
             }
         }
     }

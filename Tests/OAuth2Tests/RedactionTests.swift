@@ -3,12 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// No secret in any description, dump or mirror of a public type, nor in an error's texts.
-@Suite("Redaction", .timeLimit(.minutes(10)), .turns)
+@Suite("Redaction", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedactionTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 
@@ -22,14 +22,14 @@ struct RedactionTests {
         let record = TokenRecord(accessToken: Secret(secret), refreshToken: Secret(secret))
         let store = InMemoryTokenStore()
         _ = store.compareAndSwap("k", expectedVersion: nil, record: record)
-        var request = TokenRequest(server: Realm.server, form: [("refresh_token", secret), ("scope", "read")])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret), ("scope", "read")])
         try basic.authenticate(&request, at: Date())
         let authentication = PrivateKeyJWT(clientID: "a", signingService: service)
         try await authentication.authenticate(&request, at: Date())
         let assertion = try #require(request.form.first { $0.name == "client_assertion" }?.value)
         let header = try #require(request.headers["Authorization"]?.split(separator: " ").last)
-        let realm = Realm(steps: [.tokens(secret, refresh: secret)])
-        let authenticator = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)), store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens(secret, refresh: secret)])
+        let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)), store: store)
         _ = try await authenticator.accessToken()
 
         let values: [Any] = [
@@ -65,10 +65,10 @@ struct RedactionTests {
     )
     func echoingServer(status: Int) async throws {
         let words = "no use for \(secret), dear s3cret-of-reports, nor for cmVwb3J0czpzM2NyZXQtb2YtcmVwb3J0cw=="
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .json(#"{"error":"invalid_request","error_description":"\#(words)","note":"\#(secret)"}"#, status: status)
         ])
-        let authenticator = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)))
+        let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret(secret)))
         let error = try #require(await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() })
         #expect((error.cause as? ServerError)?.response == nil)
         #expect(error.message.contains("no use for <redacted>, dear <redacted>, nor for <redacted>"))
@@ -81,9 +81,9 @@ struct RedactionTests {
 
     @Test("A page of HTML instead of an answer does not get into the error", arguments: [200, 403, 502])
     func pages(status: Int) async throws {
-        let realm = Realm(steps: [.text("<html>\(secret)</html>", status: status)])
+        let fixture = OAuth2Fixture(steps: [.text("<html>\(secret)</html>", status: status)])
         let error = try #require(
-            await #expect(throws: OAuth2Error.self) { try await realm.authenticator().accessToken() }
+            await #expect(throws: OAuth2Error.self) { try await fixture.authenticator().accessToken() }
         )
         for shown in texts(of: error) { #expect(!shown.contains(secret)) }
         let cause = error.cause as? ServerError
@@ -94,11 +94,11 @@ struct RedactionTests {
     @Test("The words of a server fit into one line of a log")
     func printable() async throws {
         let words = String(repeating: "long ", count: 100)
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .json(#"{"error":"bad\ncode\u0000\u202E","error_description":"two\r\nlines \#(words)"}"#, status: 400)
         ])
         let error = try #require(
-            await #expect(throws: OAuth2Error.self) { try await realm.authenticator().accessToken() }
+            await #expect(throws: OAuth2Error.self) { try await fixture.authenticator().accessToken() }
         )
         #expect(error.serverCode == "bad?code??")
         #expect(error.message.contains("two??lines long"))
@@ -108,13 +108,13 @@ struct RedactionTests {
 
     @Test("The error of a call that was refused shows neither token nor body")
     func refusedCall() async throws {
-        let realm = Realm(
+        let fixture = OAuth2Fixture(
             steps: [.tokens(secret), .tokens(secret + "2")],
             answers: [.refusal, .json(#"{"leak":"\#(secret)"}"#, status: 401)]
         )
-        let client = realm.client(realm.authenticator())
+        let client = fixture.client(fixture.authenticator())
         let error = try #require(
-            await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: Realm.api)) }
+            await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
         )
         #expect("\(error)".contains("freshTokenRejected"))
         for shown in ["\(error)", String(reflecting: error), error.localizedDescription] {

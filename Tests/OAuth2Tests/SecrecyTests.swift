@@ -3,12 +3,13 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import ResourceServer
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// One look at every public type for secrets, and at all that is written down on the way.
-@Suite("Secrecy", .timeLimit(.minutes(10)), .turns)
+@Suite("Secrecy", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct SecrecyTests {
     private let secret = "S3cr3t-that-nobody-must-see"
 
@@ -31,7 +32,7 @@ struct SecrecyTests {
     func onTheWay() async throws {
         try await withTemporaryDirectory { directory in
             let journal = Journal()
-            let realm = Realm(
+            let fixture = OAuth2Fixture(
                 steps: [
                     .boundToken(secret, refresh: "\(secret)-2"), .retryAfter(0), .boundToken("\(secret)-3"),
                     .error("invalid_grant"),
@@ -40,17 +41,17 @@ struct SecrecyTests {
             )
             let logging = LoggingInterceptor(level: .body, writesCurlCommands: true) { journal.add("\($0)") }
             let endpoint = try ExchangeRecorder(
-                realm.endpoint,
+                fixture.endpoint,
                 folder: directory.appending(path: "endpoint"),
-                timeSource: realm.time.timeSource
+                timeSource: fixture.time.timeSource
             )
             let resource = try ExchangeRecorder(
-                realm.resource,
+                fixture.resource,
                 folder: directory.appending(path: "resource"),
-                timeSource: realm.time.timeSource
+                timeSource: fixture.time.timeSource
             )
             let authenticator = OAuth2Authenticator(
-                server: Realm.server,
+                server: OAuth2Fixture.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
                 grant: RefreshTokenGrant(refreshToken: Secret(secret)),
                 resources: .everyHTTPSOrigin,
@@ -58,20 +59,20 @@ struct SecrecyTests {
                 client: NetworkClient(
                     transport: endpoint,
                     interceptors: [logging],
-                    options: .init(timeSource: realm.time.timeSource)
+                    options: .init(timeSource: fixture.time.timeSource)
                 ),
-                options: .init(timeSource: realm.time.timeSource, random: { 0 })
+                options: .init(timeSource: fixture.time.timeSource, random: { 0 })
             )
             let events = authenticator.events
             let client = NetworkClient(
                 transport: resource,
                 interceptors: [authenticator, logging],
-                options: .init(timeSource: realm.time.timeSource)
+                options: .init(timeSource: fixture.time.timeSource)
             )
-            for _ in 1...2 { _ = try await client.makeRequest(URLRequest(url: Realm.api)) }
-            realm.time.advance(by: .seconds(7200))
+            for _ in 1...2 { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
+            fixture.time.advance(by: .seconds(7200))
             let error = await #expect(throws: NetworkError.self) {
-                try await client.makeRequest(URLRequest(url: Realm.api))
+                try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
             }
             var written = journal.entries + Self.texts(of: try #require(error))
             try await authenticator.signOut()
@@ -84,7 +85,7 @@ struct SecrecyTests {
             #expect(names.count == 2)
             for name in names { written.append(try String(contentsOfFile: name, encoding: .utf8)) }
             #expect(written.count > 20)
-            #expect(realm.endpoint.requests.count == 4)
+            #expect(fixture.endpoint.requests.count == 4)
             for text in written { #expect(!text.contains(secret), "\(text.prefix(80))…") }
         }
     }
@@ -102,16 +103,16 @@ struct SecrecyTests {
         )
         let basic = ClientSecretBasic(clientID: "a", secret: Secret(secret))
         let assertion = PrivateKeyJWT(clientID: "a", signingService: try ES256SigningService(key: key))
-        var request = TokenRequest(server: Realm.server, form: [("refresh_token", secret)])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [("refresh_token", secret)])
         try basic.authenticate(&request, at: Date())
-        let realm = Realm(steps: [.boundToken(secret, refresh: secret)])
+        let fixture = OAuth2Fixture(steps: [.boundToken(secret, refresh: secret)])
         let grant = RefreshTokenGrant(refreshToken: Secret(secret))
-        let authenticator = realm.authenticator(grant: grant, dpop: .generated())
+        let authenticator = fixture.authenticator(grant: grant, dpop: .generated())
         _ = try await authenticator.accessToken()
         let fixed = StaticTokenSource(token)
         let cached = CachedTokenSource(fixed)
         _ = try await cached.token()
-        let granted = GrantTokenSource(server: Realm.server, clientAuthentication: basic, grant: grant)
+        let granted = GrantTokenSource(server: OAuth2Fixture.server, clientAuthentication: basic, grant: grant)
         let memory = InMemoryTokenStore()
         _ = memory.compareAndSwap("k", expectedVersion: nil, record: record)
         let directory = FileManager.default.temporaryDirectory.appending(path: "secrecy-\(UUID().uuidString)")
@@ -121,26 +122,26 @@ struct SecrecyTests {
         let files = try FileTokenStore(directory: directory, encryptionKey: Secret(octets.base64EncodedString()))
         let exchange = TokenExchangeGrant(subject: cached, identifier: "ada")
         _ = try await exchange.parameters()
-        let oauth = OAuth2Client(server: EndpointDesk.server, clientAuthentication: basic)
-        let introspected = try await EndpointDesk(.json(#"{"active":true}"#)).oauth.introspect(Secret(secret))
-        let desk = EndpointDesk(.json(#"{"sub":"ada"}"#))
-        let authorized = NetworkClient(transport: desk.transport)
-        let userInfo = try await desk.oauth.userInfo(subject: "ada", authorized: authorized)
-        let keys = RemoteKeySet(url: EndpointDesk.server.tokenEndpoint)
+        let oauth = OAuth2Client(server: EndpointFixture.server, clientAuthentication: basic)
+        let introspected = try await EndpointFixture(.json(#"{"active":true}"#)).oauth.introspect(Secret(secret))
+        let server = EndpointFixture(.json(#"{"sub":"ada"}"#))
+        let authorized = NetworkClient(transport: server.transport)
+        let userInfo = try await server.oauth.userInfo(subject: "ada", authorized: authorized)
+        let keys = RemoteKeySet(url: EndpointFixture.server.tokenEndpoint)
         let signedRequest = try SignedAuthorizationRequest(
             AuthorizationRequest(clientID: "a", redirectURI: "https://a.example/callback", state: secret),
-            for: EndpointDesk.server,
+            for: EndpointFixture.server,
             signingService: ES256SigningService(key: key)
         )
         let error = OAuth2Error(.invalidClient, "refused", cause: ServerError(endpoint: nil, errorCode: 401))
         return [
             Secret(secret), token, record, VersionedTokenRecord(record: record, version: 1), basic, assertion,
-            PrivateKeyJWT.Audience.issuer, request, Realm.server, authenticator, OAuth2Authenticator.Options(),
+            PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
             authenticator.counters, OAuth2Event.signedOut, error, error.code, ResourceDemand(scope: ["a"]), grant,
             ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, CachedTokenSource.Options(), granted,
             GrantTokenSource.Options(), FallbackTokenSource(fixed), LimitedTokenSource(fixed),
             PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },
-            TokenNeed.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
+            TokenRequirements.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
             MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Client.Options(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
@@ -150,18 +151,18 @@ struct SecrecyTests {
             AuthorizationResponseVerifier(keys: keys), ResponseMode.jwt,
             TrustedIssuer(issuer: "https://a.example", keys: keys),
             PushedAuthorizationRequest(requestURI: "urn:x", clientID: "a", expiry: .now), signedRequest,
-            ClientRegistrar(server: EndpointDesk.server), ClientMetadata(["client_name": "a"]), userInfo,
+            ClientRegistrar(server: EndpointFixture.server), ClientMetadata(["client_name": "a"]), userInfo,
             RegisteredClient(clientID: "a", clientSecret: Secret(secret), registrationAccessToken: Secret(secret)),
         ] + (try await valuesOfAnAPI()) + (try await valuesOfClients()) + (try await valuesOfGrants())
     }
 
     /// What a resource server has to do with.
     private func valuesOfAnAPI() async throws -> [Any] {
-        let desk = EndpointDesk(
+        let fixture = EndpointFixture(
             .json(#"{"active":true,"sub":"ada","aud":"https://api.example"}"#),
             .json(#"{"active":false}"#)
         )
-        let introspection = CachedTokenIntrospection(desk.oauth)
+        let introspection = CachedTokenIntrospection(fixture.oauth)
         var verifier = AccessTokenVerifier(audience: "https://api.example", introspection: introspection)
         verifier.nonces = try RotatingDPoPNonces(secret: Secret(secret))
         let good = ProtectedRequest(
@@ -181,7 +182,7 @@ struct SecrecyTests {
 
     private func valuesOfClients() async throws -> [Any] {
         let post = ClientSecretPost(clientID: "a", secret: Secret(secret))
-        var request = TokenRequest(server: Realm.server, form: [])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         post.authenticate(&request, at: Date())
         let jwt = try ClientSecretJWT(clientID: "a", secret: Secret(secret + secret))
         try jwt.authenticate(&request, at: Date())
@@ -215,26 +216,26 @@ struct SecrecyTests {
             actor: .init(subject, identifier: "actor")
         )
         _ = try await exchange.parameters()
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .json(
                 #"{"access_token":"\#(secret)","token_type":"Bearer","refresh_token":"\#(secret)","id_token":"\#(secret)"}"#
             )
         ])
         let client = OAuth2Client(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "a"),
             dpop: .generated(),
-            client: NetworkClient(transport: realm.endpoint)
+            client: NetworkClient(transport: fixture.endpoint)
         )
         let plain = OAuth2Client(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "a"),
-            client: NetworkClient(transport: realm.endpoint)
+            client: NetworkClient(transport: fixture.endpoint)
         )
         let device = DeviceAuthorization(
             deviceCode: Secret(secret),
             userCode: secret,
-            verificationURI: Realm.api,
+            verificationURI: OAuth2Fixture.api,
             expiry: .now
         )
         let hidden = secret
@@ -253,7 +254,7 @@ struct SecrecyTests {
     private func progress(of device: DeviceAuthorization) async throws -> Any {
         let time = ManualTime(advancesWhenSleeping: true)
         let client = OAuth2Client(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "a"),
             client: NetworkClient(transport: MockTransport(.tokens(secret))),
             options: .init(timeSource: time.timeSource)

@@ -101,13 +101,4 @@ import Testing
             }
         }
     }
-
-    @Test("A value is taken for its own type only")
-    func types() {
-        func asInt(_ value: some Any) -> Int? { sameType(value, Int.self) }
-        #expect(asInt(5) == 5)
-        #expect(asInt("5") == nil)
-        func same<Value>(_ type: Value.Type) -> Value { knownType("text", type) }
-        #expect(same(String.self) == "text")
-    }
 }

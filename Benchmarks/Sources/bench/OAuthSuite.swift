@@ -2,13 +2,14 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import TokenGeneration
 
 /// What a token costs the requests that carry it, and what it costs to get one for thousands at once.
 struct OAuthSuite {
     private let arguments: Arguments
     private let request = URLRequest(url: URL(string: "https://api.example/reports?page=2")!)
-    private let context = RequestContext()
+    private let context = InterceptorContext()
 
     init(_ arguments: Arguments) {
         self.arguments = arguments
@@ -150,7 +151,7 @@ struct OAuthSuite {
                         return token()
                     }
                 )
-                let need = TokenNeed(deadline: deadline ? .now + .seconds(60) : nil)
+                let need = TokenRequirements(deadline: deadline ? .now + .seconds(60) : nil)
                 let start = CPUClock.now
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for _ in 0..<Self.crowd { group.addTask { _ = try await source.token(for: need) } }

@@ -26,7 +26,7 @@ extension MockAuthorizationServer {
     ///   - issuer: Their `iss`.
     ///   - key: What they verify by.
     public func acceptAssertions(of issuer: String, key: VerificationKey) {
-        desks.assertions.trust(issuer, key)
+        handlers.assertions.trust(issuer, key)
     }
 
     /// Accepts a SAML assertion as a grant from now on ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
@@ -37,7 +37,7 @@ extension MockAuthorizationServer {
     ///   - assertion: The assertion's XML.
     ///   - subject: Whom it entitles to act for.
     public func acceptSAMLAssertion(_ assertion: Data, subject: String) {
-        desks.assertions.trust(saml: assertion, of: subject)
+        handlers.assertions.trust(saml: assertion, of: subject)
     }
 
     /// Knows a grant of the test's own from now on.
@@ -49,6 +49,6 @@ extension MockAuthorizationServer {
         _ type: String,
         _ answer: @escaping @Sendable ([String: String]) throws -> ExtensionAnswer
     ) {
-        desks.assertions.add(type, answer)
+        handlers.assertions.add(type, answer)
     }
 }

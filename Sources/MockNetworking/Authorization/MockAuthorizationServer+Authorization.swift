@@ -42,7 +42,7 @@ extension MockAuthorizationServer {
     ///
     /// - Parameter decide: Decides about one request.
     public func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
-        desks.codes.decide(decide)
+        handlers.codes.decide(decide)
     }
 
     /// Opens a URL as a user's browser would that grants what it is asked for, and says where it is sent.
@@ -67,11 +67,11 @@ extension MockAuthorizationServer {
     }
 }
 
-extension MockAuthorizationServer.BadDay {
+extension MockAuthorizationServer.Fault {
     /// The browser is sent back with other parameters, or without some; what was granted counts.
     ///
     /// - Parameter parameters: The new values; `nil` takes a parameter away.
-    /// - Returns: That day.
+    /// - Returns: The fault.
     public static func redirectParameters(_ parameters: [String: String?]) -> Self {
         Self(
             kind: .changed { response in

@@ -7,7 +7,7 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a device waits with that code.
     @discardableResult
     public func approveDevice(userCode: String, subject: String = "ada") -> Bool {
-        desks.devices.decide(userCode, subject: subject)
+        handlers.devices.decide(userCode, subject: subject)
     }
 
     /// Lets a user refuse what a device has asked for.
@@ -16,6 +16,6 @@ extension MockAuthorizationServer {
     /// - Returns: Whether a device waits with that code.
     @discardableResult
     public func denyDevice(userCode: String) -> Bool {
-        desks.devices.decide(userCode, subject: nil)
+        handlers.devices.decide(userCode, subject: nil)
     }
 }

@@ -57,7 +57,7 @@ extension MockAuthorizationServer {
     ///   - code: The code that it comes with, for `c_hash`.
     ///   - state: The state that it comes with, for `s_hash`.
     ///   - claims: Other claims, or other values; `nil` takes a claim away.
-    ///   - trouble: What is wrong with it; `nil` for a good one.
+    ///   - fault: What is wrong with it; `nil` for a good one.
     /// - Returns: The token.
     /// - Throws: `TokenError` if it can't be signed.
     public func issueIDToken(
@@ -68,7 +68,7 @@ extension MockAuthorizationServer {
         code: String? = nil,
         state: String? = nil,
         claims: [String: JSONValue?] = [:],
-        trouble: IDTokenTrouble? = nil
+        fault: IDTokenFault? = nil
     ) throws -> String {
         let now = Int(time.date().timeIntervalSince1970)
         var content: JSONObject = [
@@ -86,7 +86,7 @@ extension MockAuthorizationServer {
             content[name] = try service.verificationKey.idTokenHash(of: text).map(JSONValue.string)
         }
         for (name, value) in claims { content[name] = value }
-        return try (trouble ?? IDTokenTrouble()).token(of: content, signedBy: service)
+        return try (fault ?? IDTokenFault()).token(of: content, signedBy: service)
     }
 
     /// The first octets of SHA-256, in base64url.

@@ -33,15 +33,15 @@ public final class MockAuthorizationServer: Sendable {
     /// The server's identifier and endpoints, as a client is told them.
     public let metadata: AuthorizationServer
 
-    let signing: SigningDesk
+    let signing: SigningState
     let tokens: TokenLedger
     private let clients: ClientRegister
-    let desks: GrantDesks
+    let handlers: GrantHandlers
     /// The second port, for clients that show a certificate.
     private let mutualTLSServer: LoopbackServer?
-    private let badDays = BadDays()
-    private let proofs: ProofDesk
-    private let requests: AuthorizationRequestDesk
+    private let faults = FaultQueue()
+    private let proofs: ProofHandler
+    private let requests: AuthorizationRequestHandler
     private let userBook = Mutex(Users())
     private let initialAccessToken: Secret?
     private let configuration: Configuration
@@ -60,25 +60,25 @@ public final class MockAuthorizationServer: Sendable {
             metadata: Self.metadataDocument(server, mutualTLSServer, configuration),
             issuer: issuer
         )
-        signing = try SigningDesk(configuration.signingAlgorithm)
+        signing = try SigningState(configuration.signingAlgorithm)
         tokens = TokenLedger(issuer: issuer, signing: signing, configuration: configuration)
         self.clients = ClientRegister(clients, metadata: metadata, configuration: configuration)
-        desks = GrantDesks(
-            codes: AuthorizationDesk(
+        handlers = GrantHandlers(
+            codes: AuthorizationHandler(
                 clients: self.clients,
                 tokens: tokens,
                 signing: signing,
                 issuer: issuer,
                 configuration: configuration
             ),
-            devices: DeviceDesk(
+            devices: DeviceHandler(
                 verificationURI: server.url(for: "/device").absoluteString,
                 configuration: configuration
             ),
-            assertions: AssertionDesk(metadata: metadata, configuration: configuration)
+            assertions: AssertionHandler(metadata: metadata, configuration: configuration)
         )
-        proofs = ProofDesk(configuration)
-        requests = AuthorizationRequestDesk(
+        proofs = ProofHandler(configuration)
+        requests = AuthorizationRequestHandler(
             issuer: issuer,
             clients: self.clients,
             time: configuration.serverTime
@@ -224,7 +224,7 @@ public final class MockAuthorizationServer: Sendable {
         else { return refusal("invalid_token", more: #", error_description="not active""#) }
         if let thumbprint = authorization.keyThumbprint {
             let urls = ["http", "https"].map { "\($0)://\(request.headers["Host"] ?? "")\(request.path)" }
-            do throws(ProofDesk.Refusal) {
+            do throws(ProofHandler.Refusal) {
                 guard let bound = try? DPoPAccessToken(token, thumbprint: thumbprint) else {
                     throw .rejected("no hash of the access token")
                 }
@@ -251,18 +251,18 @@ public final class MockAuthorizationServer: Sendable {
     ///
     /// - Parameter responses: The responses: an error, a page of HTML, a cut connection.
     public func answerNextTokenRequests(with responses: LoopbackResponse...) {
-        badDays.append(responses.map(BadDay.response), at: .token)
+        faults.append(responses.map(Fault.response), at: .token)
     }
 
     /// Lets the next requests to an endpoint go wrong, in sequence.
     ///
-    /// When the days are used up, the server answers properly again.
+    /// When the faults are used up, the server answers properly again.
     ///
     /// - Parameters:
     ///   - endpoint: The endpoint; that for tokens, unless another is given.
-    ///   - days: What goes wrong with each request.
-    public func misbehave(at endpoint: Endpoint = .token, _ days: BadDay...) {
-        badDays.append(days, at: endpoint)
+    ///   - faults: What goes wrong with each request.
+    public func misbehave(at endpoint: Endpoint = .token, _ faults: Fault...) {
+        self.faults.append(faults, at: endpoint)
     }
 
     /// Makes proofs need another nonce from now on; the one before is accepted once more.
@@ -277,7 +277,7 @@ public final class MockAuthorizationServer: Sendable {
             clients: clients,
             tokens: tokens,
             proofs: proofs,
-            desks: desks,
+            handlers: handlers,
             configuration: configuration,
             urls: [metadata, metadata.usingMutualTLSAliases()].map(\.tokenEndpoint.absoluteString)
         )
@@ -285,7 +285,7 @@ public final class MockAuthorizationServer: Sendable {
         on(.post, .revocation) { endpoint.revocationResponse(to: $0) }
         on(.post, .introspection) { endpoint.introspectionResponse(to: $0) }
         on(.post, .pushedAuthorizationRequests) { [requests] in endpoint.pushResponse(to: $0, requests) }
-        let registration = RegistrationDesk(
+        let registration = RegistrationHandler(
             clients: clients,
             initialAccessToken: initialAccessToken,
             url: server.url(for: Endpoint.registration.path).absoluteString
@@ -301,9 +301,9 @@ public final class MockAuthorizationServer: Sendable {
         }
         on(.post, .deviceAuthorization) { endpoint.deviceAuthorizationResponse(to: $0) }
         for method in [HTTPMethod.get, .post] {
-            on(method, .authorization) { [desks, requests] request in
+            on(method, .authorization) { [handlers, requests] request in
                 let items = method == .get ? request.queryItems : request.formItems
-                return desks.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
+                return handlers.codes.response(to: items.map { ($0.name, $0.value ?? "") }, resolvedBy: requests)
             }
         }
         on(.get, .keys) { [signing] _ in .json(signing.keys.serialized()) }
@@ -319,11 +319,11 @@ public final class MockAuthorizationServer: Sendable {
         path: String? = nil,
         _ handler: @escaping LoopbackRoutes.Handler
     ) {
-        let answer: LoopbackRoutes.Handler = { [badDays, time, signing] request in
-            switch badDays.next(at: endpoint)?.kind {
+        let answer: LoopbackRoutes.Handler = { [faults, time, signing] request in
+            switch faults.next(at: endpoint)?.kind {
             case .instead(let response): response.dated(time)
             case .changed(let change): change(try await handler(request)).dated(time)
-            case .signed(let trouble): try await handler(request).signed(with: trouble, by: signing.service).dated(time)
+            case .signed(let fault): try await handler(request).signed(with: fault, by: signing.service).dated(time)
             case nil: try await handler(request).dated(time)
             }
         }

@@ -13,7 +13,7 @@ extension TokenEndpointResponder {
     // MARK: Users
 
     func codeResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
-        let (issued, refreshToken) = try desks.codes.redeem(
+        let (issued, refreshToken) = try handlers.codes.redeem(
             form,
             clientID: client.id,
             keyThumbprint: bond.keyThumbprint
@@ -31,12 +31,12 @@ extension TokenEndpointResponder {
         answer {
             let form = try Form(request)
             let client = try clients.authenticate(request, form)
-            return desks.devices.begin(try configuration.authorization(client, form.request))
+            return handlers.devices.begin(try configuration.authorization(client, form.request))
         }
     }
 
     func deviceResponse(_ form: Form, _ client: Client, _ bond: Bond) throws(TokenEndpointError) -> LoopbackResponse {
-        var authorization = try desks.devices.redeem(try form.required("device_code"), clientID: client.id)
+        var authorization = try handlers.devices.redeem(try form.required("device_code"), clientID: client.id)
         let (refreshToken, family) = tokens.beginFamily(authorization)
         authorization.family = family
         return tokenResponse(
@@ -129,7 +129,7 @@ extension TokenEndpointResponder {
         _ client: Client,
         _ bond: Bond
     ) throws -> LoopbackResponse {
-        guard let grant = desks.assertions.answer(to: type) else {
+        guard let grant = handlers.assertions.answer(to: type) else {
             throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
         }
         let answer = try grant(form.request.fields)

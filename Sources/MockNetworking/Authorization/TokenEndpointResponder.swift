@@ -32,8 +32,8 @@ struct TokenEndpointError: Error {
 struct TokenEndpointResponder: Sendable {
     let clients: ClientRegister
     let tokens: TokenLedger
-    let proofs: ProofDesk
-    let desks: GrantDesks
+    let proofs: ProofHandler
+    let handlers: GrantHandlers
     let configuration: MockAuthorizationServer.Configuration
     /// The endpoint's URLs: a client that shows a certificate may use another.
     let urls: [String]
@@ -54,7 +54,7 @@ struct TokenEndpointResponder: Sendable {
             let form = try Form(request)
             let type = try form.required("grant_type")
             let grant = GrantType(rawValue: type)
-            guard grant != nil || desks.assertions.answer(to: type) != nil else {
+            guard grant != nil || handlers.assertions.answer(to: type) != nil else {
                 throw TokenEndpointError(code: "unsupported_grant_type", description: "this grant is not known here")
             }
             // Some services exchange the tokens of those who have no more to show than the token.
@@ -86,10 +86,10 @@ struct TokenEndpointResponder: Sendable {
             case .deviceCode: return try deviceResponse(form, client, bond)
             case .tokenExchange: return try exchangeResponse(form, client, bond)
             case .jwtBearer:
-                let subject = try desks.assertions.subject(ofJWT: try form.required("assertion"))
+                let subject = try handlers.assertions.subject(ofJWT: try form.required("assertion"))
                 return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
             case .samlBearer:
-                let subject = try desks.assertions.subject(ofSAML: try form.required("assertion"))
+                let subject = try handlers.assertions.subject(ofSAML: try form.required("assertion"))
                 return tokenResponse(to: try configuration.authorization(client, form.request).of(subject), bond)
             case nil: return try extensionResponse(type, form, client, bond)
             }

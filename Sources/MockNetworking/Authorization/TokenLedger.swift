@@ -64,12 +64,12 @@ final class TokenLedger: Sendable {
 
     private let state = Mutex(State())
     private let issuer: String
-    private let signing: SigningDesk
+    private let signing: SigningState
     private let configuration: MockAuthorizationServer.Configuration
 
     init(
         issuer: String,
-        signing: SigningDesk,
+        signing: SigningState,
         configuration: MockAuthorizationServer.Configuration
     ) {
         self.issuer = issuer

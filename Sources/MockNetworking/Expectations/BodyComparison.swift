@@ -122,13 +122,13 @@ struct BodyComparison {
 
     /// A field of a form, compared by its bytes.
     private struct FormPair: Hashable {
-        let name: ExactString
-        let value: ExactString
+        let name: ByteComparedString
+        let value: ByteComparedString
         let hasValue: Bool
 
         init(_ item: URLQueryItem) {
-            name = ExactString(item.name)
-            value = ExactString(item.value ?? "")
+            name = ByteComparedString(item.name)
+            value = ByteComparedString(item.value ?? "")
             hasValue = item.value != nil
         }
 

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Networking
 import OpenSSLCrypto
+import System
 
 /// Serves all connections of a server on one thread, without ever blocking on one of them.
 ///

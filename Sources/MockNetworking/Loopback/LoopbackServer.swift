@@ -1,5 +1,6 @@
 public import Foundation
 public import Networking
+import System
 
 /// A real HTTP/1.1 server on 127.0.0.1, for tests of programs that speak HTTP.
 ///
@@ -27,7 +28,7 @@ public final class LoopbackServer: Sendable {
 
     private let state: Watched<ServerState>
     private let mailbox: Mailbox
-    private let thread: LoopThread
+    private let thread: WorkerThread
 
     private init(configuration: Configuration, routes: LoopbackRoutes) throws {
         do {
@@ -48,7 +49,11 @@ public final class LoopbackServer: Sendable {
                 configuration: configuration,
                 tls: tls
             )
-            thread = try LoopThread(running: loop) { [state] in state.update { $0.isLoopRunning = false } }
+            thread = try WorkerThread {
+                loop.run()
+            } atEnd: { [state] in
+                state.update { $0.isLoopRunning = false }
+            }
         } catch let failure as SystemFailure {
             throw MockError(.cannotStart, "the loopback server can't start; look at the cause", cause: failure)
         }

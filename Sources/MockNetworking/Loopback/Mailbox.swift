@@ -2,6 +2,7 @@ import CSocket
 import Foundation
 import Glibc
 import Synchronization
+import System
 
 /// What tasks tell the event loop.
 enum LoopCommand: Sendable {

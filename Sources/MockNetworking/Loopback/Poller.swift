@@ -1,5 +1,6 @@
 import CSocket
 import Glibc
+import System
 
 /// An epoll instance: tells which sockets have become ready.
 // reason for @safe: the events' data is always written and read as a number, never as the pointer it could be.

@@ -1,6 +1,7 @@
 import CSocket
 import Foundation
 import Glibc
+import System
 
 /// A TCP socket that never blocks and never raises SIGPIPE.
 struct Socket: ~Copyable {

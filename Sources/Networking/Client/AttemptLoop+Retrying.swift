@@ -11,7 +11,7 @@ extension AttemptLoop {
         _ outcome: Result<Success, Failure>,
         started: ContinuousClock.Instant,
         metrics: MetricsBox?,
-        context: RequestContext
+        context: InterceptorContext
     ) {
         guard !chain.participants.isEmpty else { return }
         var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
@@ -34,7 +34,7 @@ extension AttemptLoop {
     func prepareNextAttempt(
         after failure: Failure,
         state: inout Retry.State,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> Int? {
         guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
         let response = failure.received?.response.urlResponse

@@ -64,7 +64,7 @@ struct AttemptLoop {
         var lastCost: Int?
         var attemptStarted = started
         while true {
-            let context = RequestContext(
+            let context = InterceptorContext(
                 retryState: state,
                 deadline: deadline,
                 operation: operation,
@@ -109,7 +109,7 @@ struct AttemptLoop {
     private func attempt(
         _ makeBase: () async throws -> URLRequest,
         isStreamed: Bool,
-        context: RequestContext,
+        context: InterceptorContext,
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
         let request: URLRequest
@@ -172,7 +172,7 @@ struct AttemptLoop {
     private func makeRequest(
         _ makeBase: () async throws -> URLRequest,
         authentication: inout Authentication,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>

@@ -13,7 +13,7 @@ extension NetworkClient {
         ///
         /// Some servers refuse requests without one.
         public var userAgent: String
-        /// Which of two interceptors' actions wins; ``Retry/Action/mostPrioritary(_:_:)`` by default.
+        /// Which of two interceptors' actions wins; ``Retry/Action/highestPriority(_:_:)`` by default.
         public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
         /// What all operations together may spend on retries; a ``Retry/Budget`` of the client's own by default, `nil` for no limit.
         public var retryBudget: Retry.Budget?
@@ -41,7 +41,7 @@ extension NetworkClient {
             maximumBodySize: Int = 64 << 20,
             userAgent: UserAgent = UserAgent(),
             retryActionPriority: @escaping @Sendable (Retry.Action, Retry.Action) -> Retry.Action = {
-                Retry.Action.mostPrioritary($0, $1)
+                Retry.Action.highestPriority($0, $1)
             },
             timeSource: TimeSource = .system,
             redirects: RedirectPolicy = .follow,

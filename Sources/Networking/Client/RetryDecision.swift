@@ -9,7 +9,7 @@ struct RetryDecision {
         priority: (Retry.Action, Retry.Action) -> Retry.Action
     ) {
         if link.isAuthenticator {
-            authentication = Retry.Action.mostPrioritary(authentication, action)
+            authentication = Retry.Action.highestPriority(authentication, action)
         } else {
             others = priority(others, action)
         }

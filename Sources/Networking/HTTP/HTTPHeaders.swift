@@ -32,15 +32,16 @@ public struct HTTPHeaders: Sendable, Hashable {
         ///   - right: The other.
         /// - Returns: `true` if both name and value are the same.
         public static func == (left: Self, right: Self) -> Bool {
-            ExactString(left.name) == ExactString(right.name) && ExactString(left.value) == ExactString(right.value)
+            ByteComparedString(left.name) == ByteComparedString(right.name)
+                && ByteComparedString(left.value) == ByteComparedString(right.value)
         }
 
         /// Feeds the bytes of the name and the value to a hasher.
         ///
         /// - Parameter hasher: The hasher.
         public func hash(into hasher: inout Hasher) {
-            hasher.combine(ExactString(name))
-            hasher.combine(ExactString(value))
+            hasher.combine(ByteComparedString(name))
+            hasher.combine(ByteComparedString(value))
         }
     }
 

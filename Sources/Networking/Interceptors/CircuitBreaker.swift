@@ -55,7 +55,7 @@ public final class CircuitBreaker: RequestInterceptor {
         let operation: UInt64
         let attempt: Int
 
-        init(_ context: RequestContext) {
+        init(_ context: InterceptorContext) {
             (operation, attempt) = (context.operation, context.attempt)
         }
     }
@@ -88,7 +88,7 @@ public final class CircuitBreaker: RequestInterceptor {
     /// - Throws: The error so far; ``NetworkError`` with the code `circuitOpen`.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         let request = try request.get()
         guard let origin = request.url.flatMap({ HTTPOrigin($0) }) else { return request }

@@ -63,7 +63,7 @@ public struct ClosureInterceptor: RequestInterceptor {
     /// - Throws: The error so far, or what the closure throws.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         var request = try request.get()
         if case .request(let change) = hook { try await change(&request) }
@@ -81,7 +81,7 @@ public struct ClosureInterceptor: RequestInterceptor {
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> HTTPResponse {
         var response = response
         if case .response(let change) = hook { try await change(&response) }

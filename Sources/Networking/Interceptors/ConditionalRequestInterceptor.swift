@@ -22,7 +22,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
         let operation: UInt64
         let attempt: Int
 
-        init(_ context: RequestContext) {
+        init(_ context: InterceptorContext) {
             (operation, attempt) = (context.operation, context.attempt)
         }
     }
@@ -43,7 +43,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
     /// - Throws: The error so far.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         var request = try request.get()
         guard !context.isStreamed, let key = Self.key(of: request), !Self.hasConditions(request),
@@ -68,7 +68,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
-        context: RequestContext
+        context: InterceptorContext
     ) async -> HTTPResponse {
         guard !context.isStreamed, let key = Self.key(of: request) else { return response }
         let cached = found.withLock { $0[AttemptName(context)] }

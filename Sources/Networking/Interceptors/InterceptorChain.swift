@@ -53,12 +53,12 @@ struct InterceptorChain: Sendable {
 
 // Those who only look on. A span lends what is in an array, where a loop counts references to it and each of its elements.
 extension InterceptorChain {
-    func scheduled(_ request: URLRequest, context: RequestContext) {
+    func scheduled(_ request: URLRequest, context: InterceptorContext) {
         let span = participants.span
         for index in span.indices { span[index].interceptor.requestScheduled(request, context: context) }
     }
 
-    func succeeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext) {
+    func succeeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {
         let span = participants.span
         for index in span.indices {
             span[index].interceptor.requestSucceeded(request, response: response, context: context)

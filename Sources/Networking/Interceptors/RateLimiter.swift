@@ -39,7 +39,7 @@ public final class RateLimiter: RequestInterceptor {
     /// - Throws: The error so far; ``NetworkError`` with the code `rateLimited`; `CancellationError` if the task was cancelled.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         let request = try request.get()
         let now = timeSource.now()

@@ -4,7 +4,7 @@ import Synchronization
 /// How one attempt of an operation ended, for logs and metrics.
 public struct RequestAttempt: Sendable {
     /// What is known about the operation; its `attempt` is this attempt's number.
-    public let context: RequestContext
+    public let context: InterceptorContext
     /// How long the attempt took, interceptors included; delays between attempts are not.
     public let duration: Duration
     /// The request as it was sent; `nil` if it could not be made.
@@ -27,7 +27,7 @@ public struct RequestAttempt: Sendable {
     ///   - response: The response.
     ///   - error: Why the attempt failed.
     public init(
-        context: RequestContext,
+        context: InterceptorContext,
         duration: Duration,
         request: URLRequest? = nil,
         response: HTTPResponse? = nil,

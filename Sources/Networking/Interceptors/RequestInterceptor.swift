@@ -12,7 +12,7 @@ public import FoundationNetworking
 /// 4. ``requestSucceeded(_:response:context:)`` sees a response that the client accepts;
 /// 5. ``attemptEnded(_:)`` sees how the attempt ended, whatever came of it;
 /// 6. ``evaluateFailedRequest(_:data:response:error:retryState:)`` says whether a failed attempt should be repeated.
-///    *Every* interceptor is asked, and the most prioritary answer wins.
+///    *Every* interceptor is asked, and the answer with the highest priority wins.
 public protocol RequestInterceptor: Sendable {
     /// Changes, fails or recovers a request before it is sent.
     ///
@@ -27,7 +27,7 @@ public protocol RequestInterceptor: Sendable {
     ///   cause, unless a later interceptor recovers. Nothing is sent and nothing is retried.
     func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest
 
     /// Sees a request just before it is handed to the transport.
@@ -35,7 +35,7 @@ public protocol RequestInterceptor: Sendable {
     /// - Parameters:
     ///   - request: The request as it will be sent.
     ///   - context: What is known about the operation.
-    func requestScheduled(_ request: URLRequest, context: RequestContext)
+    func requestScheduled(_ request: URLRequest, context: InterceptorContext)
 
     /// Sees, and may replace, a response before its status is checked.
     ///
@@ -48,7 +48,7 @@ public protocol RequestInterceptor: Sendable {
     func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> HTTPResponse
 
     /// Sees a response that the client accepts, before the caller does.
@@ -57,7 +57,7 @@ public protocol RequestInterceptor: Sendable {
     ///   - request: The request as it was sent.
     ///   - response: The response the caller will get.
     ///   - context: What is known about the operation.
-    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext)
+    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext)
 
     /// Says whether a failed attempt should be repeated.
     ///
@@ -95,7 +95,7 @@ public protocol RequestInterceptor: Sendable {
         data: Data?,
         response: HTTPURLResponse?,
         error: any Error,
-        context: RequestContext
+        context: InterceptorContext
     ) -> Retry.Action
 
     /// Sees how an attempt ended, once for each attempt and whatever came of it: also one that was cancelled, or whose request could
@@ -112,7 +112,7 @@ public protocol RequestInterceptor: Sendable {
 }
 
 /// What is known about an operation while it runs.
-public struct RequestContext: Sendable {
+public struct InterceptorContext: Sendable {
     /// The failures and delays so far.
     public let retryState: Retry.State
     /// When the whole operation, all attempts and delays included, must have ended; `nil` for never.
@@ -163,7 +163,7 @@ extension RequestInterceptor {
     /// - Throws: The same error.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         try request.get()
     }
@@ -173,7 +173,7 @@ extension RequestInterceptor {
     /// - Parameters:
     ///   - request: The request as it will be sent.
     ///   - context: What is known about the operation.
-    public func requestScheduled(_ request: URLRequest, context: RequestContext) {}
+    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {}
 
     /// Passes the response on.
     ///
@@ -185,7 +185,7 @@ extension RequestInterceptor {
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
-        context: RequestContext
+        context: InterceptorContext
     ) async -> HTTPResponse {
         response
     }
@@ -196,7 +196,7 @@ extension RequestInterceptor {
     ///   - request: The request as it was sent.
     ///   - response: The response the caller will get.
     ///   - context: What is known about the operation.
-    public func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext) {}
+    public func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {}
 
     /// Has no opinion.
     ///
@@ -231,7 +231,7 @@ extension RequestInterceptor {
         data: Data?,
         response: HTTPURLResponse?,
         error: any Error,
-        context: RequestContext
+        context: InterceptorContext
     ) -> Retry.Action {
         evaluateFailedRequest(request, data: data, response: response, error: error, retryState: context.retryState)
     }

@@ -18,7 +18,7 @@ public protocol URLRequestAuthenticator: RequestInterceptor {
     ///   - context: What is known about the operation; waiting for a credential must end by its deadline.
     /// - Returns: The request with the credential, or unchanged if it is none of this authenticator's business.
     /// - Throws: Any error; nothing is sent then.
-    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest
+    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest
 }
 
 extension URLRequestAuthenticator {
@@ -31,7 +31,7 @@ extension URLRequestAuthenticator {
     /// - Throws: The error so far, or what ``authenticateRequest(_:context:)`` throws.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         try await authenticateRequest(request.get(), context: context)
     }

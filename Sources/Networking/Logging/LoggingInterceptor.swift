@@ -69,7 +69,7 @@ public struct LoggingInterceptor: RequestInterceptor {
     /// - Parameters:
     ///   - request: The request as it will be sent.
     ///   - context: What is known about the operation.
-    public func requestScheduled(_ request: URLRequest, context: RequestContext) {
+    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         let url = request.url.map(redaction.redacted) ?? "no URL"
         let body = try? request.heldBody
         let size = body?.contentLength.map { "\($0) octets" } ?? (body == nil ? "0 octets" : "octets of unknown number")
@@ -103,7 +103,7 @@ public struct LoggingInterceptor: RequestInterceptor {
         write(lines)
     }
 
-    private static func name(_ context: RequestContext) -> String { "#\(context.operation).\(context.attempt)" }
+    private static func name(_ context: InterceptorContext) -> String { "#\(context.operation).\(context.attempt)" }
 
     private static func text(_ duration: Duration) -> String {
         let milliseconds = duration / .milliseconds(1)

@@ -39,7 +39,7 @@ public struct TraceContextInterceptor: RequestInterceptor {
     /// - Throws: The error so far.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         var request = try request.get()
         guard request.value(forHTTPHeaderField: "traceparent") == nil else { return request }

@@ -13,7 +13,7 @@ enum RedirectTarget {
     /// - Throws: ``NetworkError`` with the code `redirectRefused` if it is no `http` or `https` URL, has user information or is
     ///   ambiguous.
     static func url(in headers: HTTPHeaders, from source: URL) throws(NetworkError) -> URL? {
-        let locations = Set(headers.values(for: "Location").map(ExactString.init))
+        let locations = Set(headers.values(for: "Location").map(ByteComparedString.init))
         guard locations.count <= 1 else { throw .refusedRedirect(source, "its Location fields contradict each other") }
         guard let location = locations.first?.text, !location.isEmpty else { return nil }
         var target = try reference(location, source).resolved(against: URIReference(source.absoluteString))

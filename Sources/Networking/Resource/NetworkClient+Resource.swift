@@ -32,6 +32,24 @@ extension NetworkClient {
         try decoding.model(of: await fetch(resource))
     }
 
+    /// Fetches a resource and decodes JSON; the model is inferred from the type of the result.
+    ///
+    /// ```swift
+    /// let user: User = try await client.fetch(resource)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - resource: What to fetch.
+    ///   - model: The type of the model.
+    /// - Returns: The model.
+    /// - Throws: What ``fetch(_:decoding:)`` throws.
+    public func fetch<Model: Decodable & SendableMetatype>(
+        _ resource: Resource,
+        as model: Model.Type = Model.self
+    ) async throws -> Model {
+        try await fetch(resource, decoding: .json(model))
+    }
+
     /// Calls an endpoint and returns the whole response.
     ///
     /// - Parameter endpoint: What to call.

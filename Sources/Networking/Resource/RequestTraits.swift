@@ -1,4 +1,4 @@
-/// What is particular about the requests of an operation; interceptors see it in their ``RequestContext``.
+/// What is particular about the requests of an operation; interceptors see it in their ``InterceptorContext``.
 public struct RequestTraits: Sendable, Hashable {
     /// The statuses that are not an error; 200…299 by default.
     public var acceptedStatuses: AcceptedStatuses

@@ -1,12 +1,12 @@
 extension Retry.Action {
-    /// The more prioritary of two actions: `noRetry` over `retryAfter` (the longer one) over `retry` over `none`; of two
+    /// The action of higher priority: `noRetry` over `retryAfter` (the longer one) over `retry` over `none`; of two
     /// `noRetry` the first.
     ///
     /// - Parameters:
     ///   - first: One action.
     ///   - second: The other, which came later.
     /// - Returns: The action that wins.
-    public static func mostPrioritary(_ first: Self, _ second: Self) -> Self {
+    public static func highestPriority(_ first: Self, _ second: Self) -> Self {
         switch (first, second) {
         case (.noRetry, _): first
         case (_, .noRetry): second

@@ -151,7 +151,7 @@ extension Retry {
             data: Data?,
             response: HTTPURLResponse?,
             error: any Swift.Error,
-            context: RequestContext
+            context: InterceptorContext
         ) -> Action {
             let isIdempotent = context.traits.isIdempotent
             let metadata = Metadata(request: request, data: data, response: response, isIdempotent: isIdempotent)

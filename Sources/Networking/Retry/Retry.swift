@@ -4,7 +4,7 @@ public enum Retry {}
 extension Retry {
     /// What should happen after a failed attempt, in one interceptor's opinion.
     ///
-    /// Of several opinions the most prioritary wins: `noRetry` over `retryAfter` (the longer one) over `retry` over
+    /// Of several actions the one with the highest priority wins: `noRetry` over `retryAfter` (the longer one) over `retry` over
     /// `none`; of two `noRetry` the first.
     public enum Action: Sendable {
         /// No opinion.

@@ -16,7 +16,7 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
         self.exchange = exchange
     }
 
-    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         let subjectToken = try await provider.bearerToken
         let key = try ServiceTokenCache.Key(exchange, subjectToken: subjectToken)
         let timeSource = client.options.timeSource

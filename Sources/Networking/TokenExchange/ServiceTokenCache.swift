@@ -21,12 +21,12 @@ final class ServiceTokenCache: Sendable {
     private enum Slot {
         case token(ServiceToken)
         /// The number tells an exchange from an earlier one that comes to its end late.
-        case flight(number: Int, Flight<ServiceToken>)
+        case task(number: Int, SharedTask<ServiceToken>)
     }
 
     private struct State {
         var slots: [Key: Slot] = [:]
-        var flightCount = 0
+        var refreshCount = 0
     }
 
     /// Beyond this many tokens the one that expires first makes room.
@@ -39,7 +39,7 @@ final class ServiceTokenCache: Sendable {
     /// - Returns: The token, and whether it had been kept from before.
     func token(
         for key: Key,
-        context: RequestContext,
+        context: InterceptorContext,
         timeSource: TimeSource,
         timeout: Duration,
         exchange: @escaping @Sendable () async throws -> ServiceToken
@@ -48,28 +48,28 @@ final class ServiceTokenCache: Sendable {
         switch state.withLock({ state -> Slot in
             switch state.slots[key] {
             case .token(let token)? where now < token.expiry: return .token(token)
-            case .flight(let number, let flight)? where !flight.isOver: return .flight(number: number, flight)
-            case .token?, .flight?, nil:
-                state.flightCount += 1
-                let number = state.flightCount
-                let flight = Flight(timeout: timeout, timeSource: timeSource) { [self] in
+            case .task(let number, let task)? where !task.isOver: return .task(number: number, task)
+            case .token?, .task?, nil:
+                state.refreshCount += 1
+                let number = state.refreshCount
+                let task = SharedTask(timeout: timeout, timeSource: timeSource) { [self] in
                     do {
                         let token = try await exchange()
-                        keep(token, for: key, flight: number, now: timeSource.now())
+                        keep(token, for: key, task: number, now: timeSource.now())
                         return token
                     } catch {
-                        end(key, flight: number)
+                        end(key, task: number)
                         throw error
                     }
                 }
-                state.slots[key] = .flight(number: number, flight)
-                return .flight(number: number, flight)
+                state.slots[key] = .task(number: number, task)
+                return .task(number: number, task)
             }
         }) {
         case .token(let token):
             return (token, true)
-        case .flight(_, let flight):
-            return (try await flight.value(until: context.deadline), false)
+        case .task(_, let task):
+            return (try await task.value(until: context.deadline), false)
         }
     }
 
@@ -81,16 +81,16 @@ final class ServiceTokenCache: Sendable {
         }
     }
 
-    private func end(_ key: Key, flight number: Int) {
+    private func end(_ key: Key, task number: Int) {
         state.withLock { state in
-            guard case .flight(number, _)? = state.slots[key] else { return }
+            guard case .task(number, _)? = state.slots[key] else { return }
             state.slots[key] = nil
         }
     }
 
-    private func keep(_ token: ServiceToken, for key: Key, flight number: Int, now: ContinuousClock.Instant) {
+    private func keep(_ token: ServiceToken, for key: Key, task number: Int, now: ContinuousClock.Instant) {
         state.withLock { state in
-            guard case .flight(number, _)? = state.slots[key] else { return }
+            guard case .task(number, _)? = state.slots[key] else { return }
             state.slots[key] = token.expiry > now ? .token(token) : nil
             guard state.slots.count > Self.capacity else { return }
             let kept = state.slots.compactMap { key, slot in

@@ -24,9 +24,9 @@ public final class Download: Transfer {
     /// A number that no other transfer of the client has; later ones have higher numbers.
     public var id: UInt64 { core.id }
     private let core: TransferCore<DownloadedFile>
-    private let remains: DownloadRemains
+    private let remains: DownloadResumeState
 
-    init(core: TransferCore<DownloadedFile>, remains: DownloadRemains) {
+    init(core: TransferCore<DownloadedFile>, remains: DownloadResumeState) {
         self.core = core
         self.remains = remains
     }

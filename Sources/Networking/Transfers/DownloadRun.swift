@@ -9,7 +9,7 @@ struct DownloadRun: Sendable {
     let target: DownloadTarget
     let options: DownloadOptions
     let monitor: TransferMonitor<DownloadedFile>
-    let remains: DownloadRemains
+    let remains: DownloadResumeState
 
     func run() async throws -> DownloadedFile {
         try await client.transferQueue.withTurn {

@@ -74,8 +74,8 @@ public struct DownloadTarget: Sendable, Hashable {
 
 /// What a download does otherwise than by default.
 public struct DownloadOptions: Sendable {
-    /// What happens where there is a file of the target's name already; ``ExistingFile/fail`` by default.
-    public var existing: ExistingFile
+    /// What happens where there is a file of the target's name already; ``ExistingFilePolicy/fail`` by default.
+    public var existing: ExistingFilePolicy
     /// What the octets must be, compared before the file gets its name; ``DownloadDigest/offered`` by default.
     public var digest: DownloadDigest
     /// The permissions of the file; `0o600`, for its owner only, by default.
@@ -99,7 +99,7 @@ public struct DownloadOptions: Sendable {
     ///   - resumeData: What an earlier download left.
     ///   - request: What its requests do otherwise than the client.
     public init(
-        existing: ExistingFile = .fail,
+        existing: ExistingFilePolicy = .fail,
         digest: DownloadDigest = .offered,
         permissions: Int = 0o600,
         resumeData: Download.ResumeData? = nil,

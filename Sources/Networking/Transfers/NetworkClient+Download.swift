@@ -71,7 +71,7 @@ extension NetworkClient {
         to target: DownloadTarget,
         options: DownloadOptions = DownloadOptions()
     ) -> Download {
-        let remains = DownloadRemains()
+        let remains = DownloadResumeState()
         let core = TransferCore<DownloadedFile>(client: self) { monitor in
             let run = DownloadRun(
                 client: self,

@@ -143,7 +143,7 @@ final class PartFile: Sendable {
     ///   - mode: The permissions of the file.
     /// - Returns: The path that it has got.
     /// - Throws: ``NetworkError``: `fileExists` or `cannotUseFile`.
-    func commit(to target: String, existing: ExistingFile, mode: mode_t) throws(NetworkError) -> String {
+    func commit(to target: String, existing: ExistingFilePolicy, mode: mode_t) throws(NetworkError) -> String {
         let whole = state.withLock(\.record)
         try file.truncate(to: count, name: name)
         try file.setPermissions(mode, name: name)

@@ -54,7 +54,7 @@ struct UploadRun<Value: Sendable>: Sendable {
 private struct ContinueExpectation: RequestInterceptor {
     func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         var request = try request.get()
         if !context.retryState.errors.contains(where: isRefusal) {
@@ -68,7 +68,7 @@ private struct ContinueExpectation: RequestInterceptor {
         data: Data?,
         response: HTTPURLResponse?,
         error: any Error,
-        context: RequestContext
+        context: InterceptorContext
     ) -> Retry.Action {
         isRefusal(error) && !context.retryState.errors.contains(where: isRefusal) ? .retry : .none
     }

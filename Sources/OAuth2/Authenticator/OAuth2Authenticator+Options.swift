@@ -4,7 +4,7 @@ extension OAuth2Authenticator {
     /// What an authenticator does by default.
     public struct Options: Sendable {
         /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
-        public var flightTimeout: Duration
+        public var timeout: Duration
         /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
         public var attempts: Int
         /// The time to wait before a refresh token whose response was lost is sent again; 20 seconds by default.
@@ -38,19 +38,19 @@ extension OAuth2Authenticator {
         /// Makes options.
         ///
         /// - Parameters:
-        ///   - flightTimeout: How long getting a token may take.
+        ///   - timeout: How long getting a token may take.
         ///   - attempts: How often a token endpoint is asked that fails for the moment; at least once.
         ///   - replicationDelay: How long a resource may take to learn of a new token.
         ///   - timeSource: Where time comes from.
         ///   - random: Where random numbers of 0…1 come from.
         public init(
-            flightTimeout: Duration = .seconds(30),
+            timeout: Duration = .seconds(30),
             attempts: Int = 3,
             replicationDelay: Duration? = nil,
             timeSource: TimeSource = .system,
             random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
         ) {
-            self.flightTimeout = flightTimeout
+            self.timeout = timeout
             self.attempts = attempts
             self.replicationDelay = replicationDelay
             self.timeSource = timeSource
@@ -63,7 +63,7 @@ extension OAuth2Authenticator.Options {
     /// The same for the source that keeps the token.
     var caching: CachedTokenSource.Options {
         CachedTokenSource.Options(
-            flightTimeout: flightTimeout,
+            timeout: timeout,
             replicationDelay: replicationDelay,
             longestRetryAfter: longestRetryAfter,
             timeSource: timeSource,

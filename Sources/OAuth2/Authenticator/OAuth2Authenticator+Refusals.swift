@@ -127,7 +127,7 @@ extension OAuth2Authenticator {
         else { return rejected }
         // Made by a clock that is known to be wrong now.
         let difference = abs(hints.date(for: origin).timeIntervalSince(issued))
-        return difference > ServerHints.tolerance / .seconds(1) ? .retry : rejected
+        return difference > DPoPServerState.tolerance / .seconds(1) ? .retry : rejected
     }
 
     // MARK: Demands

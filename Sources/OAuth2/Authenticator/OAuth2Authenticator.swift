@@ -35,7 +35,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     let dpop: DPoPKey?
     let journal: TokenJournal
     /// What resources have said; the authorization server's hints are the token endpoint's.
-    let hints: ServerHints
+    let hints: DPoPServerState
     private let resources: ResourceRule
     private let grant: (any Grant)?
     private let grantSource: GrantTokenSource?
@@ -86,12 +86,12 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         )
         let makeSource = { @Sendable (grant: any Grant) in
             GrantTokenSource(
-                StoredGrant(
+                TokenAcquirer(
                     grant,
                     endpoint: endpoint,
                     store: store,
                     dpop: dpop,
-                    timeout: options.flightTimeout,
+                    timeout: options.timeout,
                     lostRequestDelay: options.lostRequestDelay
                 )
             )
@@ -104,7 +104,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.dpop = dpop
         self.options = options
         self.journal = journal
-        hints = ServerHints(timeSource: options.timeSource, journal: journal)
+        hints = DPoPServerState(timeSource: options.timeSource, journal: journal)
         self.resources = resources
     }
 
@@ -123,7 +123,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         dpop = nil
         self.options = options
         self.journal = journal
-        hints = ServerHints(timeSource: options.timeSource, journal: journal)
+        hints = DPoPServerState(timeSource: options.timeSource, journal: journal)
         self.resources = resources
     }
 
@@ -212,7 +212,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if there is none; `NetworkError` with the code `timedOut` at the deadline.
     public func accessToken(until deadline: ContinuousClock.Instant? = nil) async throws -> AccessToken {
-        try await base.token(for: TokenNeed(deadline: deadline))
+        try await base.token(for: TokenRequirements(deadline: deadline))
     }
 
     /// Puts the token on a request that is meant for it.
@@ -223,7 +223,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Returns: The request with an `Authorization`, or unchanged if it has one already or goes elsewhere.
     /// - Throws: ``OAuth2Error`` if there is no token, the request would carry it unencrypted, or the resources name no origin;
     ///   `malformedRequest` for a token that RFC 6750 doesn't allow in a header field.
-    public func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+    public func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         guard let url = request.url, !request.hasAuthorization else { return request }
         let origin = HTTPOrigin(quickly: url)
         guard try resources.covers(origin) else { return request }
@@ -232,7 +232,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         let source = state.authenticationErrors.isEmpty ? base : source(for: state)
         let token =
             if let token = source.current() { token } else {
-                try await source.token(for: TokenNeed(deadline: context.deadline))
+                try await source.token(for: TokenRequirements(deadline: context.deadline))
             }
         var request = request
         guard
@@ -273,7 +273,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Parameters:
     ///   - request: The request as it will be sent.
     ///   - context: What is known about the operation.
-    public func requestScheduled(_ request: URLRequest, context: RequestContext) {
+    public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let now = options.timeSource.now()
         scheduled.withLock { $0[context.operation] = now }

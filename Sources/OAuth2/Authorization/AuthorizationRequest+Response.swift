@@ -166,7 +166,7 @@ private struct AuthorizationAnswer {
     private static let known = Set(
         [
             "code", "state", "iss", "error", "error_description", "error_uri", "response", "access_token", "id_token",
-        ].map(ExactString.init)
+        ].map(ByteComparedString.init)
     )
 
     private var values: [String: String] = [:]
@@ -175,7 +175,7 @@ private struct AuthorizationAnswer {
         guard query.utf8.count <= limit, let pairs = FormURLEncoded.decode(query) else {
             throw OAuth2Error(.protocolViolation, "the answer's query is malformed, or longer than \(limit) octets")
         }
-        for pair in pairs where Self.known.contains(ExactString(pair.name)) {
+        for pair in pairs where Self.known.contains(ByteComparedString(pair.name)) {
             guard values.updateValue(pair.value, forKey: pair.name) == nil else {
                 throw OAuth2Error(.protocolViolation, "the answer has “\(pair.name)” several times")
             }
@@ -184,7 +184,7 @@ private struct AuthorizationAnswer {
 
     /// Takes what a signed answer says.
     init(_ claims: JSONObject) throws(OAuth2Error) {
-        for claim in claims where Self.known.contains(ExactString(claim.name)) {
+        for claim in claims where Self.known.contains(ByteComparedString(claim.name)) {
             guard let text = claim.value.string else {
                 throw OAuth2Error(.protocolViolation, "“\(claim.name)” of the signed answer is no text")
             }

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Networking
 import Synchronization
+import System
 
 /// The socket and the thread of a ``LoopbackRedirectReceiver``, and what it waits for.
 final class RedirectListener: Sendable {
@@ -17,8 +18,8 @@ final class RedirectListener: Sendable {
 
     /// The address and the port.
     let host: String
-    private let board: Board
-    private let thread: EngineThread
+    private let shared: SharedState
+    private let thread: WorkerThread
 
     init(
         path: String,
@@ -28,14 +29,20 @@ final class RedirectListener: Sendable {
     ) throws(OAuth2Error) {
         var opened: RedirectSocket?
         do {
-            let board = Board(poller: try EventPoller())
+            let shared = SharedState(poller: try EventPoller())
             let socket = try RedirectSocket.listening(port: port)
             opened = socket
             let host = "127.0.0.1:\(socket.port)"
-            (self.host, self.board) = (host, board)
-            thread = try EngineThread {
-                var desk = RedirectDesk(socket: socket, host: host, path: path, pages: pages, patience: patience)
-                desk.run(board)
+            (self.host, self.shared) = (host, shared)
+            thread = try WorkerThread {
+                var connections = RedirectConnections(
+                    socket: socket,
+                    host: host,
+                    path: path,
+                    pages: pages,
+                    patience: patience
+                )
+                connections.run(shared)
                 socket.close()
             }
         } catch {
@@ -52,10 +59,10 @@ final class RedirectListener: Sendable {
 
     /// Waits for the query of the answer.
     func query(state: Secret, within timeout: Duration, timeSource: TimeSource) async throws -> String {
-        try board.expect(state)
-        let timer = Task { [board] in
+        try shared.expect(state)
+        let timer = Task { [shared] in
             do { try await timeSource.sleep(timeout) } catch { return }
-            board.end { state in
+            shared.end { state in
                 let others = state.foreignCount
                 let hint =
                     others == 0
@@ -65,18 +72,18 @@ final class RedirectListener: Sendable {
         }
         defer { timer.cancel() }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { board.wait($0) }
+            try await withCheckedThrowingContinuation { shared.wait($0) }
         } onCancel: {
-            board.end { _ in CancellationError() }
+            shared.end { _ in CancellationError() }
         }
     }
 
     func stop() {
-        board.end { _ in OAuth2Error(.receiverFailed, "the receiver was stopped") }
+        shared.end { _ in OAuth2Error(.receiverFailed, "the receiver was stopped") }
     }
 
     /// What the thread and those who wait tell each other.
-    final class Board: Sendable {
+    final class SharedState: Sendable {
         let poller: EventPoller
         private let state = Mutex(State())
 
@@ -133,7 +140,7 @@ final class RedirectListener: Sendable {
 }
 
 /// The connections of a receiver; lives in its thread.
-private struct RedirectDesk {
+private struct RedirectConnections {
     private struct Visitor {
         let socket: RedirectSocket
         var octets: [UInt8] = []
@@ -174,50 +181,50 @@ private struct RedirectDesk {
         self.patience = patience
     }
 
-    mutating func run(_ board: RedirectListener.Board) {
-        board.poller.watch(socket.number, of: 0, readable: true, writable: false)
+    mutating func run(_ shared: RedirectListener.SharedState) {
+        shared.poller.watch(socket.number, of: 0, readable: true, writable: false)
         var events: [EventPoller.Event] = []
         while !(isClosing && visitors.values.allSatisfy { !$0.isAnswered }) {
             // A connection that says nothing is looked after once a second.
-            board.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
+            shared.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
             for event in events {
-                if event.socket == socket.number { admit(board) } else { hear(event.socket, board) }
+                if event.socket == socket.number { admit(shared) } else { hear(event.socket, shared) }
             }
-            if board.isOver, !isClosing {
+            if shared.isOver, !isClosing {
                 isClosing = true
-                board.poller.watch(socket.number, of: 0, readable: false, writable: false)
+                shared.poller.watch(socket.number, of: 0, readable: false, writable: false)
             }
             let now = ContinuousClock.now
             for (number, visitor) in visitors {
                 if visitor.deadline <= now {
-                    dismiss(number, board)
+                    dismiss(number, shared)
                 } else if visitor.head != nil, !visitor.isAnswered {
-                    consider(number, board)
+                    consider(number, shared)
                 }
             }
         }
-        for number in visitors.keys { dismiss(number, board) }
+        for number in visitors.keys { dismiss(number, shared) }
     }
 
-    private mutating func admit(_ board: RedirectListener.Board) {
+    private mutating func admit(_ shared: RedirectListener.SharedState) {
         guard !isClosing else { return }
         while let visitor = socket.accept() {
             while visitors.count >= Self.maximumVisitors, let least = leastVisitor {
                 // What it has sent in the meantime counts.
                 let rank = visitors[least]?.rank
-                attend(least, board)
-                if visitors[least]?.rank == rank { dismiss(least, board) }
+                attend(least, shared)
+                if visitors[least]?.rank == rank { dismiss(least, shared) }
             }
             visitors[visitor.number] = Visitor(socket: visitor, deadline: .now + patience)
-            board.poller.watch(visitor.number, of: 0, readable: true, writable: false)
-            attend(visitor.number, board)
+            shared.poller.watch(visitor.number, of: 0, readable: true, writable: false)
+            attend(visitor.number, shared)
         }
     }
 
     /// Reads what there is, and answers if it is a request.
-    private mutating func attend(_ number: Int32, _ board: RedirectListener.Board) {
-        hear(number, board)
-        if let visitor = visitors[number], visitor.head != nil, !visitor.isAnswered { consider(number, board) }
+    private mutating func attend(_ number: Int32, _ shared: RedirectListener.SharedState) {
+        hear(number, shared)
+        if let visitor = visitors[number], visitor.head != nil, !visitor.isAnswered { consider(number, shared) }
     }
 
     /// The connection to close for another one: the oldest of those that have sent the least of a request.
@@ -227,7 +234,7 @@ private struct RedirectDesk {
         }?.key
     }
 
-    private mutating func hear(_ number: Int32, _ board: RedirectListener.Board) {
+    private mutating func hear(_ number: Int32, _ shared: RedirectListener.SharedState) {
         guard var visitor = visitors[number] else { return }
         var buffer = [UInt8](repeating: 0, count: 4_096)
         while true {
@@ -244,28 +251,28 @@ private struct RedirectDesk {
             case .nothing:
                 return
             case .end:
-                dismiss(number, board)
+                dismiss(number, shared)
                 return
             }
         }
     }
 
     /// Answers a request that is there, if it is known what is waited for.
-    private mutating func consider(_ number: Int32, _ board: RedirectListener.Board) {
+    private mutating func consider(_ number: Int32, _ shared: RedirectListener.SharedState) {
         guard let visitor = visitors[number], let head = visitor.head else { return }
         guard head <= RedirectRequest.maximumSize else { return answer(number, .refusal(431)) }
         guard let request = RedirectRequest(visitor.octets[..<head]) else { return answer(number, .refusal(400)) }
-        switch request.verdict(host: host, path: path, state: board.expected) {
+        switch request.verdict(host: host, path: path, state: shared.expected) {
         case .answer(let query, let isRefusal):
-            guard !board.isOver else { return answer(number, .refusal(404)) }
+            guard !shared.isOver else { return answer(number, .refusal(404)) }
             answer(number, RedirectResponse(status: 200, html: isRefusal ? pages.refused : pages.authorized))
-            board.deliver(query)
+            shared.deliver(query)
         case .early:
             break
         case .refused(let status):
             answer(number, .refusal(status))
         case .foreign:
-            board.countForeign()
+            shared.countForeign()
             answer(number, .refusal(400))
         }
     }
@@ -279,9 +286,9 @@ private struct RedirectDesk {
         visitors[number]?.deadline = .now + .seconds(2)
     }
 
-    private mutating func dismiss(_ number: Int32, _ board: RedirectListener.Board) {
+    private mutating func dismiss(_ number: Int32, _ shared: RedirectListener.SharedState) {
         guard let visitor = visitors.removeValue(forKey: number) else { return }
-        board.poller.watch(number, of: 0, readable: false, writable: false)
+        shared.poller.watch(number, of: 0, readable: false, writable: false)
         visitor.socket.close()
     }
 

@@ -1,5 +1,6 @@
 import CSocket
 import Glibc
+import System
 
 /// A TCP socket on 127.0.0.1 that never blocks and never raises SIGPIPE; whoever has it closes it, once.
 struct RedirectSocket: Sendable {
@@ -10,19 +11,6 @@ struct RedirectSocket: Sendable {
         case end
     }
 
-    /// A failed call of the operating system.
-    struct Failure: Error, CustomStringConvertible {
-        let call: String
-        let number: Int32
-
-        init(_ call: String) {
-            self.call = call
-            number = errno
-        }
-
-        var description: String { "\(call) failed with errno \(number)" }
-    }
-
     let number: Int32
     /// The port, if it listens.
     let port: UInt16
@@ -31,11 +19,11 @@ struct RedirectSocket: Sendable {
     ///
     /// - Parameter port: The port; 0 for one that is free.
     /// - Returns: The socket.
-    /// - Throws: ``Failure``.
-    static func listening(port: UInt16) throws(Failure) -> Self {
+    /// - Throws: ``SystemFailure``.
+    static func listening(port: UInt16) throws(SystemFailure) -> Self {
         let flags = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let number = socket(AF_INET, Int32(flags), 0)
-        guard number >= 0 else { throw Failure("socket") }
+        guard number >= 0 else { throw SystemFailure("socket") }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
@@ -49,7 +37,7 @@ struct RedirectSocket: Sendable {
             }
         }
         if let call {
-            let failure = Failure(call)
+            let failure = SystemFailure(call)
             _ = Glibc.close(number)
             throw failure
         }

@@ -110,7 +110,7 @@ final class ClientRefreshes: Sendable {
     /// Waits for a request, which continues even if no caller waits for it.
     private func outcome(of task: Task<Outcome, Never>, within timeout: Duration) async throws -> Outcome {
         do {
-            return try await Flight(timeout: timeout, timeSource: timeSource) { await task.value }.value()
+            return try await SharedTask(timeout: timeout, timeSource: timeSource) { await task.value }.value()
         } catch let error as NetworkError where error.code == .timedOut {
             var error = OAuth2Error(
                 .serverUnreachable,

@@ -56,7 +56,7 @@ public struct OAuth2Client: Sendable {
     public let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     let options: Options
-    let hints: ServerHints
+    let hints: DPoPServerState
     let key: ClientKey
     let refreshes: ClientRefreshes
 
@@ -80,7 +80,7 @@ public struct OAuth2Client: Sendable {
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.options = options
-        hints = ServerHints(timeSource: options.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: options.timeSource, journal: TokenJournal())
         key = ClientKey(dpop)
         refreshes = ClientRefreshes(timeSource: options.timeSource)
     }

@@ -38,20 +38,20 @@ public final class AuthorizationServerDiscovery: Sendable {
 
     private struct State {
         var copy: (server: AuthorizationServer, freshUntil: ContinuousClock.Instant)?
-        var flight: Flight<AuthorizationServer>?
+        var task: SharedTask<AuthorizationServer>?
         var nextAttempt: ContinuousClock.Instant?
     }
 
     private enum Step {
         case use(AuthorizationServer)
-        case join(Flight<AuthorizationServer>)
+        case join(SharedTask<AuthorizationServer>)
     }
 
     /// The server's issuer identifier.
     public let issuer: String
     private let client: NetworkClient
     private let options: Options
-    private let hints: ServerHints
+    private let hints: DPoPServerState
     private let state = Mutex(State())
 
     /// Makes a discovery; nothing is asked yet.
@@ -64,7 +64,7 @@ public final class AuthorizationServerDiscovery: Sendable {
         self.issuer = issuer
         self.client = client
         self.options = options
-        hints = ServerHints(timeSource: options.exchange.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: options.exchange.timeSource, journal: TokenJournal())
     }
 
     /// The server, as it says it is.
@@ -75,9 +75,9 @@ public final class AuthorizationServerDiscovery: Sendable {
     public func server() async throws -> AuthorizationServer {
         switch step() {
         case .use(let server): return server
-        case .join(let flight):
+        case .join(let task):
             do {
-                return try await flight.value()
+                return try await task.value()
             } catch let error as NetworkError where error.code == .timedOut {
                 throw OAuth2Error(.serverUnreachable, "the server metadata did not come in time", cause: error)
             }
@@ -100,14 +100,14 @@ public final class AuthorizationServerDiscovery: Sendable {
             if let copy = state.copy, now < copy.freshUntil || isUsable(copy.freshUntil, state.nextAttempt, at: now) {
                 return .use(copy.server)
             }
-            if let flight = state.flight, !flight.isOver { return .join(flight) }
+            if let task = state.task, !task.isOver { return .join(task) }
             // Each look-up has its own limit; this is for those that ignore it.
             let limit = options.exchange.timeout * (options.documents.count + 1)
-            let flight = Flight(timeout: limit, timeSource: options.exchange.timeSource) { [self] in
+            let task = SharedTask(timeout: limit, timeSource: options.exchange.timeSource) { [self] in
                 try await refresh()
             }
-            state.flight = flight
-            return .join(flight)
+            state.task = task
+            return .join(task)
         }
     }
 

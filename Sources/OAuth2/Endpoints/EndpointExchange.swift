@@ -13,7 +13,7 @@ struct EndpointExchange: Sendable {
     let url: URL
     let client: NetworkClient
     let options: OAuth2Client.Options
-    let hints: ServerHints
+    let hints: DPoPServerState
     /// Whether a request has a time in it, so that a wrong clock makes it invalid.
     var usesAssertion = false
     /// A Boolean value that indicates whether the client authenticates at the endpoint, instead of presenting an access token.

@@ -15,7 +15,7 @@ struct TokenEndpoint: Sendable {
     /// How long one request may take; `nil` to leave it to the client, and the whole to whoever waits.
     var requestTimeout: Duration?
     let random: @Sendable () -> Double
-    let hints: ServerHints
+    let hints: DPoPServerState
     let journal: TokenJournal
     /// Whether tokens that nobody has to prove a key for are good enough where a key is given.
     let insecurelyAcceptsBearerTokens: Bool
@@ -29,7 +29,7 @@ struct TokenEndpoint: Sendable {
         random: @escaping @Sendable () -> Double,
         dpop: DPoPKey?,
         journal: TokenJournal,
-        hints: ServerHints? = nil
+        hints: DPoPServerState? = nil
     ) {
         self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
         self.clientAuthentication = clientAuthentication
@@ -37,7 +37,7 @@ struct TokenEndpoint: Sendable {
         self.timeSource = timeSource
         self.attempts = max(1, attempts)
         self.random = random
-        self.hints = hints ?? ServerHints(timeSource: timeSource, journal: journal)
+        self.hints = hints ?? DPoPServerState(timeSource: timeSource, journal: journal)
         self.journal = journal
         insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
     }
@@ -48,7 +48,7 @@ struct TokenEndpoint: Sendable {
     ///   - form: What the grant asks for.
     ///   - proof: What the tokens are to be bound to.
     ///   - isSingleUse: Whether the request carries something that may be used once only.
-    ///   - deadline: When the flight ends.
+    ///   - deadline: When the refresh ends.
     /// - Returns: What was issued.
     /// - Throws: ``OAuth2Error``.
     func requestToken(

@@ -1,6 +1,6 @@
 import Networking
 
-/// What one flight does about the token endpoint's failures, as a value: see the table in the documentation.
+/// What one refresh does about the token endpoint's failures, as a value: see the table in the documentation.
 struct TokenRequestSequence {
     /// What follows a failure.
     enum Step {
@@ -17,7 +17,7 @@ struct TokenRequestSequence {
         /// Whether the server has sent a nonce that the proof did not have.
         var isNonceNews = false
         var hasNonce = false
-        /// The time that the flight has left.
+        /// The time that the refresh has left.
         var timeLeft: Duration
         /// A random number of 0…1.
         var jitter: Double

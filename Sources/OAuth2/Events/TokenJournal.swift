@@ -47,8 +47,8 @@ final class TokenJournal: Sendable {
 
     // MARK: The life of a token
 
-    func started(_ flight: TokenLifecycle.FlightID) {
-        add(.refreshStarted(replacing: flight.replacing, isInBackground: flight.isInBackground))
+    func started(_ refresh: TokenLifecycle.RefreshID) {
+        add(.refreshStarted(replacing: refresh.replacing, isInBackground: refresh.isInBackground))
     }
 
     func landed(_ token: AccessToken, generation: Int, at now: ContinuousClock.Instant) {

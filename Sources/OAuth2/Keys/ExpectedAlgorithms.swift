@@ -14,7 +14,7 @@ extension UnverifiedToken {
     func checkAlgorithm(_ algorithms: Set<JWSAlgorithm>, of what: String) throws(TokenError) {
         let name = unverifiedHeader["alg"]?.string
         // `none` is no algorithm, so that it can't be among them.
-        guard let algorithm = name.flatMap(JWSAlgorithm.init), algorithms.contains(algorithm) else {
+        guard let algorithm = name.flatMap(JWSAlgorithm.init(rawValue:)), algorithms.contains(algorithm) else {
             let expected = algorithms.map(\.rawValue).sorted().joined(separator: " or ")
             throw TokenError(
                 .algorithmMismatch,

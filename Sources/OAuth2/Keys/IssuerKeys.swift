@@ -1,22 +1,22 @@
-import TokenGeneration
+package import TokenGeneration
 
 /// The keys of an issuer, wherever they are.
-enum IssuerKeys: Sendable {
+package enum IssuerKeys: Sendable {
     case remote(RemoteJWTVerifier)
     case fixed(JWTVerifier)
 
-    init(_ keys: RemoteKeySet, _ selection: KeySelection) {
+    package init(_ keys: RemoteKeySet, _ selection: KeySelection) {
         self = .remote(RemoteJWTVerifier(keys: keys, selection: selection))
     }
 
-    init(_ keys: JWKSet, _ selection: KeySelection) {
+    package init(_ keys: JWKSet, _ selection: KeySelection) {
         self = .fixed(JWTVerifier(keys: keys, selection: selection))
     }
 
     /// Fetches the keys unless valid ones are at hand.
     ///
     /// - Throws: ``OAuth2Error`` or `CancellationError` if it can't get any.
-    func prepare() async throws {
+    package func prepare() async throws {
         guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
         _ = try await verifier.keys.loaded()
     }
@@ -24,7 +24,7 @@ enum IssuerKeys: Sendable {
     /// Verifies a token.
     ///
     /// - Throws: `TokenError` if the token is not good; ``OAuth2Error`` or `CancellationError` if there are no keys to tell.
-    func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
+    package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
         switch self {
         case .remote(let verifier): try await verifier.verify(token, against: policy)
         case .fixed(let verifier): try verifier.verify(token, against: policy)

@@ -29,11 +29,11 @@ struct KeySetLifecycle {
         /// These keys are good.
         case use(LoadedKeys)
         /// These keys are good, and somebody has to fetch new ones.
-        case useAndStart(LoadedKeys, flight: Int)
+        case useAndStart(LoadedKeys, refresh: Int)
         /// The caller has to fetch keys and to wait for them.
-        case start(flight: Int)
+        case start(refresh: Int)
         /// The caller has to wait for keys that are being fetched.
-        case join(flight: Int)
+        case join(refresh: Int)
         /// There are no keys, and it is too early to ask for them again.
         case fail(OAuth2Error)
     }
@@ -50,8 +50,8 @@ struct KeySetLifecycle {
 
     let limits: Limits
     private var hold: Hold?
-    private var flight: Int?
-    private var flightCount = 0
+    private var refresh: Int?
+    private var refreshCount = 0
     /// When the latest attempt ended.
     private var attempted: ContinuousClock.Instant?
     /// Why it failed, if it did.
@@ -71,17 +71,17 @@ struct KeySetLifecycle {
     /// What a caller does who needs keys.
     mutating func step(at now: ContinuousClock.Instant) -> Step {
         guard let hold, now < hold.goodUntil else {
-            if let flight { return .join(flight: flight) }
+            if let refresh { return .join(refresh: refresh) }
             if let failure, isPausing(at: now) { return .fail(failure) }
-            return .start(flight: takeOff())
+            return .start(refresh: takeOff())
         }
         guard now >= hold.aheadFrom else { return .use(hold.keys) }
         // While the issuer fails, nobody waits for it who has keys.
         if now >= hold.freshUntil, failure == nil {
-            return flight.map { .join(flight: $0) } ?? .start(flight: takeOff())
+            return refresh.map { .join(refresh: $0) } ?? .start(refresh: takeOff())
         }
-        guard flight == nil, failure == nil || !isPausing(at: now) else { return .use(hold.keys) }
-        return .useAndStart(hold.keys, flight: takeOff())
+        guard refresh == nil, failure == nil || !isPausing(at: now) else { return .use(hold.keys) }
+        return .useAndStart(hold.keys, refresh: takeOff())
     }
 
     /// What a caller does who has a token of a key that these keys don't have.
@@ -92,23 +92,23 @@ struct KeySetLifecycle {
     /// - Returns: What to do; to use the same keys again if newer ones can't be had now.
     mutating func step(at now: ContinuousClock.Instant, beyond load: Int) -> Step {
         if let hold, hold.keys.load > load { return .use(hold.keys) }
-        if let flight { return .join(flight: flight) }
-        guard isPausing(at: now) else { return .start(flight: takeOff()) }
+        if let refresh { return .join(refresh: refresh) }
+        guard isPausing(at: now) else { return .start(refresh: takeOff()) }
         if let failure { return .fail(failure) }
-        return hold.map { .use($0.keys) } ?? .start(flight: takeOff())
+        return hold.map { .use($0.keys) } ?? .start(refresh: takeOff())
     }
 
-    /// Takes the keys that a flight has brought.
+    /// Takes the keys that a refresh has brought.
     ///
     /// - Parameters:
-    ///   - flight: The flight.
+    ///   - refresh: The refresh.
     ///   - keys: The keys.
-    ///   - isSame: Whether they are those of the flight before.
+    ///   - isSame: Whether they are those of the refresh before.
     ///   - lifetime: How long they are to be used.
     ///   - now: The time.
     /// - Returns: The keys.
     mutating func landed(
-        _ flight: Int,
+        _ refresh: Int,
         _ keys: JWKSet,
         isSame: Bool,
         lifetime: Duration,
@@ -122,7 +122,7 @@ struct KeySetLifecycle {
             } else {
                 LoadedKeys(keys, version: load, load: load)
             }
-        guard self.flight == flight else { return loaded }
+        guard self.refresh == refresh else { return loaded }
         let freshUntil = now + lifetime
         hold = Hold(
             keys: loaded,
@@ -130,26 +130,26 @@ struct KeySetLifecycle {
             freshUntil: freshUntil,
             goodUntil: freshUntil + limits.staleIfError
         )
-        self.flight = nil
+        self.refresh = nil
         attempted = now
         failure = nil
         failureCount = 0
         return loaded
     }
 
-    /// Notes that a flight has brought nothing.
-    mutating func failed(_ flight: Int, _ error: OAuth2Error, at now: ContinuousClock.Instant) {
-        guard self.flight == flight else { return }
-        self.flight = nil
+    /// Notes that a refresh has brought nothing.
+    mutating func failed(_ refresh: Int, _ error: OAuth2Error, at now: ContinuousClock.Instant) {
+        guard self.refresh == refresh else { return }
+        self.refresh = nil
         attempted = now
         failure = error
         failureCount += 1
     }
 
     private mutating func takeOff() -> Int {
-        flightCount += 1
-        flight = flightCount
-        return flightCount
+        refreshCount += 1
+        refresh = refreshCount
+        return refreshCount
     }
 
     /// Whether the latest attempt is too recent for another.

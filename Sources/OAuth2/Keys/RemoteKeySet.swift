@@ -34,13 +34,13 @@ public final class RemoteKeySet: Sendable {
         ///
         /// Equal bytes mean the same keys. Comparing the keys themselves takes longer.
         var document: Data?
-        var flight: (id: Int, flight: Flight<LoadedKeys>)?
+        var task: (id: Int, task: SharedTask<LoadedKeys>)?
     }
 
     /// What a caller does after a look at the state.
     private enum Step {
         case use(LoadedKeys)
-        case join(Flight<LoadedKeys>, id: Int)
+        case join(SharedTask<LoadedKeys>, id: Int)
         case fail(OAuth2Error)
     }
 
@@ -108,8 +108,8 @@ public final class RemoteKeySet: Sendable {
         switch step() {
         case .use(let keys): return keys
         case .fail(let error): throw error
-        case .join(let flight, let id):
-            do { return try await result(of: flight, id: id) } catch let error as OAuth2Error {
+        case .join(let task, let id):
+            do { return try await result(of: task, id: id) } catch let error as OAuth2Error {
                 // Keys that were good before the attempt are good after it.
                 if case .use(let keys) = step() { return keys }
                 throw error
@@ -122,7 +122,7 @@ public final class RemoteKeySet: Sendable {
         switch step({ $0.step(at: $1, beyond: keys.load) }) {
         case .use(let keys): return keys
         case .fail(let error): throw error
-        case .join(let flight, let id): return try await result(of: flight, id: id)
+        case .join(let task, let id): return try await result(of: task, id: id)
         }
     }
 
@@ -140,7 +140,7 @@ public final class RemoteKeySet: Sendable {
             case .start(let id):
                 return .join(start(id, &state), id: id)
             case .join(let id):
-                if let flight = state.flight, flight.id == id { return .join(flight.flight, id: id) }
+                if let task = state.task, task.id == id { return .join(task.task, id: id) }
                 return .join(start(id, &state), id: id)
             case .fail(let error):
                 return .fail(error)
@@ -148,23 +148,23 @@ public final class RemoteKeySet: Sendable {
         }
     }
 
-    private func result(of flight: Flight<LoadedKeys>, id: Int) async throws -> LoadedKeys {
+    private func result(of task: SharedTask<LoadedKeys>, id: Int) async throws -> LoadedKeys {
         do {
-            return try await flight.value()
+            return try await task.value()
         } catch let error as NetworkError {
-            // The flight's own: its time was up before the client's.
+            // The refresh's own: its time was up before the client's.
             let failure = OAuth2Error(.serverUnreachable, "the key set did not come in time", cause: error)
             fail(id, failure)
             throw failure
         }
     }
 
-    // MARK: The flight
+    // MARK: The refresh
 
     @discardableResult
-    private func start(_ id: Int, _ state: inout State) -> Flight<LoadedKeys> {
+    private func start(_ id: Int, _ state: inout State) -> SharedTask<LoadedKeys> {
         let copy = state.copy
-        let flight = Flight(timeout: options.timeout, timeSource: options.timeSource) { [self] in
+        let task = SharedTask(timeout: options.timeout, timeSource: options.timeSource) { [self] in
             do {
                 return land(id, try await source.fetch(unlike: copy))
             } catch {
@@ -173,18 +173,18 @@ public final class RemoteKeySet: Sendable {
                 throw failure
             }
         }
-        state.flight = (id, flight)
-        return flight
+        state.task = (id, task)
+        return task
     }
 
     private func land(_ id: Int, _ response: KeySetSource.Response) -> LoadedKeys {
         let now = options.timeSource.now()
-        // Compared before the lock is taken: there is one flight at a time.
+        // Compared before the lock is taken: there is one refresh at a time.
         let latest = state.withLock { $0.document }
         let isSame = response.document == nil || response.document == latest
         return state.withLock { state in
-            if state.flight?.id == id {
-                state.flight = nil
+            if state.task?.id == id {
+                state.task = nil
                 state.copy = response.copy
                 if let document = response.document { state.document = document }
             }
@@ -195,7 +195,7 @@ public final class RemoteKeySet: Sendable {
     private func fail(_ id: Int, _ error: OAuth2Error) {
         let now = options.timeSource.now()
         state.withLock { state in
-            if state.flight?.id == id { state.flight = nil }
+            if state.task?.id == id { state.task = nil }
             state.lifecycle.failed(id, error, at: now)
         }
     }

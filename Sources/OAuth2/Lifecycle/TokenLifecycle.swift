@@ -4,10 +4,10 @@ import Networking
 ///
 /// Each token received has a generation. A request refused with an older generation's token is sent again with the
 /// current one, without a refresh: the refusal says nothing of the current token. Each sign-out begins an epoch; what a
-/// flight of an earlier epoch brings is not taken.
+/// refresh of an earlier epoch brings is not taken.
 struct TokenLifecycle: Sendable {
     /// One way to a new token, from its start to its end or its deadline.
-    struct FlightID: Hashable, Sendable {
+    struct RefreshID: Hashable, Sendable {
         let number: Int
         /// The generation that it is to replace.
         let replacing: Int
@@ -23,12 +23,12 @@ struct TokenLifecycle: Sendable {
     enum Acquisition {
         /// The token is good.
         case use(AccessToken)
-        /// The token is good, but should be replaced before it expires: start this flight beside.
-        case useAndStart(AccessToken, FlightID)
-        /// There is no good token: start this flight, and wait for it.
-        case start(FlightID)
-        /// There is no good token: wait for the flight that is under way.
-        case join(FlightID)
+        /// The token is good, but should be replaced before it expires: start this refresh beside.
+        case useAndStart(AccessToken, RefreshID)
+        /// There is no good token: start this refresh, and wait for it.
+        case start(RefreshID)
+        /// There is no good token: wait for the refresh that is under way.
+        case join(RefreshID)
         /// There is no good token, and the server wants to be left alone until then.
         case pause(until: ContinuousClock.Instant, OAuth2Error)
         /// There will be no token without somebody's help.
@@ -37,8 +37,8 @@ struct TokenLifecycle: Sendable {
 
     /// What bounds the lifecycle's work.
     struct Limits: Sendable {
-        /// How long a flight may take.
-        var flightTimeout = Duration.seconds(30)
+        /// How long a refresh may take.
+        var refreshTimeout = Duration.seconds(30)
         /// How long a resource may take to learn of a new token; `nil` if it knows at once.
         var replicationDelay: Duration?
         /// How long a refused request may be held back altogether.
@@ -93,17 +93,17 @@ struct TokenLifecycle: Sendable {
     private(set) var generation = 0
     /// The number of sign-outs.
     private(set) var epoch = 0
-    /// The flight under way.
-    private(set) var flight: FlightID?
+    /// The refresh under way.
+    private(set) var refresh: RefreshID?
     var held: Held?
     private(set) var dead: OAuth2Error?
     /// Until when the server is left alone, and why.
     private(set) var backoff: (until: ContinuousClock.Instant, error: OAuth2Error)?
     private var backgroundGate: ContinuousClock.Instant?
-    /// How many flights in sequence have failed for the moment.
+    /// How many refreshes in sequence have failed for the moment.
     private var failures = 0
     private var clientRefusals = 0
-    private var flightCount = 0
+    private var refreshCount = 0
     /// The latest tokens, oldest first, by which a refused request's token is recognized.
     private(set) var issued: [Issued] = []
     /// The latest refusals that made a token unusable, and where they came from.
@@ -136,21 +136,21 @@ struct TokenLifecycle: Sendable {
 
     /// A caller needs a token.
     mutating func acquire(at now: ContinuousClock.Instant) -> Acquisition {
-        endOverdueFlight(at: now)
+        endOverdueRefresh(at: now)
         if let held, isUsable(at: now) {
             let isPaused = backgroundGate.map { now < $0 } ?? false
-            guard now >= held.soft, !isPaused, flight == nil, dead == nil || isLookDue(at: now) else {
+            guard now >= held.soft, !isPaused, refresh == nil, dead == nil || isLookDue(at: now) else {
                 return .use(held.token)
             }
-            return .useAndStart(held.token, startFlight(at: now, isInBackground: true))
+            return .useAndStart(held.token, startRefresh(at: now, isInBackground: true))
         }
         if let dead {
-            guard flight == nil, isLookDue(at: now) else { return .fail(dead) }
-            return .start(startFlight(at: now, isInBackground: false))
+            guard refresh == nil, isLookDue(at: now) else { return .fail(dead) }
+            return .start(startRefresh(at: now, isInBackground: false))
         }
-        if let flight { return .join(flight) }
+        if let refresh { return .join(refresh) }
         if let backoff, now < backoff.until { return .pause(until: backoff.until, backoff.error) }
-        return .start(startFlight(at: now, isInBackground: false))
+        return .start(startRefresh(at: now, isInBackground: false))
     }
 
     /// A caller can't use a token that it has got.
@@ -159,38 +159,38 @@ struct TokenLifecycle: Sendable {
         held?.isRejected = true
     }
 
-    /// A flight has brought a token.
+    /// A refresh has brought a token.
     ///
-    /// - Returns: Whether the token is the current one now; not if the flight is another's by now, or of another epoch.
+    /// - Returns: Whether the token is the current one now; not if the refresh is another's by now, or of another epoch.
     mutating func landed(
-        _ flight: FlightID,
+        _ refresh: RefreshID,
         with token: AccessToken,
         at now: ContinuousClock.Instant,
         jitter: Double
     ) -> Bool {
-        guard self.flight == flight, flight.epoch == epoch else { return false }
-        self.flight = nil
+        guard self.refresh == refresh, refresh.epoch == epoch else { return false }
+        self.refresh = nil
         received(token, at: now, jitter: jitter)
         return true
     }
 
-    /// A flight has brought none.
+    /// A refresh has brought none.
     ///
     /// - Returns: Whether the failure counts; see ``landed(_:with:at:jitter:)``.
     @discardableResult
     mutating func failed(
-        _ flight: FlightID,
+        _ refresh: RefreshID,
         with error: OAuth2Error,
         at now: ContinuousClock.Instant,
         jitter: Double
     ) -> Bool {
-        guard self.flight == flight, flight.epoch == epoch else { return false }
-        guard now < flight.deadline else {
-            endOverdueFlight(at: now)
+        guard self.refresh == refresh, refresh.epoch == epoch else { return false }
+        guard now < refresh.deadline else {
+            endOverdueRefresh(at: now)
             return true
         }
-        self.flight = nil
-        if flight.isLook, dead != nil {
+        self.refresh = nil
+        if refresh.isLook, dead != nil {
             // Only a token is news. A server that was asked with what was found there is not asked every second.
             if !error.isOfStore, error.code != .reauthenticationRequired {
                 nextLook =
@@ -274,7 +274,7 @@ struct TokenLifecycle: Sendable {
 
     private mutating func forget() {
         epoch += 1
-        flight = nil
+        refresh = nil
         held = nil
         dead = nil
         backoff = nil
@@ -286,31 +286,31 @@ struct TokenLifecycle: Sendable {
         issued = []
     }
 
-    // MARK: Flights
+    // MARK: Refreshing
 
     private func isLookDue(at now: ContinuousClock.Instant) -> Bool { nextLook.map { now >= $0 } ?? false }
 
-    private mutating func startFlight(at now: ContinuousClock.Instant, isInBackground: Bool) -> FlightID {
-        flightCount += 1
+    private mutating func startRefresh(at now: ContinuousClock.Instant, isInBackground: Bool) -> RefreshID {
+        refreshCount += 1
         if dead != nil { nextLook = now + Self.lookInterval }
-        let flight = FlightID(
-            number: flightCount,
+        let refresh = RefreshID(
+            number: refreshCount,
             replacing: generation,
             epoch: epoch,
-            deadline: now + limits.flightTimeout,
+            deadline: now + limits.refreshTimeout,
             isInBackground: isInBackground,
             isLook: dead != nil
         )
-        self.flight = flight
-        return flight
+        self.refresh = refresh
+        return refresh
     }
 
-    /// Counts a flight as failed at its deadline; its work may go on, and store what it gets.
+    /// Counts a refresh as failed at its deadline; its work may go on, and store what it gets.
     ///
     /// The server has been left alone for long enough by then: whoever needs a token may ask at once.
-    private mutating func endOverdueFlight(at now: ContinuousClock.Instant) {
-        guard let flight, now >= flight.deadline else { return }
-        self.flight = nil
+    private mutating func endOverdueRefresh(at now: ContinuousClock.Instant) {
+        guard let refresh, now >= refresh.deadline else { return }
+        self.refresh = nil
         backgroundGate = now + Self.backgroundPause
     }
 }

@@ -17,7 +17,7 @@ public struct ClientRegistrar: Sendable {
     public let server: AuthorizationServer
     private let client: NetworkClient
     private let options: OAuth2Client.Options
-    private let hints: ServerHints
+    private let hints: DPoPServerState
 
     /// Makes a registrar.
     ///
@@ -33,7 +33,7 @@ public struct ClientRegistrar: Sendable {
         self.server = server
         self.client = client
         self.options = options
-        hints = ServerHints(timeSource: options.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: options.timeSource, journal: TokenJournal())
     }
 
     /// Registers a client.

@@ -159,8 +159,8 @@ public struct TokenRecord: Sendable, Hashable {
         hasher.combine(texts)
     }
 
-    private var texts: [ExactString?] {
-        [tokenType, scope, proofKeyThumbprint, refreshAttempt].map { $0.map(ExactString.init) }
+    private var texts: [ByteComparedString?] {
+        [tokenType, scope, proofKeyThumbprint, refreshAttempt].map { $0.map(ByteComparedString.init) }
     }
 }
 

@@ -8,7 +8,7 @@ public final class CachedTokenSource: TokenSource {
     /// How a token is kept.
     public struct Options: Sendable {
         /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
-        public var flightTimeout: Duration
+        public var timeout: Duration
         /// How long a resource may take to learn of a new token; `nil`, the default, if it knows at once.
         ///
         /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
@@ -24,19 +24,19 @@ public final class CachedTokenSource: TokenSource {
         /// Makes options.
         ///
         /// - Parameters:
-        ///   - flightTimeout: How long getting a token may take.
+        ///   - timeout: How long getting a token may take.
         ///   - replicationDelay: How long a resource may take to learn of a new token.
         ///   - longestRetryAfter: How long a server is left alone at most that asks for it.
         ///   - timeSource: Where time comes from.
         ///   - random: Where random numbers of 0…1 come from.
         public init(
-            flightTimeout: Duration = .seconds(30),
+            timeout: Duration = .seconds(30),
             replicationDelay: Duration? = nil,
             longestRetryAfter: Duration = .seconds(300),
             timeSource: TimeSource = .system,
             random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
         ) {
-            self.flightTimeout = flightTimeout
+            self.timeout = timeout
             self.replicationDelay = replicationDelay
             self.longestRetryAfter = longestRetryAfter
             self.timeSource = timeSource
@@ -46,13 +46,13 @@ public final class CachedTokenSource: TokenSource {
 
     private struct State {
         var lifecycle: TokenLifecycle
-        var flight: (id: TokenLifecycle.FlightID, flight: Flight<AccessToken>)?
+        var refresh: (id: TokenLifecycle.RefreshID, task: SharedTask<AccessToken>)?
     }
 
     /// What a caller does after a look at the state.
     private enum Step {
         case use(AccessToken)
-        case join(Flight<AccessToken>, epoch: Int)
+        case join(SharedTask<AccessToken>, epoch: Int)
         case pause(until: ContinuousClock.Instant, OAuth2Error)
         case fail(OAuth2Error)
     }
@@ -76,7 +76,7 @@ public final class CachedTokenSource: TokenSource {
         self.options = options
         self.journal = journal
         let limits = TokenLifecycle.Limits(
-            flightTimeout: options.flightTimeout,
+            refreshTimeout: options.timeout,
             replicationDelay: options.replicationDelay,
             longestRetryAfter: options.longestRetryAfter,
             looksAgain: source is GrantTokenSource
@@ -89,21 +89,21 @@ public final class CachedTokenSource: TokenSource {
 
     /// A token that is good now: the one that is kept, or a new one.
     ///
-    /// - Parameter need: What the token is for. If it rules out the token that is kept, a new one is asked for.
+    /// - Parameter requirements: What the token is for. If it rules out the token that is kept, a new one is asked for.
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if it can't get one, at once while the server is left alone, with the time in
     ///   ``OAuth2Error/retryAfter``; `NetworkError` with the code `timedOut` at the deadline;
     ///   `CancellationError` if the caller is cancelled while it waits.
-    public func token(for need: TokenNeed) async throws -> AccessToken {
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = options.timeSource.now()
-        switch step(at: now, need) {
+        switch step(at: now, requirements) {
         case .use(let token):
             return token
         case .fail(let error):
             throw error
-        case .join(let flight, let epoch):
+        case .join(let task, let epoch):
             journal.count(\.waits)
-            let token = try await result(of: flight, until: need.deadline)
+            let token = try await result(of: task, until: requirements.deadline)
             guard state.withLock({ $0.lifecycle.epoch == epoch }) else { throw OAuth2Error.signedOut }
             return token
         case .pause(let until, var error):
@@ -119,10 +119,10 @@ public final class CachedTokenSource: TokenSource {
         return state.withLock { $0.lifecycle.current(at: now) }
     }
 
-    private func step(at now: ContinuousClock.Instant, _ need: TokenNeed) -> Step {
+    private func step(at now: ContinuousClock.Instant, _ requirements: TokenRequirements) -> Step {
         state.withLock { state in
             var step = state.lifecycle.acquire(at: now)
-            if case .use(let token) = step, need.isUnwanted(token.value) {
+            if case .use(let token) = step, requirements.isUnwanted(token.value) {
                 state.lifecycle.reject(token.value.fingerprint)
                 step = state.lifecycle.acquire(at: now)
             }
@@ -135,10 +135,10 @@ public final class CachedTokenSource: TokenSource {
             case .start(let id):
                 return .join(start(id, &state), epoch: id.epoch)
             case .join(let id):
-                guard let flight = state.flight, flight.id == id else {
+                guard let task = state.refresh, task.id == id else {
                     return .join(start(id, &state), epoch: id.epoch)
                 }
-                return .join(flight.flight, epoch: id.epoch)
+                return .join(task.task, epoch: id.epoch)
             case .pause(let until, let error):
                 return .pause(until: until, error)
             case .fail(let error):
@@ -148,11 +148,11 @@ public final class CachedTokenSource: TokenSource {
     }
 
     private func result(
-        of flight: Flight<AccessToken>,
+        of task: SharedTask<AccessToken>,
         until deadline: ContinuousClock.Instant?
     ) async throws -> AccessToken {
         do {
-            return try await flight.value(until: deadline)
+            return try await task.value(until: deadline)
         } catch let error as NetworkError where error.code == .timedOut {
             if let deadline, options.timeSource.now() >= deadline { throw error }
             if let cause = error.cause as? OAuth2Error { throw cause }
@@ -181,12 +181,12 @@ public final class CachedTokenSource: TokenSource {
 
     /// Drops the token, and what is under way to a new one.
     func signOut() {
-        let flight = state.withLock { state in
+        let task = state.withLock { state in
             state.lifecycle.signedOut(with: .signedOut)
-            defer { state.flight = nil }
-            return state.flight?.flight
+            defer { state.refresh = nil }
+            return state.refresh?.task
         }
-        flight?.abandon(with: OAuth2Error.signedOut)
+        task?.abandon(with: OAuth2Error.signedOut)
     }
 
     /// Makes a source that was signed out check for a sign-in elsewhere.
@@ -197,32 +197,32 @@ public final class CachedTokenSource: TokenSource {
 
     /// Begins anew after a sign-out, or after a grant that has ended.
     func signIn() {
-        let flight = state.withLock { state in
+        let task = state.withLock { state in
             state.lifecycle.signedIn()
-            defer { state.flight = nil }
-            return state.flight?.flight
+            defer { state.refresh = nil }
+            return state.refresh?.task
         }
-        flight?.abandon(with: OAuth2Error.signedOut)
+        task?.abandon(with: OAuth2Error.signedOut)
     }
 
-    // MARK: The flight
+    // MARK: The refresh
 
     @discardableResult
-    private func start(_ id: TokenLifecycle.FlightID, _ state: inout State) -> Flight<AccessToken> {
+    private func start(_ id: TokenLifecycle.RefreshID, _ state: inout State) -> SharedTask<AccessToken> {
         if !id.isLook { journal.started(id) }
-        let need = TokenNeed(deadline: id.deadline) { [weak self] token in
+        let requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
             self?.isKnown(token.fingerprint) ?? false
         }
         let timeoutCause = { @Sendable [source] () -> (any Error)? in
             (source as? any StoreWaiting)?.isWaitingForStore == true ? OAuth2Error.storeHangs : nil
         }
-        let flight = Flight(
-            timeout: options.flightTimeout,
+        let task = SharedTask(
+            timeout: options.timeout,
             timeSource: options.timeSource,
             timeoutCause: timeoutCause
         ) { [self] in
             do {
-                let token = try await source.token(for: need)
+                let token = try await source.token(for: requirements)
                 land(id, token)
                 return token
             } catch {
@@ -230,28 +230,28 @@ public final class CachedTokenSource: TokenSource {
                 throw fail(id, failure)
             }
         }
-        state.flight = (id, flight)
-        return flight
+        state.refresh = (id, task)
+        return task
     }
 
-    private func land(_ id: TokenLifecycle.FlightID, _ token: AccessToken) {
+    private func land(_ id: TokenLifecycle.RefreshID, _ token: AccessToken) {
         let now = options.timeSource.now()
         let jitter = options.random()
         let generation = state.withLock { state -> Int? in
             guard state.lifecycle.landed(id, with: token, at: now, jitter: jitter) else { return nil }
-            if state.flight?.id == id { state.flight = nil }
+            if state.refresh?.id == id { state.refresh = nil }
             return state.lifecycle.generation
         }
         if let generation { journal.landed(token, generation: generation, at: now) }
     }
 
     /// - Returns: What those who wait are told.
-    private func fail(_ id: TokenLifecycle.FlightID, _ error: OAuth2Error) -> OAuth2Error {
+    private func fail(_ id: TokenLifecycle.RefreshID, _ error: OAuth2Error) -> OAuth2Error {
         let now = options.timeSource.now()
         let jitter = options.random()
         let outcome = state.withLock { state -> (backoff: Duration?, dead: OAuth2Error?)? in
             guard state.lifecycle.failed(id, with: error, at: now, jitter: jitter) else { return nil }
-            if state.flight?.id == id { state.flight = nil }
+            if state.refresh?.id == id { state.refresh = nil }
             return (state.lifecycle.backoff.map { $0.until - now }, state.lifecycle.dead)
         }
         guard let outcome else { return error }

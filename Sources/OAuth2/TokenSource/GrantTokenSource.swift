@@ -44,7 +44,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         }
     }
 
-    private let stored: StoredGrant
+    private let stored: TokenAcquirer
 
     /// Makes a source.
     ///
@@ -76,7 +76,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
             journal: TokenJournal()
         )
         self.init(
-            StoredGrant(
+            TokenAcquirer(
                 grant,
                 endpoint: endpoint,
                 store: store,
@@ -87,17 +87,17 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         )
     }
 
-    init(_ stored: StoredGrant) {
+    init(_ stored: TokenAcquirer) {
         self.stored = stored
     }
 
     /// Gets a token: one that another has put into the store, or a refreshed one, or one for the grant itself.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: The token; what came with it is in the store, unless the store failed.
     /// - Throws: ``OAuth2Error``.
-    public func token(for need: TokenNeed) async throws -> AccessToken {
-        try await stored.newToken(for: need)
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        try await stored.newToken(for: requirements)
     }
 
     var isWaitingForStore: Bool { stored.store.isWaitedFor }

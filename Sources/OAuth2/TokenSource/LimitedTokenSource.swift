@@ -33,11 +33,11 @@ public final class LimitedTokenSource: TokenSource {
 
     /// The wrapped source's token.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` with the code `excessiveRefresh` if it has been asked too often, with the time to wait in
     ///   ``OAuth2Error/retryAfter``; what the wrapped source throws.
-    public func token(for need: TokenNeed) async throws -> AccessToken {
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = timeSource.now()
         let wait = requests.withLock { requests -> Duration? in
             requests.removeAll { now - $0 >= window }
@@ -55,6 +55,6 @@ public final class LimitedTokenSource: TokenSource {
             error.retryAfter = wait
             throw error
         }
-        return try await source.token(for: need)
+        return try await source.token(for: requirements)
     }
 }

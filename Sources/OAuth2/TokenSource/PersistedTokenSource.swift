@@ -39,24 +39,26 @@ public final class PersistedTokenSource: TokenSource, StoreWaiting {
 
     /// The token in the store, if it is good and wanted; otherwise the wrapped source's, after it was stored.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: The token. One that the store could not take is returned all the same.
     /// - Throws: What the wrapped source and the store's section throw.
-    public func token(for need: TokenNeed) async throws -> AccessToken {
-        do { return try await tokenInSection(for: need) } catch let failure as WatchedTokenStore.AccessFailure {
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        do { return try await tokenInSection(for: requirements) } catch let failure as WatchedTokenStore.AccessFailure {
             throw failure.cause
         }
     }
 
     var isWaitingForStore: Bool { store.isWaitedFor }
 
-    private func tokenInSection(for need: TokenNeed) async throws -> AccessToken {
+    private func tokenInSection(for requirements: TokenRequirements) async throws -> AccessToken {
         try await store.withExclusiveAccess(to: key, timeout: timeout) {
             let stored = try? await self.store.load(self.key)
-            if let record = stored?.record, !need.isUnwanted(record.accessToken), let token = self.token(in: record) {
+            if let record = stored?.record, !requirements.isUnwanted(record.accessToken),
+                let token = self.token(in: record)
+            {
                 return token
             }
-            let token = try await self.source.token(for: need)
+            let token = try await self.source.token(for: requirements)
             guard token.proofGenerator == nil else { return token }
             let left = token.expiry.map { ($0 - self.timeSource.now()) / .seconds(1) }
             let record = TokenRecord(

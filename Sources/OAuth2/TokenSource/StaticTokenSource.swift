@@ -14,11 +14,11 @@ public struct StaticTokenSource: TokenSource {
 
     /// The token.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` with the code `reauthenticationRequired` if the need rules the token out.
-    public func token(for need: TokenNeed) throws -> AccessToken {
-        guard !need.isUnwanted(token.value) else {
+    public func token(for requirements: TokenRequirements) throws -> AccessToken {
+        guard !requirements.isUnwanted(token.value) else {
             throw OAuth2Error(.reauthenticationRequired, "the token will not do, and its source has no other")
         }
         return token
@@ -27,23 +27,23 @@ public struct StaticTokenSource: TokenSource {
 
 /// What tokens come from, as a closure.
 public struct ClosureTokenSource: TokenSource {
-    private let body: @Sendable (TokenNeed) async throws -> AccessToken
+    private let body: @Sendable (TokenRequirements) async throws -> AccessToken
 
     /// Makes a source.
     ///
     /// - Parameter body: Gets a token, such as from a program or a metadata service.
-    public init(_ body: @escaping @Sendable (TokenNeed) async throws -> AccessToken) {
+    public init(_ body: @escaping @Sendable (TokenRequirements) async throws -> AccessToken) {
         self.body = body
     }
 
     /// What the closure returns.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: The token.
     /// - Throws: What the closure throws; in a ``CachedTokenSource``, an error that is no ``OAuth2Error`` becomes the cause of one
     ///   with the code `grantFailed`.
-    public func token(for need: TokenNeed) async throws -> AccessToken {
-        try await body(need)
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        try await body(requirements)
     }
 }
 
@@ -63,15 +63,15 @@ public struct FallbackTokenSource: TokenSource {
 
     /// The token of the first source that has one.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: The token.
     /// - Throws: What the last source throws; `CancellationError` if the task is cancelled.
-    public func token(for need: TokenNeed) async throws -> AccessToken {
+    public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         var failure: any Error = OAuth2Error(.grantFailed, "there is no source to fall back on")
         for source in sources {
             do {
-                let token = try await source.token(for: need)
-                if !need.isUnwanted(token.value) { return token }
+                let token = try await source.token(for: requirements)
+                if !requirements.isUnwanted(token.value) { return token }
                 failure = OAuth2Error(.reauthenticationRequired, "the token will not do, and its source has no other")
             } catch {
                 if Task.isCancelled { throw CancellationError() }

@@ -5,10 +5,10 @@
 public protocol TokenSource: Sendable {
     /// Gets a token.
     ///
-    /// - Parameter need: What the token is for.
+    /// - Parameter requirements: What the token is for.
     /// - Returns: A token that is good now, and that the need does not rule out.
     /// - Throws: ``OAuth2Error`` if there is none; `CancellationError` if the task is cancelled.
-    func token(for need: TokenNeed) async throws -> AccessToken
+    func token(for requirements: TokenRequirements) async throws -> AccessToken
 
     /// Whether there can be another token after one was refused; yes, unless a source says otherwise.
     var canReplaceTokens: Bool { get }
@@ -23,17 +23,17 @@ extension TokenSource {
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if there is none; `CancellationError` if the task is cancelled.
     public func token() async throws -> AccessToken {
-        try await token(for: TokenNeed())
+        try await token(for: TokenRequirements())
     }
 }
 
 /// What a token is needed for.
-public struct TokenNeed: Sendable {
+public struct TokenRequirements: Sendable {
     /// When the caller stops waiting; `nil` if it waits for as long as getting a token may take.
     public var deadline: ContinuousClock.Instant?
     private let unwanted: @Sendable (Secret) -> Bool
 
-    /// Makes a need.
+    /// Makes requirements.
     ///
     /// - Parameters:
     ///   - deadline: When the caller stops waiting.
@@ -46,12 +46,12 @@ public struct TokenNeed: Sendable {
         self.unwanted = unwanted
     }
 
-    /// Makes a need for another token than one that was refused.
+    /// Makes the requirements for another token than one that was refused.
     ///
     /// - Parameters:
     ///   - token: The refused token.
     ///   - deadline: When the caller stops waiting.
-    /// - Returns: The need.
+    /// - Returns: The requirements.
     public static func replacing(_ token: AccessToken, deadline: ContinuousClock.Instant? = nil) -> Self {
         Self(deadline: deadline) { $0 == token.value }
     }

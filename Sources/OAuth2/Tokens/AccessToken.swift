@@ -60,8 +60,8 @@ public struct AccessToken: Sendable, Hashable {
     ///   - right: The other.
     /// - Returns: Whether they are the same.
     public static func == (left: Self, right: Self) -> Bool {
-        left.value == right.value && ExactString(left.type) == ExactString(right.type)
-            && left.scope.map(ExactString.init) == right.scope.map(ExactString.init)
+        left.value == right.value && ByteComparedString(left.type) == ByteComparedString(right.type)
+            && left.scope.map(ByteComparedString.init) == right.scope.map(ByteComparedString.init)
             && left.expiry == right.expiry && left.requested == right.requested && left.isFound == right.isFound
             && left.proofGenerator?.thumbprint == right.proofGenerator?.thumbprint
     }
@@ -71,7 +71,7 @@ public struct AccessToken: Sendable, Hashable {
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(value)
-        hasher.combine(ExactString(type))
+        hasher.combine(ByteComparedString(type))
         hasher.combine(requested)
     }
 }

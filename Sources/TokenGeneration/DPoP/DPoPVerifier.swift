@@ -193,7 +193,8 @@ extension DPoPVerifier {
     }
 
     private func key(in header: ProtectedHeader) throws(TokenError) -> VerificationKey {
-        guard let algorithm = JWSAlgorithm(header.algorithm), algorithms.contains(algorithm), !algorithm.isSymmetric
+        guard let algorithm = JWSAlgorithm(rawValue: header.algorithm), algorithms.contains(algorithm),
+            !algorithm.isSymmetric
         else {
             throw TokenError(
                 .unsupportedAlgorithm,

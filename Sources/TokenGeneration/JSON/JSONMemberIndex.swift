@@ -8,7 +8,7 @@ struct JSONMemberIndex {
     static let smallCount = 16
 
     private let object: JSONObject
-    private let positions: [ExactString: Int]?
+    private let positions: [ByteComparedString: Int]?
 
     init(_ object: JSONObject) {
         self.object = object
@@ -16,15 +16,15 @@ struct JSONMemberIndex {
             positions = nil
             return
         }
-        var positions: [ExactString: Int] = [:]
+        var positions: [ByteComparedString: Int] = [:]
         positions.reserveCapacity(object.count)
-        for index in object.indices { positions[ExactString(object[index].name)] = index }
+        for index in object.indices { positions[ByteComparedString(object[index].name)] = index }
         self.positions = positions
     }
 
     /// The position of the member of a name.
     subscript(name: String) -> Int? {
         guard let positions else { return object.index(of: name) }
-        return positions[ExactString(name)]
+        return positions[ByteComparedString(name)]
     }
 }

@@ -42,7 +42,7 @@ public struct JSONObject: Sendable {
         ///
         /// - Parameter hasher: The hasher.
         public func hash(into hasher: inout Hasher) {
-            hasher.combine(ExactString(name))
+            hasher.combine(ByteComparedString(name))
             hasher.combine(value)
         }
     }

@@ -250,13 +250,13 @@ extension JSONParser {
 
     /// The names that an object already has, told apart by their bytes.
     private struct DistinctNames {
-        private var names: Set<ExactString> = []
+        private var names: Set<ByteComparedString> = []
 
         mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
             // Few names are compared faster than hashed.
             guard members.count < 16 else {
-                if names.isEmpty { names = Set(members.map { ExactString($0.name) }) }
-                return names.insert(ExactString(name)).inserted
+                if names.isEmpty { names = Set(members.map { ByteComparedString($0.name) }) }
+                return names.insert(ByteComparedString(name)).inserted
             }
             for member in members where member.name.isExactly(name) { return false }
             return true

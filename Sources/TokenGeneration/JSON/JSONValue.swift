@@ -48,7 +48,7 @@ public enum JSONValue: Sendable, Hashable {
         case .null: break
         case .bool(let bool): hasher.combine(bool)
         case .number(let number): hasher.combine(number)
-        case .string(let string): hasher.combine(ExactString(string))
+        case .string(let string): hasher.combine(ByteComparedString(string))
         case .array(let array): hasher.combine(array)
         case .object(let object): hasher.combine(object)
         }

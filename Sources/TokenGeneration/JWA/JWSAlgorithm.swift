@@ -2,19 +2,19 @@
 ///
 /// The package's own keys and services work with the algorithms that have a static member here. Any other name is good for
 /// a ``SigningService`` of your own; `none` never is.
-public struct JWSAlgorithm: Hashable, Sendable, CustomStringConvertible {
+public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The name, as in [RFC 7518 §3.1](https://www.rfc-editor.org/rfc/rfc7518#section-3.1) or the IANA registry.
     public let rawValue: String
 
     /// Makes an algorithm from its name.
     ///
-    /// - Parameter name: 1 to 64 printable ASCII characters, none of them a space, a quotation mark or a backslash. Names
+    /// - Parameter rawValue: The name: 1 to 64 printable ASCII characters, none of them a space, a quotation mark or a backslash. Names
     ///   are case-sensitive. `none`, in any case, makes `nil`: an unsigned token is not a signed one.
-    public init?(_ name: String) {
-        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(Self.isAllowed),
-            !name.isExactlyIgnoringASCIICase("none")
+    public init?(rawValue: String) {
+        guard (1...64).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(Self.isAllowed),
+            !rawValue.isExactlyIgnoringASCIICase("none")
         else { return nil }
-        rawValue = name
+        self.rawValue = rawValue
     }
 
     /// The name.

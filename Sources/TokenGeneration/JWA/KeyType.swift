@@ -3,10 +3,10 @@ internal import OpenSSLCrypto
 /// A kind of key by the name that stands in a JWK's `kty`
 /// ([RFC 7518 §6.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.1)).
 struct KeyType: Hashable, Sendable {
-    private let name: ExactString
+    private let name: ByteComparedString
 
     init(rawValue: String) {
-        name = ExactString(rawValue)
+        name = ByteComparedString(rawValue)
     }
 
     var rawValue: String { name.text }

@@ -106,8 +106,8 @@ extension JWK {
         for name in KeyType.privateMembers { part.members[name] = nil }
         if let operations = keyOperations {
             var publicOperations: [JSONValue] = []
-            var known: Set<ExactString> = []
-            for operation in operations.map(ExactString.init) {
+            var known: Set<ByteComparedString> = []
+            for operation in operations.map(ByteComparedString.init) {
                 let counterpart = Self.publicCounterparts[operation] ?? operation
                 if known.insert(counterpart).inserted { publicOperations.append(.string(counterpart.text)) }
             }
@@ -117,9 +117,9 @@ extension JWK {
     }
 
     private static let publicCounterparts = [
-        ExactString("sign"): ExactString("verify"),
-        ExactString("decrypt"): ExactString("encrypt"),
-        ExactString("unwrapKey"): ExactString("wrapKey"),
+        ByteComparedString("sign"): ByteComparedString("verify"),
+        ByteComparedString("decrypt"): ByteComparedString("encrypt"),
+        ByteComparedString("unwrapKey"): ByteComparedString("wrapKey"),
     ]
 }
 
@@ -150,7 +150,7 @@ extension JWK {
         }
         try checkStrings(in: "x5c")
         if let operations = try checkStrings(in: "key_ops"),
-            Set(operations.map(ExactString.init)).count != operations.count
+            Set(operations.map(ByteComparedString.init)).count != operations.count
         {
             throw TokenError(.malformedKey, "“key_ops” of the JWK has an operation twice")
         }

@@ -39,7 +39,7 @@ extension JWK {
         guard let name = algorithm else {
             return try AlgorithmChoice(for: type, curve: curve, named: wanted)
         }
-        guard let details = JWSAlgorithm(name)?.details else {
+        guard let details = JWSAlgorithm(rawValue: name)?.details else {
             throw TokenError(
                 .unsupportedAlgorithm,
                 "“alg” of the JWK is \(TokenError.shown(name)), which is not a signature algorithm of this version"

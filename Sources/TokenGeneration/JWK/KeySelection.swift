@@ -8,11 +8,11 @@
 /// none of them is prepared for it.
 public struct KeySelection: Sendable {
     /// How many keys may be tried on one token.
-    public struct Trials: Hashable, Sendable {
+    public struct CandidateLimit: Hashable, Sendable {
         let maximum: Int
 
         /// One: if several keys could be the token's, it is refused.
-        public static let one = Trials(maximum: 1)
+        public static let one = CandidateLimit(maximum: 1)
 
         /// The most keys that can be tried, and that are prepared for one token: 16.
         static let limit = 16
@@ -23,8 +23,8 @@ public struct KeySelection: Sendable {
         ///
         /// - Parameter limit: The most keys to try, 1 to 16.
         /// - Returns: The setting.
-        public static func all(upTo limit: Int) -> Trials {
-            Trials(maximum: min(max(limit, 1), Self.limit))
+        public static func all(upTo limit: Int) -> CandidateLimit {
+            CandidateLimit(maximum: min(max(limit, 1), Self.limit))
         }
     }
 
@@ -50,7 +50,7 @@ public struct KeySelection: Sendable {
     }
 
     /// How many keys may be tried on one token; by default one.
-    public var trials: Trials
+    public var candidates: CandidateLimit
     /// What is done with symmetric keys; by default they are passed over.
     public var symmetricKeys: SymmetricKeys
     /// The algorithms that keys without `alg` are for.
@@ -62,15 +62,15 @@ public struct KeySelection: Sendable {
     /// Makes the settings.
     ///
     /// - Parameters:
-    ///   - trials: How many keys may be tried on one token.
+    ///   - candidates: How many keys may be tried on one token.
     ///   - symmetricKeys: What is done with symmetric keys.
     ///   - assumedAlgorithms: The algorithms that keys without `alg` are for.
     public init(
-        trials: Trials = .one,
+        candidates: CandidateLimit = .one,
         symmetricKeys: SymmetricKeys = .ignored,
         assumedAlgorithms: [JWSAlgorithm] = []
     ) {
-        self.trials = trials
+        self.candidates = candidates
         self.symmetricKeys = symmetricKeys
         self.assumedAlgorithms = assumedAlgorithms
     }

@@ -153,7 +153,9 @@ extension SigningKey {
     /// - Returns: The text.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     func token(header: [UInt8], payload: [UInt8]) throws(TokenError) -> String {
-        try CompactText.make(header, payload, signatureSize: signatureSize) { input, output throws(TokenError) in
+        try CompactSerialization.make(header, payload, signatureSize: signatureSize) {
+            input,
+            output throws(TokenError) in
             try appendSignature(for: input, to: &output)
         }
     }

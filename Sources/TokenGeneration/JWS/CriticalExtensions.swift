@@ -49,8 +49,8 @@ struct CriticalExtensions {
     ///
     /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`.
     func check(areIn understood: Set<String>) throws(TokenError) {
-        let understood = Set(understood.map(ExactString.init))
-        let unknown = names.filter { !understood.contains(ExactString($0)) }
+        let understood = Set(understood.map(ByteComparedString.init))
+        let unknown = names.filter { !understood.contains(ByteComparedString($0)) }
         guard unknown.isEmpty else {
             throw TokenError(
                 .criticalHeaderUnsupported,

@@ -31,7 +31,7 @@ extension JWTGenerator {
         remoteSigningService: any RemoteSigningService
     ) async throws -> String {
         try await signed(
-            .success(Content(header: typed(header), payload: ClaimsText(payload))),
+            .success(Content(header: typed(header), payload: SerializedClaims(payload))),
             by: remoteSigningService
         )
     }

@@ -18,7 +18,7 @@ public struct JWTGenerator: Sendable {
     struct Content: Sendable {
         /// `nil` for a header without members of the caller's.
         let header: JSONObject?
-        let payload: ClaimsText
+        let payload: SerializedClaims
     }
 
     /// Makes a generator for dictionaries.
@@ -41,7 +41,7 @@ public struct JWTGenerator: Sendable {
     ///   - payload: The claims.
     ///   - signingService: What signs.
     public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
-        content = .success(Content(header: Self.typed(header), payload: ClaimsText(payload)))
+        content = .success(Content(header: Self.typed(header), payload: SerializedClaims(payload)))
         self.signingService = signingService
     }
 
@@ -60,7 +60,7 @@ public struct JWTGenerator: Sendable {
     /// The same for octets that are in an array.
     package init(header: JSONObject, claimsOctets: [UInt8], signingService: any SigningService) {
         content = Result { () throws(TokenError) in
-            Content(header: Self.typed(header), payload: try ClaimsText(checking: claimsOctets))
+            Content(header: Self.typed(header), payload: try SerializedClaims(checking: claimsOctets))
         }
         self.signingService = signingService
     }
@@ -123,14 +123,14 @@ extension JWTGenerator {
         Result { () throws(TokenError) in
             Content(
                 header: try JSONObject(converting: jwt.header, path: "header"),
-                payload: ClaimsText(try JSONObject(converting: jwt.payload, path: "payload"))
+                payload: SerializedClaims(try JSONObject(converting: jwt.payload, path: "payload"))
             )
         }
     }
 
     static func content(_ header: JSONObject, _ claims: some Encodable) -> Result<Content, TokenError> {
         Result { () throws(TokenError) in
-            Content(header: typed(header), payload: try ClaimsText(encoding: claims))
+            Content(header: typed(header), payload: try SerializedClaims(encoding: claims))
         }
     }
 

@@ -52,7 +52,7 @@ struct KeySelector: Sendable {
     /// - Parameter signatureCount: The number of good signatures.
     /// - Returns: The keys; `nil` if an entry can't verify, or there are more entries than signatures, and more than 16.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
-        guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.Trials.limit),
+        guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.CandidateLimit.limit),
             candidates.allSatisfy({ $0.refusal == nil })
         else { return nil }
         var keys: [VerificationKey] = []
@@ -123,7 +123,7 @@ struct KeySelector: Sendable {
             case .success(let key): keys.append(key)
             case .failure(let reason): refusals.append((candidate, reason))
             }
-            guard keys.count <= selection.trials.maximum else { throw Self.ambiguous(selection.trials.maximum) }
+            guard keys.count <= selection.candidates.maximum else { throw Self.ambiguous(selection.candidates.maximum) }
         }
         return (keys, refusals)
     }
@@ -135,7 +135,9 @@ struct KeySelector: Sendable {
         var different: [Candidate] = []
         for candidate in candidates {
             if let identity = candidate.entry.identity, !identities.insert(identity).inserted { continue }
-            guard different.count < KeySelection.Trials.limit else { throw Self.ambiguous(KeySelection.Trials.limit) }
+            guard different.count < KeySelection.CandidateLimit.limit else {
+                throw Self.ambiguous(KeySelection.CandidateLimit.limit)
+            }
             different.append(candidate)
         }
         return different

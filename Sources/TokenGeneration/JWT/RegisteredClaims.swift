@@ -120,8 +120,8 @@ extension RegisteredClaims {
         hasher.combine(times)
     }
 
-    private var strings: [ExactString?] {
-        ([issuer, subject, jwtID] + audience).map { $0.map(ExactString.init) }
+    private var strings: [ByteComparedString?] {
+        ([issuer, subject, jwtID] + audience).map { $0.map(ByteComparedString.init) }
     }
 
     private var times: [Date?] { [expiration, notBefore, issuedAt] }

@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("ArgumentParser", .turns)
+@Suite("ArgumentParser", .limitedConcurrency)
 struct ArgumentParserTests {
     private static let name = Option<NonEmptyText>("name", short: "n", value: "TEXT", "A name")
     private static let file = Option<InputFile>("file", value: "FILE", isRepeatable: true, "A file")

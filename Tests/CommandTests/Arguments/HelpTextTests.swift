@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("HelpText", .turns)
+@Suite("HelpText", .limitedConcurrency)
 struct HelpTextTests {
     private static let definition = CommandDefinition(
         name: "try",

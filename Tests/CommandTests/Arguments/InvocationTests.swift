@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("Invocation", .turns)
+@Suite("Invocation", .limitedConcurrency)
 struct InvocationTests {
     private static let leaf = CommandDefinition(
         name: "leaf",

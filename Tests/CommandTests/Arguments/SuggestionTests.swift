@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("Suggestion", .turns)
+@Suite("Suggestion", .limitedConcurrency)
 struct SuggestionTests {
     @Test(
         "the nearest name is found",

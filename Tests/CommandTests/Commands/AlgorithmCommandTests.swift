@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("The algorithms of the jwt command", .serialized, .turns)
+@Suite("The algorithms of the jwt command", .serialized, .limitedConcurrency)
 struct AlgorithmCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,8 +1,8 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Progress of batches", .serialized, .turns)
+@Suite("Progress of batches", .serialized, .limitedConcurrency)
 struct BatchProgressTests {
     private let folder: TemporaryFolder
 

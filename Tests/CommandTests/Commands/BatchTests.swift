@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Batches", .serialized, .turns)
+@Suite("Batches", .serialized, .limitedConcurrency)
 struct BatchTests {
     private let folder: TemporaryFolder
     private let key: String

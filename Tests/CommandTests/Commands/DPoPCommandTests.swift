@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt dpop", .serialized, .turns)
+@Suite("jwt dpop", .serialized, .limitedConcurrency)
 struct DPoPCommandTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt decode", .serialized, .turns)
+@Suite("jwt decode", .serialized, .limitedConcurrency)
 struct DecodeCommandTests {
     private static let warning = "UNVERIFIED: the signature was not checked; anyone can have written this\n"
 

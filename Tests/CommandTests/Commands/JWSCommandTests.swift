@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt jws", .serialized, .turns)
+@Suite("jwt jws", .serialized, .limitedConcurrency)
 struct JWSCommandTests {
     private let folder: TemporaryFolder
 

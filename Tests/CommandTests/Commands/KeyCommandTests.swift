@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt key", .serialized, .turns)
+@Suite("jwt key", .serialized, .limitedConcurrency)
 struct KeyCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Key files of jwt sign and jwt verify", .serialized, .turns)
+@Suite("Key files of jwt sign and jwt verify", .serialized, .limitedConcurrency)
 struct KeyFileTests {
     private let folder: TemporaryFolder
 

@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt key jwks", .serialized, .turns)
+@Suite("jwt key jwks", .serialized, .limitedConcurrency)
 struct KeySetCommandTests {
     private let folder: TemporaryFolder
 

@@ -1,12 +1,12 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 private let algorithms =
     "HS256, HS384, HS512, RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, ES256K, Ed25519, Ed448, EdDSA"
 
-@Suite("jwt keygen", .serialized, .turns)
+@Suite("jwt keygen", .serialized, .limitedConcurrency)
 struct KeygenCommandTests {
     private let folder: TemporaryFolder
 

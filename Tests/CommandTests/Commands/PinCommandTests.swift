@@ -1,9 +1,9 @@
 import Foundation
 import MockNetworking
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("jwt pin", .serialized, .turns)
+@Suite("jwt pin", .serialized, .limitedConcurrency)
 struct PinCommandTests {
     private let root: MockCertificateAuthority
     private let intermediate: MockCertificateAuthority

@@ -1,8 +1,8 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("jwt in pipes", .serialized, .turns)
+@Suite("jwt in pipes", .serialized, .limitedConcurrency)
 struct PipeTests {
     private let folder: TemporaryFolder
 

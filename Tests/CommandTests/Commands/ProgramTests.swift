@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("jwt", .serialized, .turns)
+@Suite("jwt", .serialized, .limitedConcurrency)
 struct ProgramTests {
     private static let help = """
         Usage: jwt COMMAND [OPTIONS]

@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
 /// How the process protects what it holds, and what it leaves behind when it is ended.
-@Suite("Protection of the jwt process", .serialized, .turns)
+@Suite("Protection of the jwt process", .serialized, .limitedConcurrency)
 struct ProtectionTests {
     private let folder: TemporaryFolder
 

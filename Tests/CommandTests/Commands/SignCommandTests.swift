@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt sign", .serialized, .turns)
+@Suite("jwt sign", .serialized, .limitedConcurrency)
 struct SignCommandTests {
     private let folder: TemporaryFolder
     private let key: String

@@ -1,11 +1,11 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import jwt
 
-@Suite("Options of jwt sign", .serialized, .turns)
+@Suite("Options of jwt sign", .serialized, .limitedConcurrency)
 struct SignOptionTests {
     private let folder: TemporaryFolder
     private let key: String

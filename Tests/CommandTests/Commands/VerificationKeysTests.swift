@@ -1,13 +1,13 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import jwt
 
-@Suite("Keys of jwt verify", .serialized, .turns)
+@Suite("Keys of jwt verify", .serialized, .limitedConcurrency)
 struct VerificationKeysTests {
     private let root: MockCertificateAuthority
     private let certificate: MockCertificate

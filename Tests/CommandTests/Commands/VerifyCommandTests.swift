@@ -1,9 +1,9 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt verify", .serialized, .turns)
+@Suite("jwt verify", .serialized, .limitedConcurrency)
 struct VerifyCommandTests {
     private static let claims = """
         {

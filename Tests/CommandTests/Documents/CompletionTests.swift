@@ -1,10 +1,10 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("jwt completions and jwt manual", .serialized, .turns)
+@Suite("jwt completions and jwt manual", .serialized, .limitedConcurrency)
 struct CompletionTests {
     private let folder: TemporaryFolder
 

@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("Visible text", .turns)
+@Suite("Visible text", .limitedConcurrency)
 struct VisibleTextTests {
     @Test(
         "characters that a terminal acts on or doesn't show are escaped",

@@ -1,7 +1,7 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -10,7 +10,7 @@ private let hasTools = ["/usr/bin/curl", "/usr/bin/jq"].allSatisfy {
 }
 
 /// The scripts of Docs/Scripts, run as they are, with servers on loopback for those of the vendors.
-@Suite("Scripts in Docs", .serialized, .turns, .enabled(if: hasTools, "curl or jq is not installed"))
+@Suite("Scripts in Docs", .serialized, .limitedConcurrency, .enabled(if: hasTools, "curl or jq is not installed"))
 struct ScriptTests {
     private static let folder = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -1,8 +1,8 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Transcripts of the documentation", .serialized, .turns)
+@Suite("Transcripts of the documentation", .serialized, .limitedConcurrency)
 struct TranscriptTests {
     /// A command and what it prints.
     private struct Step: Equatable {

@@ -1,10 +1,10 @@
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import jwt
 
-@Suite("Assignment", .turns)
+@Suite("Assignment", .limitedConcurrency)
 struct AssignmentTests {
     @Test(
         "a value is JSON where it can be read as JSON",

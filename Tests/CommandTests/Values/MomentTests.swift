@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("Moment", .turns)
+@Suite("Moment", .limitedConcurrency)
 struct MomentTests {
     @Test(
         "a moment is now, a time from now, or a fixed one",
@@ -24,7 +24,7 @@ struct MomentTests {
     }
 }
 
-@Suite("RelativeTime", .turns)
+@Suite("RelativeTime", .limitedConcurrency)
 struct RelativeTimeTests {
     @Test(
         "one unit, rounded down",
@@ -40,7 +40,7 @@ struct RelativeTimeTests {
     }
 }
 
-@Suite("SecretEncoding", .turns)
+@Suite("SecretEncoding", .limitedConcurrency)
 struct SecretEncodingTests {
     @Test(
         "a secret is what its encoding says, without the editor's line break",

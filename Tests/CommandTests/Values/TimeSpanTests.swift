@@ -1,9 +1,9 @@
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("TimeSpan", .turns)
+@Suite("TimeSpan", .limitedConcurrency)
 struct TimeSpanTests {
     @Test(
         "durations are read",

@@ -1,10 +1,10 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import jwt
 
-@Suite("Timestamp", .turns)
+@Suite("Timestamp", .limitedConcurrency)
 struct TimestampTests {
     @Test(
         "times are read",

@@ -4,12 +4,12 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The samples of the OAuth2 catalog that need users, run on the mocks.
-@Suite("OAuth2 samples with users", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2 samples with users", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AuthorizationSnippets {
     @Test("A service on the web")
     func web() async throws {
@@ -158,7 +158,7 @@ struct AuthorizationSnippets {
 
     @Test("GOV.UK One Login, in its dialect", arguments: ["ES256", "RS256"])
     func oneLogin(name: String) async throws {
-        let algorithm = try #require(JWSAlgorithm(name))
+        let algorithm = try #require(JWSAlgorithm(rawValue: name))
         try await withOneLogin(algorithm) { simulator, pem async throws in
             let tokens = try await signIn(pem: pem, algorithm, at: simulator)
             #expect(tokens.idToken?.registered.subject == "ada")

@@ -46,8 +46,8 @@ struct MockNetworkingSnippets {
         #expect(transport.discrepancies() == [])
     }
 
-    @Test("Bad days of a token endpoint")
-    func badDays() async throws {
+    @Test("Faults of a token endpoint")
+    func faults() async throws {
         var configuration = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(60))
         configuration.refreshTokenGrace = .seconds(30)
         let server = try MockAuthorizationServer.start(

@@ -4,12 +4,12 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The samples of the OAuth2 catalog, run on the mocks.
-@Suite("OAuth2 samples", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2 samples", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct OAuth2Snippets {
     @Test("An authenticator in a client, and its token by other means")
     func overview() async throws {

@@ -3,13 +3,14 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The samples of “Protecting your own API”, run against the mock authorization server and real requests.
-@Suite("Resource server samples", .timeLimit(.minutes(10)), .turns)
+@Suite("Resource server samples", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceServerSnippets {
     struct Guard: Sendable {
         let verifier: AccessTokenVerifier

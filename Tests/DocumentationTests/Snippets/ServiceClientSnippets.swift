@@ -3,15 +3,15 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// What else the tutorial says of its client; its code is in the folder Tutorial.
-@Suite("Tutorial: a service client", .timeLimit(.minutes(10)), .turns)
+@Suite("Tutorial: a service client", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ServiceClientSnippets {
-    @Test("A bad day of the API is survived, a missing report is none, and a wrong key is an alarm")
-    func troubles() async throws {
+    @Test("A fault of the API is recovered from, a missing report is none, and a wrong key is an alarm")
+    func faults() async throws {
         let key = try SigningKey.generate(.es256)
         let authorization = try MockAuthorizationServer.start(clients: [
             .init(id: "dashboard", key: key.verificationKey)

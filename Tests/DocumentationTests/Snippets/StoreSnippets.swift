@@ -1,10 +1,10 @@
 import MockNetworking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
 /// The samples about stores of one's own.
-@Suite("Store samples", .timeLimit(.minutes(10)), .turns)
+@Suite("Store samples", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StoreSnippets {
     @Test("A store of one's own, written as packages with default settings write it")
     func ownStore() async throws {

@@ -69,20 +69,6 @@ struct TransferSnippets {
         }
     }
 
-    @Test("A bar on a terminal")
-    func bar() async throws {
-        try await withPlaces { server, archive in
-            let url = server.url(for: "/archive.zip")
-            let client = NetworkClient()
-
-            let download = client.download(url, to: archive)
-            let bar = ProgressBar("archive.zip")
-            for await progress in download.progress { bar.show(progress) }
-
-            #expect(download.currentProgress.state == .completed)
-        }
-    }
-
     @Test("README: a download and an upload")
     func readme() async throws {
         try await withPlaces { server, archive in

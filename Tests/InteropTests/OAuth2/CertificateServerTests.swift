@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import Testing
 import TokenGeneration
 

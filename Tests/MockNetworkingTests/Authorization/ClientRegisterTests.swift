@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(10)), .turns)
+@Suite("MockAuthorizationServer: clients", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ClientRegisterTests {
     @Test("An assertion to the issuer or the token endpoint is accepted, one after the other")
     func assertions() async throws {

@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(10)), .turns)
+@Suite("MockAuthorizationServer: tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct MockAuthorizationServerTests {
     // MARK: Requests
 

@@ -1,11 +1,11 @@
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)), .turns)
+@Suite("MockAuthorizationServer: refresh tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RefreshTokenRotationTests {
     @Test("Each use of a refresh token replaces it, and the scope stays")
     func rotation() async throws {

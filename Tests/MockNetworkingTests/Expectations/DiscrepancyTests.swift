@@ -1,11 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Which answers expectations give, and what is found to be otherwise at the end.
-@Suite("MockTransport expectations", .timeLimit(.minutes(10)), .turns)
+@Suite("MockTransport expectations", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscrepancyTests {
     private func get(_ path: String) throws -> HTTPTransportRequest {
         HTTPTransportRequest(url: try #require(URL(string: "https://api.example\(path)")))

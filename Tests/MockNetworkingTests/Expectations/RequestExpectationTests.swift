@@ -1,11 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// How the difference between a request and an expectation is told.
-@Suite("RequestExpectation", .timeLimit(.minutes(10)), .turns)
+@Suite("RequestExpectation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RequestExpectationTests {
     private static let users = "https://api.example/users"
 

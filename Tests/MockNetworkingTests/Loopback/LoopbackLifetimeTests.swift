@@ -3,11 +3,11 @@ import Glibc
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Starting, stopping, many connections at once, and nothing left behind.
-@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackLifetimeTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackLifetimeTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     @Test("a client that sends slowly, or not at all, holds nobody back")
@@ -187,7 +187,7 @@ import Testing
             held = cyclic
             await cyclic.stop()
         }
-        #expect(try await comesTrue { held == nil })
+        #expect(try await eventually { held == nil })
     }
 
     @Test("no descriptor and no thread of a server outlives it")

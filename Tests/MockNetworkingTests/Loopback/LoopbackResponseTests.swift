@@ -1,11 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What a response can be made to do on the wire.
-@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackResponseTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackResponseTests {
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
     /// The octets that a response becomes, up to the end of its connection.

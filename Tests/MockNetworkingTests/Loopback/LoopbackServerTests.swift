@@ -1,10 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackServerTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackServerTests {
     @Test("a request is answered and recorded")
     func answersAndRecords() async throws {
         let time = ManualTime()

@@ -2,11 +2,11 @@ import COpenSSL
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Client certificates: who has to show one, and whose are taken.
-@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackTLSClientTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSClientTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority

@@ -2,11 +2,11 @@ import COpenSSL
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What the loopback server does in TLS, seen by a client that owes nothing to it.
-@Suite(.timeLimit(.minutes(10)), .turns) struct LoopbackTLSTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct LoopbackTLSTests {
     private typealias Options = RawTLSConnection.Options
     private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
     private let authority: MockCertificateAuthority

@@ -1,11 +1,11 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import MockNetworking
 
-@Suite(.timeLimit(.minutes(10)), .turns) struct RequestParserTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct RequestParserTests {
     struct Good: Sendable, CustomTestStringConvertible {
         let name: String
         let text: String

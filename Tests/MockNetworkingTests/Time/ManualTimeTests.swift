@@ -1,10 +1,10 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .turns) struct ManualTimeTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct ManualTimeTests {
     @Test("time stands still until it is moved, both clocks together")
     func standsStill() {
         let time = ManualTime(date: Date(timeIntervalSince1970: 100))

@@ -1,8 +1,8 @@
 import MockNetworking
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .turns) struct ResponseGateTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct ResponseGateTests {
     @Test("a gate lets through those who wait and those who come, until it is closed")
     func openAndClose() async throws {
         let gate = ResponseGate()

@@ -2,10 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .turns) struct MockTransportTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct MockTransportTests {
     private let request = HTTPTransportRequest(
         method: .post,
         url: URL(string: "https://api.example/users/1?secret=x")!,

@@ -2,10 +2,10 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(10)), .turns) struct MockURLProtocolTests {
+@Suite(.timeLimit(.minutes(10)), .limitedConcurrency) struct MockURLProtocolTests {
     private let url = URL(string: "https://api.example/path?secret=x")!
 
     private func makeSession() -> URLSession {

@@ -3,13 +3,13 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// What Alicerce's own tests ask of its stack, where no other suite here does under the same number.
 ///
 /// Where the outcome is another one on purpose, Docs/Migrating.md says why.
-@Suite("Acceptance: Alicerce", .timeLimit(.minutes(10)), .turns)
+@Suite("Acceptance: Alicerce", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AlicerceAcceptanceTests {
     private struct Odd: Error, Equatable {}
 
@@ -24,7 +24,7 @@ struct AlicerceAcceptanceTests {
         )
     }
 
-    @Test("A-E7: an absolute endpoint keeps its query, and adds to it in order")
+    @Test("An absolute endpoint keeps its query, and adds to it in order")
     func absoluteEndpoints() {
         let plain = "https://api.example/a/"
         #expect(SampleEndpoint(plain).url == plain)
@@ -33,7 +33,7 @@ struct AlicerceAcceptanceTests {
         #expect(SampleEndpoint("\(plain)?x=1&y=2", query: ["b": 2, "a": 1]).url == "\(plain)?x=1&y=2&b=2&a=1")
     }
 
-    @Test("A-W1: a resource makes the endpoint's request, or fails as the endpoint does")
+    @Test("A resource makes the endpoint's request, or fails as the endpoint does")
     func requestMaking() async throws {
         var endpoint = SampleEndpoint("https://api.example/a")
         #expect(try await Resource(endpoint).makeRequest() == endpoint.makeRequest())
@@ -41,7 +41,7 @@ struct AlicerceAcceptanceTests {
         await #expect(throws: Odd()) { _ = try await Resource(endpoint).makeRequest() }
     }
 
-    @Test("A-W4: a mapped decoding maps the model of the same response, and fails as the mapping does")
+    @Test("A mapped decoding maps the model of the same response, and fails as the mapping does")
     func mapping() throws {
         let url = try #require(request.url)
         let response = HTTPResponse(url: url, status: 200, headers: ["X-A": "1"], body: Data("hello".utf8))
@@ -52,7 +52,7 @@ struct AlicerceAcceptanceTests {
         #expect(try ModelDecoding<HTTPResponse>.response.decode(response).headers == response.headers)
     }
 
-    @Test("A-S6: what is sent is the request that was made")
+    @Test("What is sent is the request that was made")
     func sameRequest() async throws {
         let transport = MockTransport(.status(200))
         var request = request
@@ -67,7 +67,7 @@ struct AlicerceAcceptanceTests {
         #expect(sent.headers["X-A"] == "1")
     }
 
-    @Test("A-S7, A-S20: cancelling ends the exchange or the delay, and is cancelled whatever was to follow")
+    @Test("Cancelling ends the exchange or the delay, and is cancelled whatever was to follow")
     func cancelling() async throws {
         let transport = MockTransport(.never, time: time.timeSource)
         let (client, request) = (client(transport, Retry.Policy.maxRetries(3, when: .always)), request)
@@ -90,7 +90,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.retry?.state.errors.map { $0 as? ServerError != nil } == [true])
     }
 
-    @Test("A-S8: the transport's failure is the error", arguments: [NetworkError.Code.connectionLost, .tls, .timedOut])
+    @Test("The transport's failure is the error", arguments: [NetworkError.Code.connectionLost, .tls, .timedOut])
     func transportFailure(code: NetworkError.Code) async throws {
         let error = await #expect(throws: NetworkError.self) {
             _ = try await client(MockTransport(.failure(NetworkError(code, "scripted")))).response(for: request)
@@ -100,7 +100,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.endpoint == "1")
     }
 
-    @Test("A-S9: what is not HTTP is an invalid response")
+    @Test("What is not HTTP is an invalid response")
     func notHTTP() async throws {
         try await withLoopbackServer { server in
             server.fallback { _ in .raw("220 mail.example ESMTP\r\n") }
@@ -110,7 +110,7 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("A-S11: a rule sees each failure with what came before, until the request succeeds")
+    @Test("A rule sees each failure with what came before, until the request succeeds")
     func rules() async throws {
         let seen = Mutex<[String]>([])
         let rule = Retry.Policy.custom { error, state, metadata in
@@ -127,7 +127,7 @@ struct AlicerceAcceptanceTests {
     }
 
     @Test(
-        "A-S21: an authenticator that throws ends the operation before anything is sent; one that asks again is asked again"
+        "An authenticator that throws ends the operation before anything is sent; one that asks again is asked again"
     )
     func authenticators() async throws {
         let transport = MockTransport(.status(401), .text("ok"))
@@ -143,10 +143,10 @@ struct AlicerceAcceptanceTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2"])
     }
 
-    @Test("A-I1: an interceptor that does nothing passes everything on and wants nothing")
+    @Test("An interceptor that does nothing passes everything on and wants nothing")
     func defaults() async throws {
         struct Idle: RequestInterceptor {}
-        let context = RequestContext()
+        let context = InterceptorContext()
         #expect(try await Idle().interceptRequest(.success(request), context: context) == request)
         await #expect(throws: Odd()) { _ = try await Idle().interceptRequest(.failure(Odd()), context: context) }
         let action = Idle().evaluateFailedRequest(request, data: nil, response: nil, error: Odd(), context: context)
@@ -156,23 +156,23 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("A-I2: an authenticator in the chain is asked about requests that were made, and its action stands")
+    @Test("An authenticator in the chain is asked about requests that were made, and its action stands")
     func authenticatorAsInterceptor() async throws {
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retryAfter(.seconds(3)) : .none }
-        let made = try await authenticator.interceptRequest(.success(request), context: RequestContext())
+        let made = try await authenticator.interceptRequest(.success(request), context: InterceptorContext())
         #expect(made.value(forHTTPHeaderField: "Authorization") == "Bearer 1")
         await #expect(throws: Odd()) {
-            _ = try await authenticator.interceptRequest(.failure(Odd()), context: RequestContext())
+            _ = try await authenticator.interceptRequest(.failure(Odd()), context: InterceptorContext())
         }
         // The failed request did not cost a credential.
-        let next = try await authenticator.interceptRequest(.success(request), context: RequestContext())
+        let next = try await authenticator.interceptRequest(.success(request), context: InterceptorContext())
         #expect(next.value(forHTTPHeaderField: "Authorization") == "Bearer 2")
         let transport = MockTransport(.status(401), .text("ok"))
         #expect(try await client(transport, authenticator).makeRequest(request) == Data("ok".utf8))
         #expect(time.sleeps == [.seconds(3)])
     }
 
-    @Test("A-I3: a policy in the chain gets the exchange that failed")
+    @Test("A policy in the chain gets the exchange that failed")
     func policyAsInterceptor() async throws {
         let seen = Mutex<[String]>([])
         let policy = Retry.Policy.custom { _, _, metadata in
@@ -188,7 +188,7 @@ struct AlicerceAcceptanceTests {
         #expect(seen.withLock { $0 } == ["/things/1 500 why"])
     }
 
-    @Test("A-R1: the response is reachable from an error that is about one, and from no other")
+    @Test("The response is reachable from an error that is about one, and from no other")
     func responses() async throws {
         let failed = await #expect(throws: ServerError.self) {
             _ = try await client(MockTransport(.text("no", status: 500))).response(for: request)
@@ -209,7 +209,7 @@ struct AlicerceAcceptanceTests {
         #expect(lost?.response == nil)
     }
 
-    @Test("A-R2, A-R3: when retries end, the error is the last one, with its status and the history")
+    @Test("When retries end, the error is the last one, with its status and the history")
     func lastErrors() async throws {
         let transport = MockTransport(.failure(NetworkError(.connectionLost, "first")), .status(503))
         let error = await #expect(throws: ServerError.self) {
@@ -225,7 +225,7 @@ struct AlicerceAcceptanceTests {
         #expect(last?.retry?.state.errors.compactMap { ($0 as? ServerError)?.errorCode } == [503])
     }
 
-    @Test("A-T9: every policy is asked, a delay wins over none, and of several delays the longest")
+    @Test("Every policy is asked, a delay wins over none, and of several delays the longest")
     func severalPolicies() async throws {
         let asked = EventLog()
         func policy(_ name: String, _ action: Retry.Action) -> Retry.Policy {
@@ -255,7 +255,7 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("A-C1, A-C2, A-C3: tasks take the place of cancelables: cancelling twice, all at once, late and too early")
+    @Test("Tasks take the place of cancelables: cancelling twice, all at once, late and too early")
     func cancelables() async throws {
         let transport = MockTransport(.text("done"), .never, .never, .never)
         let (client, request) = (client(transport), request)

@@ -27,7 +27,7 @@ struct AttemptLoopTests {
 
     // MARK: Interceptors
 
-    @Test("A-S16: interceptors see each stage in order, and success once")
+    @Test("Interceptors see each stage in order, and success once")
     func stages() async throws {
         let log = EventLog()
         let client = client(
@@ -43,7 +43,7 @@ struct AttemptLoopTests {
         )
     }
 
-    @Test("A-S17: on failure every interceptor is asked, whatever another said")
+    @Test("On failure every interceptor is asked, whatever another said")
     func failure() async throws {
         let log = EventLog()
         let client = client(
@@ -73,7 +73,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.map { $0.headers.values(for: "X-Added") } == [["1"], ["1"]])
     }
 
-    @Test("G-6, G-7, G-8: the headers of several interceptors and of an authenticator are all there")
+    @Test("The headers of several interceptors and of an authenticator are all there")
     func severalInterceptors() async throws {
         let transport = MockTransport(.text("ok"))
         let headers = ["OAuth-Client-Attestation": "a", "OAuth-Client-Attestation-PoP": "b", "DPoP": "c"]
@@ -94,7 +94,7 @@ struct AttemptLoopTests {
         #expect(sent["Authorization"] == "Bearer 1")
     }
 
-    @Test("A-S5: a request that could not be made is not sent, not evaluated, and tells the cause")
+    @Test("A request that could not be made is not sent, not evaluated, and tells the cause")
     func notMade() async throws {
         struct Refusal: Error {}
         let (transport, log) = (MockTransport(.text("ok")), EventLog())
@@ -182,7 +182,7 @@ struct AttemptLoopTests {
         #expect(error?.description.hasSuffix("not retried again: 2 retries are used up") == true)
     }
 
-    @Test("A-S12: delays are waited for and add up")
+    @Test("Delays are waited for and add up")
     func delays() async throws {
         let transport = MockTransport(.status(500), .status(500), .status(500), .text("ok"))
         let seen = EventLog()
@@ -195,7 +195,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps == Array(repeating: .milliseconds(10), count: 3))
     }
 
-    @Test("A-S13: a delay of zero or less is none", arguments: [Duration.zero, .milliseconds(-1_337)])
+    @Test("A delay of zero or less is none", arguments: [Duration.zero, .milliseconds(-1_337)])
     func noDelay(_ delay: Duration) async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let policy = Retry.Policy.custom { _, state, _ in
@@ -206,7 +206,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("A-S14: a rule may end the retries for its own reason")
+    @Test("A rule may end the retries for its own reason")
     func customReason() async throws {
         struct Enough: Error {}
         let transport = MockTransport(.status(500), .status(500), .status(500))
@@ -303,7 +303,7 @@ struct AttemptLoopTests {
 
     // MARK: Cancellation
 
-    @Test("A-S15: cancelling during a delay ends the operation at once with cancelled")
+    @Test("Cancelling during a delay ends the operation at once with cancelled")
     func cancellingDelay() async throws {
         let time = ManualTime()
         let client = NetworkClient(

@@ -2,14 +2,14 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Many requests to a server that fails in every way at random.
 ///
 /// `FAULT_REQUESTS=5000 swift test --filter FaultRunTests` makes it the long one, and `FAULT_SEED` another one. Each run has a process of its own, so that
 /// descriptors and threads can be counted.
-@Suite("Fault run", .timeLimit(.minutes(30)), .turns)
+@Suite("Fault run", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct FaultRunTests {
     @Test("On connections of their own, each attempt arrives exactly once and ends in exactly one way")
     func freshConnections() async {

@@ -107,7 +107,7 @@ final class AttemptLog: RequestInterceptor {
 
     func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         var request = try request.get()
         request.setValue(String(context.attempt), forHTTPHeaderField: "X-Attempt")

@@ -75,7 +75,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("A-S18: a 401 with a Basic challenge is an error like any other", arguments: Engine.allCases)
+    @Test("A 401 with a Basic challenge is an error like any other", arguments: Engine.allCases)
     func basicChallenge(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("no", status: 401, headers: ["WWW-Authenticate": #"Basic realm="x""#]))
@@ -241,7 +241,7 @@ struct LoopbackClientTests {
 
 @Suite("NetworkClient with MockURLProtocol")
 struct MockURLProtocolClientTests {
-    @Test("G-3, G-4: answers from the protocol's handler, each time anew")
+    @Test("Answers from the protocol's handler, each time anew")
     func handler() async throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [MockURLProtocol.self]

@@ -12,7 +12,7 @@ struct NetworkClientTests {
         return request
     }
 
-    @Test("G-3: returns the body, each time that of its own response")
+    @Test("Returns the body, each time that of its own response")
     func body() async throws {
         let client = NetworkClient(transport: MockTransport(.text("one"), .text("two")))
         let request = try request("http://a.example/x")
@@ -27,7 +27,7 @@ struct NetworkClientTests {
         #expect(try await client.makeRequest(request) == Data())
     }
 
-    @Test("G-4: a status that is not 2xx is a ServerError", arguments: [300, 304, 400, 401, 404, 500, 503])
+    @Test("A status that is not 2xx is a ServerError", arguments: [300, 304, 400, 401, 404, 500, 503])
     func failure(_ status: Int) async throws {
         let client = NetworkClient(
             transport: MockTransport(.status(status, headers: ["X-Id": "7"], body: Data("why".utf8)))
@@ -117,7 +117,7 @@ struct NetworkClientTests {
         #expect(transport.requests.allSatisfy { $0.limits.maximumBodySize == 123 })
     }
 
-    @Test("G-2: works on a URLSession configuration, with its protocol classes and headers")
+    @Test("Works on a URLSession configuration, with its protocol classes and headers")
     func configuration() throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["user-agent": "configured"]

@@ -27,26 +27,26 @@ final class RecordingInterceptor: RequestInterceptor {
 
     func interceptRequest(
         _ request: Result<URLRequest, any Error>,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> URLRequest {
         log.append("\(name) request")
         return try makingRequest(request)
     }
 
-    func requestScheduled(_ request: URLRequest, context: RequestContext) {
+    func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         log.append("\(name) scheduled")
     }
 
     func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
-        context: RequestContext
+        context: InterceptorContext
     ) async throws -> HTTPResponse {
         log.append("\(name) response \(response.status)")
         return try replacingResponse(response)
     }
 
-    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: RequestContext) {
+    func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {
         log.append("\(name) success")
     }
 
@@ -82,7 +82,7 @@ final class CountingAuthenticator: URLRequestAuthenticator {
         self.action = action
     }
 
-    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         var request = request
         let number = count.withLock { count in
             count += 1

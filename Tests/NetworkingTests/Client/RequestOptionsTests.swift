@@ -3,11 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// What one request does otherwise than its client, and responses that are streamed through the loop of attempts.
-@Suite("RequestOptions and streamed responses", .timeLimit(.minutes(10)), .turns)
+@Suite("RequestOptions and streamed responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RequestOptionsTests {
     private let request = URLRequest(url: URL(string: "http://a.example/things")!)
 

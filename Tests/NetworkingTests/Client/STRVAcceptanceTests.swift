@@ -2,12 +2,12 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What STRV's own tests ask of its managers, and the scripts that go with all three systems, where no other suite here does under the
 /// same number.
-@Suite("Acceptance: STRV and scripts", .timeLimit(.minutes(10)), .turns)
+@Suite("Acceptance: STRV and scripts", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct STRVAcceptanceTests {
     private struct APIError: Error, Decodable, Equatable { let code: Int }
 
@@ -26,7 +26,7 @@ struct STRVAcceptanceTests {
         )
     }
 
-    @Test("S-3: requests and endpoints with the same method and URL are the same, in whatever order the parameters are")
+    @Test("Requests and endpoints with the same method and URL are the same, in whatever order the parameters are")
     func identity() async throws {
         func endpoint(_ path: URLPath, _ query: URLQuery) -> SampleEndpoint {
             SampleEndpoint("https://reqres.in/api", path: path, query: query)
@@ -60,7 +60,7 @@ struct STRVAcceptanceTests {
         }
     }
 
-    @Test("S-3: of a repeated parameter the order counts, because it may mean something")
+    @Test("Of a repeated parameter the order counts, because it may mean something")
     func repeated() async throws {
         let har = Data(
             #"""
@@ -81,7 +81,7 @@ struct STRVAcceptanceTests {
     }
 
     @Test(
-        "S-6: an API's errors are decoded once for each failure, by the first decoding that can; others stay as they are"
+        "An API's errors are decoded once for each failure, by the first decoding that can; others stay as they are"
     )
     func errorDecoding() async throws {
         let decoded = EventLog()
@@ -108,7 +108,7 @@ struct STRVAcceptanceTests {
         #expect(decoded.all.dropFirst(3) == ["first 500", "first 500", "first 500", "first 404"])
     }
 
-    @Test("S-10: fifteen requests, downloads and uploads at once, each with its own answer")
+    @Test("Fifteen requests, downloads and uploads at once, each with its own answer")
     func concurrency() async throws {
         try await withLoopbackServer { server in
             server.fallback { .text("\($0.method) \($0.path) \($0.body.count)") }

@@ -9,7 +9,7 @@ struct HTTPEndpointTests {
         let baseURL: URL
     }
 
-    @Test("A-E1, A-E3, A-E6: with defaults the URL stays, and there are no headers and no body")
+    @Test("With defaults the URL stays, and there are no headers and no body")
     func defaults() throws {
         for text in [
             "https://mindera.com/somepath", "https://mindera.com/somepath/?a=b&a=c", "http://a.example?",
@@ -28,7 +28,7 @@ struct HTTPEndpointTests {
         }
     }
 
-    @Test("A-E2: path, query, headers, method and body are in the request")
+    @Test("Path, query, headers, method and body are in the request")
     func everything() throws {
         var endpoint = SampleEndpoint(
             "https://mindera.com",
@@ -49,7 +49,7 @@ struct HTTPEndpointTests {
         #expect(request.timeoutInterval == 1.5)
     }
 
-    @Test("A-E6: what the body throws is thrown")
+    @Test("What the body throws is thrown")
     func throwingBody() {
         struct Refusal: Error {}
         var endpoint = SampleEndpoint("https://a.example")
@@ -167,7 +167,7 @@ struct EndpointBodyTests {
 
 @Suite("AcceptedStatuses and HTTPStatusClass")
 struct StatusTests {
-    @Test("S-4: ranges, single statuses and all")
+    @Test("Ranges, single statuses and all")
     func accepted() {
         #expect([200, 299].allSatisfy(AcceptedStatuses.successful.contains))
         #expect(![199, 300, 404].contains(where: AcceptedStatuses.successful.contains))
@@ -182,7 +182,7 @@ struct StatusTests {
     }
 
     @Test(
-        "A-H1: the class of a status",
+        "The class of a status",
         arguments: [
             (Int.min, HTTPStatusClass.unknown), (99, .unknown), (600, .unknown), (Int.max, .unknown),
             (100, .informational), (199, .informational), (200, .successful), (299, .successful), (300, .redirection),

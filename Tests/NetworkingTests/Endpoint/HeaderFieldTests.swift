@@ -3,13 +3,13 @@ import FoundationNetworking
 import Glibc
 import MockNetworking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Header fields that no request can have: each is an error, and nothing is sent, however it came into the request.
-@Suite("Header fields of requests", .timeLimit(.minutes(5)), .turns)
+@Suite("Header fields of requests", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct HeaderFieldTests {
     /// Foundation's setters drop the first ones silently, and pass on the others.
     private static let values = [

@@ -9,7 +9,7 @@ struct URLPathTests {
     }
 
     @Test(
-        "A-E4: base and path are joined by exactly one slash, and other slashes stay",
+        "Base and path are joined by exactly one slash, and other slashes stay",
         arguments: [
             ("https://a.example/somepath/", "/another/path", "https://a.example/somepath/another/path"),
             ("https://a.example/somepath", "/another/path", "https://a.example/somepath/another/path"),

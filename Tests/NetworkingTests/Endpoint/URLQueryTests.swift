@@ -8,7 +8,7 @@ struct URLQueryTests {
         SampleEndpoint(base, query: query).url.map { String($0.dropFirst(base.count)) }
     }
 
-    @Test("S-1: arrays repeat the name, or are separated by commas, or have brackets")
+    @Test("Arrays repeat the name, or are separated by commas, or have brackets")
     func arrays() {
         #expect(query(["filter": 1]) == "?filter=1")
         #expect(query(["filter": [1, 2, 3]]) == "?filter=1&filter=2&filter=3")
@@ -21,7 +21,7 @@ struct URLQueryTests {
         )
     }
 
-    @Test("S-2: names and values are strictly encoded; a plus stays a plus, where STRV's left it bare")
+    @Test("Names and values are strictly encoded; a plus stays a plus, where STRV's left it bare")
     func encoding() {
         #expect(query(["name[first]": "name]surname"]) == "?name%5Bfirst%5D=name%5Dsurname")
         #expect(query(["q": "a+b&c=d#e f/ü?"]) == "?q=a%2Bb%26c%3Dd%23e%20f%2F%C3%BC%3F")
@@ -50,7 +50,7 @@ struct URLQueryTests {
         #expect(self.query(["id": id]) == "?id=\(id.uuidString)")
     }
 
-    @Test("A-E5: the base URL's own query comes first and stays as it is")
+    @Test("The base URL's own query comes first and stays as it is")
     func merging() {
         let endpoint = SampleEndpoint("https://a.example?item1=one&item2=two", query: ["item3": "three", "item4": 4])
         #expect(endpoint.url == "https://a.example?item1=one&item2=two&item3=three&item4=4")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("ServerError")
 struct ServerErrorTests {
-    @Test("G-11: has the reason, the hash and the parameters that analytics record")
+    @Test("Has the reason, the hash and the parameters that analytics record")
     func parameters() {
         let error = ServerError(endpoint: "testendpoint", errorCode: 200)
         #expect(error.reason == "server")
@@ -36,7 +36,7 @@ struct ServerErrorTests {
         #expect(error.parameters == ["endpoint": "unknown", "code": "404", "hash": "no hash", "reason": "server"])
     }
 
-    @Test("G-11: is an NSError whose code is the status")
+    @Test("Is an NSError whose code is the status")
     func bridging() {
         #expect((ServerError(endpoint: "a", errorCode: 503) as NSError).code == 503)
         #expect((ServerError(endpoint: "a", errorCode: 503) as NSError).domain == "Networking.ServerError")

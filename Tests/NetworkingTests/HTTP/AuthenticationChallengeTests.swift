@@ -102,7 +102,7 @@ struct AuthenticationChallengeTests {
             Challenge(scheme: "Bearer", parameters: ["realm": "a\u{7F}b"]),
             Challenge(scheme: "Bearer", parameters: ["re alm": "a"]),
             Challenge(scheme: "Bearer", parameters: ["": "a"]),
-            Challenge(scheme: "Bearer", parameters: ["Realm": "a"]), Challenge(scheme: ""),
+            Challenge(scheme: "Bearer", parameters: ["OAuth2Fixture": "a"]), Challenge(scheme: ""),
             Challenge(scheme: "Be arer"),
             Challenge(scheme: "Bearer\r\n"), Challenge(scheme: "Bearer, Basic"), Challenge(scheme: "Négocier"),
             Challenge(scheme: "Negotiate", token68: ""), Challenge(scheme: "Negotiate", token68: "==="),

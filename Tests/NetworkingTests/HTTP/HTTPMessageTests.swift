@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP messages")
 struct HTTPMessageTests {
-    @Test("G-1: 200…299 is successful, everything else is not")
+    @Test("200…299 is successful, everything else is not")
     func isSuccessful() throws {
         let url = try #require(URL(string: "http://a.example/"))
         for status in 0...500 {

@@ -8,7 +8,7 @@ struct MultipartAcceptanceTests {
     /// A boundary that has hyphens of its own: those of the delimiter come before it.
     private static let boundary = "--boundary--123"
 
-    @Test("S-9: two parts in memory")
+    @Test("Two parts in memory")
     func twoParts() async throws {
         var form = try MultipartFormData(boundary: Self.boundary)
         try form.append(Data("Hello".utf8), name: "first")
@@ -30,7 +30,7 @@ struct MultipartAcceptanceTests {
         #expect(form.contentType == "multipart/form-data; boundary=--boundary--123")
     }
 
-    @Test("S-9: a file")
+    @Test("A file")
     func file() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "form-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -52,7 +52,7 @@ struct MultipartAcceptanceTests {
     }
 
     @Test(
-        "S-9: what is no file is refused when it is appended, and nothing stays behind",
+        "What is no file is refused when it is appended, and nothing stays behind",
         arguments: ["https://example.com/a.txt", "data:text/plain,a", "file:///nowhere/at/all.txt", "file:///"]
     )
     func noFile(_ text: String) throws {

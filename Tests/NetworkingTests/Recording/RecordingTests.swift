@@ -63,7 +63,7 @@ struct RecordingTests {
 
     // MARK: Recording
 
-    @Test("S-7: exchanges of every kind make a HAR 1.2 document, and nothing is changed on the way")
+    @Test("Exchanges of every kind make a HAR 1.2 document, and nothing is changed on the way")
     func document() async throws {
         try await withFolder { folder in
             let answers = MockTransport(
@@ -264,7 +264,7 @@ struct RecordingTests {
 
     // MARK: Playing back
 
-    @Test("S-8, script 8: what was recorded comes back in order, and the last one repeats")
+    @Test("What was recorded comes back in order, and the last one repeats")
     func sequence() async throws {
         try await withFolder { folder in
             let answers = MockTransport(

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Glibc
 import MockNetworking
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -10,7 +10,7 @@ import Testing
 /// The body of a redirect costs a bounded number of octets, and a bounded time.
 ///
 /// The operation's deadline is an hour: what waits for it meets the suite's time limit.
-@Suite("Bodies of redirects", .timeLimit(.minutes(3)), .turns)
+@Suite("Bodies of redirects", .timeLimit(.minutes(3)), .limitedConcurrency)
 struct RedirectBodyTests {
     enum Body: String, CaseIterable {
         case announced, endless, huge, dripping, compressed

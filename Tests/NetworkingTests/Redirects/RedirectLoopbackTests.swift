@@ -2,11 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Redirects between real servers, with each transport, judged by the octets that arrive.
-@Suite("Redirects on loopback", .timeLimit(.minutes(10)), .turns)
+@Suite("Redirects on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedirectLoopbackTests {
     private static let secrets = ["t0ken", "cook1e", "pr0xy", "pr00f", "k3y"]
 

@@ -19,7 +19,7 @@ extension RedirectPolicyTests {
 
     /// Puts its credential into a field that nobody else knows as one.
     private struct KeyAuthenticator: URLRequestAuthenticator {
-        func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+        func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
             var request = request
             request.setValue("k3y", forHTTPHeaderField: "X-Signature")
             return request

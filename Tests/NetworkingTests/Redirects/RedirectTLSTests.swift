@@ -2,11 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Redirects between servers of which some speak TLS, judged by what arrives.
-@Suite("Redirects and TLS", .timeLimit(.minutes(10)), .turns)
+@Suite("Redirects and TLS", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedirectTLSTests {
     private func withServers(
         _ test: (_ client: NetworkClient, _ secure: LoopbackServer, _ other: LoopbackServer) async throws -> Void,

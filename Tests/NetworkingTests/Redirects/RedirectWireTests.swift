@@ -2,11 +2,11 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Redirects as servers write them, with each transport.
-@Suite("Redirects on raw sockets", .timeLimit(.minutes(10)), .turns)
+@Suite("Redirects on raw sockets", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedirectWireTests {
     private typealias Engine = LoopbackClientTests.Engine
 

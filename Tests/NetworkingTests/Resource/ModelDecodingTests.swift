@@ -18,7 +18,7 @@ struct ModelDecodingTests {
         )
     }
 
-    @Test("A-W3: JSON becomes a model, and a missing member is an error")
+    @Test("JSON becomes a model, and a missing member is an error")
     func json() throws {
         let decoding = ModelDecoding.json(Foo.self)
         #expect(try decoding.decode(response(#"{"foo":"bar"}"#)) == Foo(foo: "bar"))
@@ -118,7 +118,7 @@ struct ErrorDecodingTests {
         HTTPResponse(url: URL(filePath: "/"), status: 500, headers: ["Content-Type": type], body: Data(body.utf8))
     }
 
-    @Test("A-W2: JSON that is the error becomes it, and everything else is none")
+    @Test("JSON that is the error becomes it, and everything else is none")
     func json() {
         let decoding = ErrorDecoding.json(Failure.self)
         #expect(decoding.decode(response("")) == nil)

@@ -25,7 +25,7 @@ struct ResourceTests {
 
     // MARK: Fetching
 
-    @Test("A-S1, A-F3: the response, and the model of it")
+    @Test("The response, and the model of it")
     func fetching() async throws {
         let transport = MockTransport { _ in
             HTTPTransportResponse(status: 200, headers: ["X-A": "b"], body: Data(#"{"foo":"bar"}"#.utf8))
@@ -64,7 +64,7 @@ struct ResourceTests {
         #expect(transport.requests.map(\.method) == [.get, .post])
     }
 
-    @Test("A-S2, A-S3: 204 and 205 are success, and decode to Void, an optional or nothing", arguments: [204, 205])
+    @Test("204 and 205 are success, and decode to Void, an optional or nothing", arguments: [204, 205])
     func noContent(_ status: Int) async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: status) }
         #expect(try await client(transport).fetch(Resource(endpoint)).body.isEmpty)
@@ -73,7 +73,7 @@ struct ResourceTests {
         try await client(transport).request(endpoint, decoding: .void)
     }
 
-    @Test("A-S4: a model of no content is noData, with the response")
+    @Test("A model of no content is noData, with the response")
     func noData() async throws {
         let client = client(MockTransport(.status(200, headers: ["X-A": "b"])))
         let error = await #expect(throws: NetworkError.self) { try await client.request(endpoint, as: Foo.self) }
@@ -92,7 +92,7 @@ struct ResourceTests {
         #expect(try await client(transport).request(endpoint, as: Foo?.self) == nil)
     }
 
-    @Test("A-F1: a failed fetch is not decoded")
+    @Test("A failed fetch is not decoded")
     func failedFetch() async throws {
         let log = EventLog()
         let decoding = ModelDecoding<Void> { _ in log.append("decoded") }
@@ -101,7 +101,7 @@ struct ResourceTests {
         #expect(log.all.isEmpty)
     }
 
-    @Test("A-F2: a model that can't be decoded is a decoding error that names the place and quotes nothing")
+    @Test("A model that can't be decoded is a decoding error that names the place and quotes nothing")
     func undecodable() async throws {
         struct Page: Decodable, Sendable {
             struct Item: Decodable, Sendable { var owner: Int }
@@ -159,7 +159,7 @@ struct ResourceTests {
 
     // MARK: Errors of the API
 
-    @Test("A-S10: a failed status has the decoded error and the response, and the decoding got both")
+    @Test("A failed status has the decoded error and the response, and the decoding got both")
     func apiError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500, headers: ["X-A": "b"]))
         let resource = Resource(endpoint, errorDecoding: .json(ErrorDecodingTests.Failure.self))
@@ -171,7 +171,7 @@ struct ResourceTests {
         #expect("\(try #require(error))".contains("full") == false)
     }
 
-    @Test("A-S10: without a decoding there is no decoded error")
+    @Test("Without a decoding there is no decoded error")
     func noAPIError() async throws {
         let transport = MockTransport(.json(#"{"reason":"full"}"#, status: 500))
         let resource = Resource(endpoint, errorDecoding: ErrorDecoding.none)
@@ -207,7 +207,7 @@ struct ResourceTests {
 
     // MARK: Statuses
 
-    @Test("S-4: an endpoint says which statuses are no error, and the error says which would have been")
+    @Test("An endpoint says which statuses are no error, and the error says which would have been")
     func acceptedStatuses() async throws {
         var endpoint = endpoint
         endpoint.acceptedStatuses = .all
@@ -253,7 +253,7 @@ struct ResourceTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("S-5: an endpoint that requires no authentication gets no credential, and one that does gets it")
+    @Test("An endpoint that requires no authentication gets no credential, and one that does gets it")
     func authentication() async throws {
         let transport = MockTransport(.text("ok"), .text("ok"))
         let client = client(transport, [CountingAuthenticator { _, _ in .none }])

@@ -18,21 +18,21 @@ struct RetryPolicyTests {
         "\(policy.shouldRetry(after: error, state: state, metadata: metadata))"
     }
 
-    @Test("A-T1: maxRetries")
+    @Test("No more retries than the maximum")
     func maxRetries() {
         #expect(action(.maxRetries(3), state(failures: 2)) == "\(Retry.Action.retry)")
         #expect(action(.maxRetries(3), state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
         #expect(action(.maxRetries(0), state(failures: 0)) == "\(Retry.Action.noRetry(.retries(0)))")
     }
 
-    @Test("A-T2: constant backoff until a number of retries")
+    @Test("Constant backoff until a number of retries")
     func constantRetries() {
         let policy = Retry.Policy.backoff(.constant(.seconds(1), until: .maxRetries(3)))
         #expect(action(policy, state(failures: 2)) == "\(Retry.Action.retryAfter(.seconds(1)))")
         #expect(action(policy, state(failures: 3)) == "\(Retry.Action.noRetry(.retries(3)))")
     }
 
-    @Test("A-T3: exponential backoff asks its scale for the retry's number, and not when it is exhausted")
+    @Test("Exponential backoff asks its scale for the retry's number, and not when it is exhausted")
     func exponentialRetries() {
         let asked = Mutex<[Int]>([])
         let policy = Retry.Policy.backoff(
@@ -61,7 +61,7 @@ struct RetryPolicyTests {
         #expect(action(policy, state(failures: 900)).contains("retryAfter"))
     }
 
-    @Test("A-T4, A-T5: the total delay is never exceeded")
+    @Test("The total delay is never exceeded")
     func maxDelay() {
         let policy = Retry.Policy.backoff(
             .exponential(.milliseconds(100), jitter: .none, scale: { $0 * $1 }, until: .maxDelay(.milliseconds(400)))
@@ -80,7 +80,7 @@ struct RetryPolicyTests {
         )
     }
 
-    @Test("A-T6: a custom rule gets the error, the state and the exchange, and its answer stands")
+    @Test("A custom rule gets the error, the state and the exchange, and its answer stands")
     func custom() throws {
         let seen = Mutex<(code: NetworkError.Code?, retries: Int, url: URL?)>((nil, 0, nil))
         let policy = Retry.Policy.custom { error, state, metadata in
@@ -93,7 +93,7 @@ struct RetryPolicyTests {
         #expect(seen.withLock { $0.url } == metadata.request.url)
     }
 
-    @Test("A-T7: the most prioritary action wins on either side, and of two noRetry the first")
+    @Test("The action with the highest priority wins on either side, and of two noRetry the first")
     func priority() {
         let (none, retry) = (Retry.Action.none, Retry.Action.retry)
         let (short, long) = (Retry.Action.retryAfter(.seconds(1)), Retry.Action.retryAfter(.seconds(2)))
@@ -101,15 +101,15 @@ struct RetryPolicyTests {
         let ascending = [none, retry, short, long, stop]
         for (index, weaker) in ascending.enumerated() {
             for stronger in ascending[index...] {
-                #expect("\(Retry.Action.mostPrioritary(weaker, stronger))" == "\(stronger)")
-                #expect("\(Retry.Action.mostPrioritary(stronger, weaker))" == "\(stronger)")
+                #expect("\(Retry.Action.highestPriority(weaker, stronger))" == "\(stronger)")
+                #expect("\(Retry.Action.highestPriority(stronger, weaker))" == "\(stronger)")
             }
         }
-        #expect("\(Retry.Action.mostPrioritary(stop, stopToo))" == "\(stop)")
-        #expect("\(Retry.Action.mostPrioritary(stopToo, stop))" == "\(stopToo)")
+        #expect("\(Retry.Action.highestPriority(stop, stopToo))" == "\(stop)")
+        #expect("\(Retry.Action.highestPriority(stopToo, stop))" == "\(stopToo)")
     }
 
-    @Test("A-T8: the state counts attempts and retries")
+    @Test("The state counts attempts and retries")
     func counting() {
         #expect(Retry.State.empty.attemptCount == 1 && Retry.State.empty.retryCount == 0)
         #expect(state(failures: 2).attemptCount == 3 && state(failures: 2).retryCount == 2)

@@ -43,7 +43,7 @@ struct TokenExchangeTests {
         try await client.makeAuthorizedRequest(exchangeRequest: exchangeRequest, scope: scope, request: request)
     }
 
-    @Test("G-14: the exchange is a form of four fields in order, strictly encoded")
+    @Test("The exchange is a form of four fields in order, strictly encoded")
     func wire() async throws {
         provider.token.withLock { $0 = .success("a+b/c=d&e") }
         let transport = MockTransport(.json(Self.answer), .text("ok"), time: time.timeSource)
@@ -63,7 +63,7 @@ struct TokenExchangeTests {
         )
     }
 
-    @Test("G-15, G-5: the request carries the exchanged token and its body comes back")
+    @Test("The request carries the exchanged token and its body comes back")
     func exchanging() async throws {
         let transport = MockTransport(.json(Self.answer), .text("resource"), time: time.timeSource)
         #expect(try await call(client(transport)) == Data("resource".utf8))
@@ -73,7 +73,7 @@ struct TokenExchangeTests {
         #expect(transport.requests[1].headers["User-Agent"] == UserAgent().description)
     }
 
-    @Test("G-10: an Authorization that the request has already is replaced, not added to")
+    @Test("An Authorization that the request has already is replaced, not added to")
     func replacing() async throws {
         let transport = MockTransport(.json(Self.answer), .text(""), time: time.timeSource)
         var request = request
@@ -86,7 +86,7 @@ struct TokenExchangeTests {
         #expect(transport.requests[1].headers.values(for: "Authorization") == ["Bearer testAccessToken"])
     }
 
-    @Test("G-15: an exchange that fails is a ServerError naming its endpoint, and the request is not sent")
+    @Test("An exchange that fails is a ServerError naming its endpoint, and the request is not sent")
     func exchangeFails() async throws {
         let transport = MockTransport(.status(404), time: time.timeSource)
         let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }
@@ -95,7 +95,7 @@ struct TokenExchangeTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("G-15: a request that fails is a ServerError naming its endpoint", arguments: [401, 404, 500])
+    @Test("A request that fails is a ServerError naming its endpoint", arguments: [401, 404, 500])
     func requestFails(_ status: Int) async throws {
         let transport = MockTransport(.json(Self.answer), .status(status), time: time.timeSource)
         let error = await #expect(throws: ServerError.self) { try await call(client(transport)) }

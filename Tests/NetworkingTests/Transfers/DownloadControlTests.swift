@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Pausing, cancelling, watching and waiting.
-@Suite("Control of downloads", .timeLimit(.minutes(10)), .turns)
+@Suite("Control of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DownloadControlTests {
     /// Makes the resource stop in the middle of its body until the gate opens.
     private func stop(_ bench: DownloadBench, after count: Int) -> ResponseGate {

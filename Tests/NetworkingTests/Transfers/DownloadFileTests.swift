@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What a download does with files.
-@Suite("Files of downloads", .timeLimit(.minutes(10)), .turns)
+@Suite("Files of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DownloadFileTests {
     @Test("A file that is there fails the download before anything is sent")
     func existing() async throws {

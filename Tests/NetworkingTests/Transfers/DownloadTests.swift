@@ -2,10 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Download", .timeLimit(.minutes(10)), .turns)
+@Suite("Download", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DownloadTests {
     private func mode(_ url: URL) throws -> Int {
         try #require(try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)

@@ -3,11 +3,11 @@ import Glibc
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Files on their way to a server: the engine reads what is in memory by itself, and leaves the rest to a thread that may wait.
-@Suite("Uploads of files", .timeLimit(.minutes(10)), .turns)
+@Suite("Uploads of files", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct FileUploadTests {
     enum Place: CaseIterable { case memory, disk, both, otherFileSystem }
 

@@ -3,14 +3,14 @@ import Glibc
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Transfers against processes that are killed, disks that are full, servers that cut, and sizes that don't fit into memory.
 ///
 /// With `TRANSFERS_FULL` in the environment they have the sizes that the documentation promises; without, smaller ones. What they measure
 /// goes to the file that `STRESS_REPORT` names.
-@Suite("Survival of transfers", .serialized, .timeLimit(.minutes(30)), .turns)
+@Suite("Survival of transfers", .serialized, .timeLimit(.minutes(30)), .limitedConcurrency)
 struct TransferSurvivalTests {
     private static let isFull = ProcessInfo.processInfo.environment["TRANSFERS_FULL"] != nil
 

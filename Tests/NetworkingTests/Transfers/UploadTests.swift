@@ -3,10 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Upload", .timeLimit(.minutes(10)), .turns)
+@Suite("Upload", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UploadTests {
     private static let octets = RangedResource.octets(500_000, seed: 9)
 
@@ -134,7 +134,9 @@ struct UploadTests {
 
     /// Asks for another attempt after a 401, as an authenticator does.
     private struct Insisting: URLRequestAuthenticator {
-        func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest { request }
+        func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
+            request
+        }
 
         func evaluateFailedRequest(
             _ request: URLRequest,

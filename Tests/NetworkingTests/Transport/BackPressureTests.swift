@@ -1,11 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Readers that are slower than their servers, and those that stop reading.
-@Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(10)), .turns)
+@Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct BackPressureTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let size = 64 << 20
@@ -210,15 +210,15 @@ struct BackPressureTests {
                 try await transport?.open(HTTPTransportRequest(url: peer.url), limits: .generous())
             )
             transport = nil
-            #expect(try await comesTrue { weakTransport == nil })
+            #expect(try await eventually { weakTransport == nil })
             goOn.open()
             #expect(try await response.body.collect(upTo: 10) == Data("helloworld".utf8))
             // The connection was kept for later, but there is no later.
-            #expect(try await comesTrue { peer.openCount == 0 })
+            #expect(try await eventually { peer.openCount == 0 })
         }
     }
 
-    @Test("A-S19: closing ends a body that is being read; shutting down waits for it", arguments: [false, true])
+    @Test("Closing ends a body that is being read; shutting down waits for it", arguments: [false, true])
     func closing(isGraceful: Bool) async throws {
         let goOn = AsyncGate()
         try await withPeer { connection in

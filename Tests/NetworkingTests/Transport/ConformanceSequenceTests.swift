@@ -1,11 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What one exchange must not do to the next one on the same transport.
-@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(10)), .turns)
+@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ConformanceSequenceTests {
     typealias Way = ConformanceTests.Way
 

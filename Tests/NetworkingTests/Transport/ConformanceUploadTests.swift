@@ -1,11 +1,11 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Requests with large bodies, whose server does what it likes.
-@Suite("Transport conformance: uploads", .timeLimit(.minutes(10)), .turns)
+@Suite("Transport conformance: uploads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ConformanceUploadTests {
     typealias Way = ConformanceTests.Way
 

@@ -2,11 +2,11 @@ import Foundation
 import Glibc
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// What happens while a connection is made.
-@Suite("Connecting", .timeLimit(.minutes(10)), .turns)
+@Suite("Connecting", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ConnectingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

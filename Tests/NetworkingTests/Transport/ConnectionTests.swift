@@ -2,7 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 @Suite("Connections")
@@ -110,7 +110,7 @@ struct ConnectionTests {
             let configuration = CurlTransport.Configuration(idleTimeout: .milliseconds(50), proxy: .none)
             try await withCurl(configuration) { transport in
                 _ = try await transport.get(peer.url)
-                #expect(try await comesTrue { closed.withLock { $0 } == 1 })
+                #expect(try await eventually { closed.withLock { $0 } == 1 })
                 #expect(try await transport.get(peer.url).status == 200)
             }
             #expect(peer.acceptedCount == 2)

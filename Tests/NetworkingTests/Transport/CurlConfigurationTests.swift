@@ -1,9 +1,9 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("CurlTransport.Configuration", .timeLimit(.minutes(10)), .turns)
+@Suite("CurlTransport.Configuration", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct CurlConfigurationTests {
     private typealias Configuration = CurlTransport.Configuration
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

@@ -1,11 +1,11 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// HTTP/2 streams that a server says it did not process
 /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), and those of which it does not.
-@Suite("Connections that drain", .timeLimit(.minutes(10)), .turns)
+@Suite("Connections that drain", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DrainingConnectionTests {
     /// What a server does with a request.
     enum Answer: String, CaseIterable, CustomTestStringConvertible {

@@ -1,5 +1,5 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
@@ -8,7 +8,7 @@ import Testing
 /// ([RFC 9113 §8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)).
 ///
 /// The server never opens the window of 65,535 octets that a request has at first. No exchange may wait for its deadline.
-@Suite("Early answers over HTTP/2", .timeLimit(.minutes(5)), .turns)
+@Suite("Early answers over HTTP/2", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct EarlyAnswerTests {
     typealias Way = ConformanceTests.Way
     typealias Frame = HTTP2Frame

@@ -1,11 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Deadlines, cancellation and closing: whatever happens, each exchange ends once, soon, and alone.
-@Suite("How exchanges end", .timeLimit(.minutes(10)), .turns)
+@Suite("How exchanges end", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct EndingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let silence: @Sendable (TCPPeer.Connection) throws -> Void = { try $0.waitForClose() }
@@ -195,8 +195,8 @@ struct EndingTests {
                 _ = try await transport.get(peer.url)
                 last = transport
             }
-            #expect(try await comesTrue { last == nil })
-            #expect(try await comesTrue { peer.openCount == 0 })
+            #expect(try await eventually { last == nil })
+            #expect(try await eventually { peer.openCount == 0 })
         }
     }
 }

@@ -2,13 +2,13 @@ import Foundation
 import FoundationNetworking
 import Glibc
 import MockNetworking
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// When the engine comes into being, and what a process sees of it.
-@Suite("CurlEngine start", .timeLimit(.minutes(5)), .turns)
+@Suite("CurlEngine start", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct EngineStartTests {
     @Test("Clients that never send a request have no thread and no descriptor")
     func unused() async {

@@ -1,11 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// What an observer is told, in order.
-@Suite("Exchange events", .timeLimit(.minutes(10)), .turns)
+@Suite("Exchange events", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ExchangeEventsTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// Servers that send more, or more laboriously, than one exchange may cost the others.
-@Suite("Responses that would keep others waiting", .timeLimit(.minutes(10)), .turns)
+@Suite("Responses that would keep others waiting", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct FloodTests {
     @Test("A transfer takes so many parts in a turn, and goes on in the next one")
     func parts() {

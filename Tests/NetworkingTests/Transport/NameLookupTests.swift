@@ -1,13 +1,13 @@
 import Foundation
 import Glibc
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// How exchanges come to the addresses of names.
-@Suite("Name lookups", .timeLimit(.minutes(5)), .turns)
+@Suite("Name lookups", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct NameLookupTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let home = ["127.0.0.1"]

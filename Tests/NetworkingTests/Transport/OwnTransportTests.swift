@@ -1,13 +1,13 @@
 import Foundation
 import FoundationNetworking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// What somebody needs who brings a transport of their own: reading requests' bodies, and making responses' while they are read.
-@Suite("A transport of one's own", .timeLimit(.minutes(10)), .turns)
+@Suite("A transport of one's own", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct OwnTransportTests {
     private struct Broken: Error {}
 
@@ -166,7 +166,7 @@ struct OwnTransportTests {
             try await HTTPBody.once(parts).read { _ in taken.add(1, ordering: .relaxed) }
         }
         continuation.yield(Data("ab".utf8))
-        try #require(try await comesTrue { taken.load(ordering: .relaxed) == 1 })
+        try #require(try await eventually { taken.load(ordering: .relaxed) == 1 })
         task.cancel()
         if isEnded {
             continuation.yield(Data("cd".utf8))
@@ -245,7 +245,7 @@ struct OwnTransportTests {
             iterator = nil
             if how == "given up" { body?.cancel() } else { body = nil }
         }
-        #expect(try await comesTrue { ended.withLock { $0 is CancellationError } })
+        #expect(try await eventually { ended.withLock { $0 is CancellationError } })
         if let body { #expect(await failure { _ = try await body.collect(upTo: 9) }?.code == .cancelled) }
     }
 

@@ -1,11 +1,11 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// What a server does wrong is never reported as a fault of this process.
-@Suite("Faults of peers", .timeLimit(.minutes(5)), .turns)
+@Suite("Faults of peers", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct PeerFaultTests {
     @Test("A header line beyond libcurl's limit is an invalid response that says so", arguments: [101, 250])
     func headerLine(kibibytes: Int) async throws {

@@ -1,13 +1,13 @@
 import Foundation
 import Glibc
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import Networking
 
 /// What only shows in a process of its own: leaks and memory; and what another process is told.
-@Suite("CurlTransport and its process", .timeLimit(.minutes(20)), .turns)
+@Suite("CurlTransport and its process", .timeLimit(.minutes(20)), .limitedConcurrency)
 struct ProcessTests {
     @Test("Transports leave neither threads nor descriptors, however they end")
     func leaks() async {

@@ -1,11 +1,11 @@
 import Foundation
 import Glibc
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What the environment says of proxies, each time in a process of its own: other tests read the environment, too.
-@Suite("Proxies that the environment names", .timeLimit(.minutes(10)), .turns)
+@Suite("Proxies that the environment names", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProxyEnvironmentTests {
     /// An environment, and who gets a request in it.
     struct Row: Sendable, Codable, CustomTestStringConvertible {

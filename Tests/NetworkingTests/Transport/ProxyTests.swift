@@ -1,9 +1,9 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Proxies", .timeLimit(.minutes(10)), .turns)
+@Suite("Proxies", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProxyTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private typealias Credentials = CurlTransport.ProxyCredentials

@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// When libcurl would send a request a second time, and when it must not.
-@Suite("Requests that are sent again", .timeLimit(.minutes(10)), .turns)
+@Suite("Requests that are sent again", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RepeatedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let text = String(repeating: "body", count: 50_000)

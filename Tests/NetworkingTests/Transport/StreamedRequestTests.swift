@@ -1,11 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Request bodies from files and sequences.
-@Suite("Streamed requests", .timeLimit(.minutes(10)), .turns)
+@Suite("Streamed requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StreamedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let octets = Data((0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) })

@@ -1,11 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// `CurlTransport.open`: the head first, then the body as it is read.
-@Suite("Streamed responses", .timeLimit(.minutes(10)), .turns)
+@Suite("Streamed responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StreamedResponseTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -1,14 +1,14 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Many exchanges at once, a third of them cancelled at random moments.
 ///
 /// `STRESS_REQUESTS=200000 swift test --filter StressTests` makes it a long one; `STRESS_URL` names a server to use instead
 /// of the test's own, and `STRESS_AUTHORITY` a file with the authority of its certificate. The whole runs in a process of its own, so that descriptors, threads and memory can be counted.
-@Suite("Stress", .timeLimit(.minutes(30)), .turns)
+@Suite("Stress", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct StressTests {
     @Test("Each exchange has one outcome, and nothing is left behind")
     func storm() async {

@@ -2,14 +2,14 @@ import Foundation
 import FoundationNetworking
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// What an error says of the time that was too short.
 ///
 /// Limits that end a test have a second or more: beside other tests an engine's thread can wait that long for its turn, and the exchange would
 /// end in an earlier phase.
-@Suite("Timeout phases", .timeLimit(.minutes(10)), .turns)
+@Suite("Timeout phases", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TimeoutPhaseTests {
     private typealias Timeout = NetworkError.Timeout
 

@@ -1,12 +1,12 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Each limit of time, and that it says which it is.
 ///
 /// What must come in time has a second for it: under a sanitizer, or beside other programs, a thread can wait that long for its turn.
-@Suite("Timeouts", .timeLimit(.minutes(10)), .turns)
+@Suite("Timeouts", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TimeoutTests {
     @Test("No first octet in time; an interim response counts as one", arguments: [false, true], [false, true])
     func firstByte(isStreamed: Bool, hasInterim: Bool) async throws {

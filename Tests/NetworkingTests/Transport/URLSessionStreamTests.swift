@@ -1,11 +1,11 @@
 import Foundation
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Responses that are read while URLSession receives them.
-@Suite("URLSessionTransport streams", .timeLimit(.minutes(10)), .turns)
+@Suite("URLSessionTransport streams", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
 
@@ -256,7 +256,7 @@ struct URLSessionStreamTests {
             gate.signal()
             #expect(text(try await stream?.body.collect(upTo: 10)) == "helloworld")
             // The session's queue lets go of it, a little after the body's last chunk.
-            #expect(try await comesTrue { kept == nil })
+            #expect(try await eventually { kept == nil })
             stream = nil
         }
     }

@@ -1,10 +1,10 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 /// Bodies that are brought into memory before URLSession gets them.
-@Suite("URLSessionTransport uploads", .timeLimit(.minutes(10)), .turns)
+@Suite("URLSessionTransport uploads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct URLSessionUploadTests {
     private struct Broken: Error {}
 

@@ -2,7 +2,7 @@ import Foundation
 import MockNetworking
 import Synchronization
 import TestPrograms
-import TestTurns
+import TestSupport
 
 /// A program that serves with a certificate on a port of its own, sends what is typed and shows what happens.
 final class ChildServer: Sendable {
@@ -69,7 +69,7 @@ final class ChildServer: Sendable {
     }
 
     private func wait(until condition: (String) -> Bool) async throws {
-        guard try await comesTrue({ condition(output) }) else { throw Silent(output: output) }
+        guard try await eventually({ condition(output) }) else { throw Silent(output: output) }
     }
 
     func stop() {

@@ -39,7 +39,7 @@ struct HostSpellingTests {
     }
 
     @Test(
-        "A14: however a URL spells the host, its certificate fits and its pins are looked at",
+        "However a URL spells the host, its certificate fits and its pins are looked at",
         arguments: [
             ("api.example.org.", ["api.example.org", "API.example.ORG", "api.example.org."]),
             ("Example.org", ["api.example.org", "Api.Example.org."]),

@@ -26,7 +26,7 @@ struct PinnedChainTests {
     }
 
     @Test(
-        "A13: keys of every kind are pinned; what a server sends twice or needlessly is not in the verified chain",
+        "Keys of every kind are pinned; what a server sends twice or needlessly is not in the verified chain",
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func kinds(keyType: MockCertificate.KeyType) async throws {
@@ -47,7 +47,7 @@ struct PinnedChainTests {
     }
 
     @Test(
-        "A-P8: below a policy's domain an expired policy, an untrusted chain and another chain's certificate refuse, too"
+        "Below a policy's domain an expired policy, an untrusted chain and another chain's certificate refuse, too"
     )
     func subdomains() async throws {
         let fixture = try TLSFixture()

@@ -17,7 +17,7 @@ struct PinningPolicyTests {
         }
     }
 
-    @Test("A-P3: two pins make a policy, and one does if no backup is asked for")
+    @Test("Two pins make a policy, and one does if no backup is asked for")
     func valid() throws {
         let policy = try PinningPolicy(domainName: "example.org", pinnedHashes: [Self.first, "sha256/" + Self.second])
         #expect(policy.pinnedHashes == [Self.first, Self.second])
@@ -39,7 +39,7 @@ struct PinningPolicyTests {
         #expect(policy.pinnedHashes == set)
     }
 
-    @Test("A-P3: what is missing is told by the code")
+    @Test("What is missing is told by the code")
     func rejections() {
         #expect(error("", [Self.first, Self.second])?.code == .invalidDomainName)
         #expect(error("example.org", [])?.code == .emptyPins)
@@ -75,7 +75,7 @@ struct PinningPolicyTests {
     }
 
     @Test(
-        "A-P4: spellings of one domain are equal",
+        "Spellings of one domain are equal",
         arguments: [
             ("example.org", "EXAMPLE.org."), ("b\u{fc}cher.example", "xn--bcher-kva.EXAMPLE"),
             ("B\u{dc}CHER.example", "b\u{fc}cher.example"), ("[::1]", "0:0:0:0:0:0:0:1"), ("127.0.0.1", "127.0.0.1"),
@@ -90,7 +90,7 @@ struct PinningPolicyTests {
         #expect(first != other)
     }
 
-    @Test("A-P6: an evaluator needs policies, and one for each domain")
+    @Test("An evaluator needs policies, and one for each domain")
     func configurations() throws {
         let empty = thrown(TrustConfigurationError.self) {
             _ = try ServerTrustEvaluator.Configuration(pinningPolicies: [PinningPolicy]())

@@ -42,7 +42,7 @@ struct PinningTests {
     }
 
     @Test(
-        "A-P7, script 6: a pin of leaf, intermediate or root lets the request through",
+        "A pin of leaf, intermediate or root lets the request through",
         arguments: Place.allCases
     )
     private func places(place: Place) async throws {
@@ -76,7 +76,7 @@ struct PinningTests {
     }
 
     @Test(
-        "A-P7, A-P9: a server without a pinned key gets not one octet of the request",
+        "A server without a pinned key gets not one octet of the request",
         arguments: [LoopbackServer.TLS.Version.tls12, .tls13]
     )
     func wrongPin(version: LoopbackServer.TLS.Version) async throws {
@@ -95,7 +95,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A-P7, A-P9: an expired policy refuses, with the right pin too, unless that is allowed")
+    @Test("An expired policy refuses, with the right pin too, unless that is allowed")
     func expiredPolicy() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -112,7 +112,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A-P8: a policy covers subdomains if it is asked to")
+    @Test("A policy covers subdomains if it is asked to")
     func subdomains() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -133,7 +133,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A-P7, A-P9: a host without a policy is refused unless that is allowed")
+    @Test("A host without a policy is refused unless that is allowed")
     func unpinnedHost() async throws {
         let fixture = try TLSFixture()
         try await fixture.withServer { server in
@@ -146,7 +146,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A-P7: a certificate that the server sends without need does not count: only the verified chain does")
+    @Test("A certificate that the server sends without need does not count: only the verified chain does")
     func otherChain() async throws {
         let fixture = try TLSFixture()
         let stranger = try MockCertificateAuthority(name: "Stranger")
@@ -161,7 +161,7 @@ struct PinningTests {
         }
     }
 
-    @Test("A-P7: a right pin does not make up for a chain that is not trusted")
+    @Test("A right pin does not make up for a chain that is not trusted")
     func untrustedChain() async throws {
         let fixture = try TLSFixture()
         let selfSigned = try MockCertificateAuthority.selfSignedServerCertificate()

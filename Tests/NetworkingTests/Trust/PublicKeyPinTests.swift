@@ -29,7 +29,7 @@ struct PublicKeyPinTests {
     }
 
     @Test(
-        "A-P1, A-P2: the pin of a certificate is that of its key, whatever the kind",
+        "The pin of a certificate is that of its key, whatever the kind",
         arguments: [MockCertificate.KeyType.p256, .p384, .rsa2048, .ed25519]
     )
     func certificates(keyType: MockCertificate.KeyType) throws {
@@ -39,7 +39,7 @@ struct PublicKeyPinTests {
         #expect(try PublicKeyPin(certificate: Data(certificate.chainPEM.utf8)) == pin)
     }
 
-    @Test("A-P1: the pin of a published root is what its issuer says")
+    @Test("The pin of a published root is what its issuer says")
     func knownRoot() throws {
         // Amazon Root CA 3, from https://www.amazontrust.com/repository/.
         let pem = """

@@ -68,7 +68,7 @@ struct ServerTrustEvaluatorTests {
         )
     }
 
-    @Test("A-P5: the order of checking says which of several pins it was")
+    @Test("The order of checking says which of several pins it was")
     func checkingOrder() throws {
         let policies = [try policy("example.org", leaf, root)]
         #expect(try result("example.org", policies) == .success(.pinned(leaf)))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Version")
 struct VersionTests {
-    @Test("G-12: reads three numbers")
+    @Test("Reads three numbers")
     func reading() throws {
         let version = try #require(Version(string: "1.2.3"))
         #expect((version.major, version.minor, version.increment) == (1, 2, 3))
@@ -46,13 +46,13 @@ struct VersionTests {
         #expect(Version(lenient: text) == nil)
     }
 
-    @Test("G-12: decodes from a string and encodes to one")
+    @Test("Decodes from a string and encodes to one")
     func coding() throws {
         #expect(try JSONDecoder().decode(Version.self, from: Data(#""1.2.3""#.utf8)) == Version(1, 2, 3))
         #expect(try String(decoding: JSONEncoder().encode(Version(1, 2, 3)), as: UTF8.self) == #""1.2.3""#)
     }
 
-    @Test("G-12: decoding something else is corrupted data")
+    @Test("Decoding something else is corrupted data")
     func decodingGarbage() {
         let error = #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(Version.self, from: Data(#""one.two.three""#.utf8))
@@ -64,7 +64,7 @@ struct VersionTests {
         #expect(context.debugDescription.hasPrefix("Incorrect Version Format"))
     }
 
-    @Test("G-12: orders by the first number, then the second, then the third")
+    @Test("Orders by the first number, then the second, then the third")
     func ordering() {
         #expect(Version(1, 0, 0) < Version(2, 0, 0))
         #expect(Version(1, 0, 0) < Version(1, 1, 0))

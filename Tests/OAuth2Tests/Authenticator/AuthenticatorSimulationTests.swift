@@ -4,14 +4,14 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-/// Random lives of a whole authenticator, with its flights, its store and a server that rotates refresh tokens.
+/// Random lives of a whole authenticator, with its refreshes, its store and a server that rotates refresh tokens.
 ///
 /// What the tasks do in between is the scheduler's choice, so a seed is no recording; what is promised holds in any order.
 /// `AUTHENTICATOR_LIVES=1000` makes it more than the hundred that are enough for every day.
-@Suite("OAuth2Authenticator: simulation", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2Authenticator: simulation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AuthenticatorSimulationTests {
     @Test("Random lives keep what is promised", arguments: 0..<2)
     func lives(part: Int) async throws {
@@ -71,7 +71,7 @@ private final class World: Sendable {
         self.store = store
         self.server = server
         authenticator = OAuth2Authenticator(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret-of-reports")),
             grant: RefreshTokenGrant(refreshToken: Secret(server.grant(user: 0))),
             resources: .everyHTTPSOrigin,
@@ -194,13 +194,13 @@ private final class World: Sendable {
     private func refuse(_ random: inout SplitMix) {
         let tokens = state.withLock { $0.tokens.suffix(6) }
         guard let token = tokens.randomElement(using: &random) else { return }
-        var request = URLRequest(url: Realm.api)
+        var request = URLRequest(url: OAuth2Fixture.api)
         token.value.expose { request.setValue("Bearer \($0)", forHTTPHeaderField: "Authorization") }
         let headers: HTTPHeaders = ["WWW-Authenticate": RefusedCall.invalidToken]
         let action = authenticator.evaluateFailedRequest(
             request,
             data: nil,
-            response: HTTPResponse(url: Realm.api, status: 401, headers: headers).urlResponse,
+            response: HTTPResponse(url: OAuth2Fixture.api, status: 401, headers: headers).urlResponse,
             error: ServerError(endpoint: "reports", errorCode: 401),
             retryState: Retry.State(started: time.now)
         )

@@ -4,25 +4,28 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// That a log says why a request was not made, and nothing that could be a secret.
-@Suite("Log of requests without a token", .timeLimit(.minutes(10)), .turns)
+@Suite("Log of requests without a token", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LogTests {
     /// The last line of the log of a request.
-    private func lastLine(_ interceptor: any RequestInterceptor, in realm: Realm) async -> String {
+    private func lastLine(_ interceptor: any RequestInterceptor, in fixture: OAuth2Fixture) async -> String {
         let lines = Mutex<[String]>([])
-        let client = realm.client(interceptor, LoggingInterceptor(sink: { line in lines.withLock { $0.append(line) } }))
-        _ = try? await client.makeRequest(URLRequest(url: Realm.api))
+        let client = fixture.client(
+            interceptor,
+            LoggingInterceptor(sink: { line in lines.withLock { $0.append(line) } })
+        )
+        _ = try? await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
         let last = lines.withLock { $0.last } ?? ""
         return String(last.drop { $0 != " " }.dropFirst())
     }
 
     @Test("The authorization server's refusal is in it, with its code")
     func refused() async {
-        let realm = Realm(steps: [.json(#"{"error":"invalid_client"}"#, status: 401)])
-        let line = await lastLine(realm.authenticator(), in: realm)
+        let fixture = OAuth2Fixture(steps: [.json(#"{"error":"invalid_client"}"#, status: 401)])
+        let line = await lastLine(fixture.authenticator(), in: fixture)
         #expect(line.hasPrefix("not made after 0.0 ms: requestNotMade: the request could not be made, "), "\(line)")
         #expect(line.contains("(invalidClient: "), "\(line)")
         #expect(line.contains("[invalid_client]"), "\(line)")
@@ -30,8 +33,8 @@ struct LogTests {
 
     @Test("So is that the authorization server can't be reached, and why")
     func unreachable() async {
-        let realm = Realm(steps: [.failure(NetworkError(.cannotConnect, "no connection"))])
-        let line = await lastLine(realm.authenticator(), in: realm)
+        let fixture = OAuth2Fixture(steps: [.failure(NetworkError(.cannotConnect, "no connection"))])
+        let line = await lastLine(fixture.authenticator(), in: fixture)
         #expect(line.hasSuffix("could not be asked (cannotConnect: no connection))"), "\(line)")
         #expect(line.contains("(serverUnreachable: "), "\(line)")
     }
@@ -39,9 +42,9 @@ struct LogTests {
     @Test("Of another's error nothing is in it, even as the cause of one of ours")
     func foreign() async {
         struct Odd: Error { let secret = "s3cret" }
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let failure = NetworkError(.requestNotMade, "no", cause: OAuth2Error(.grantFailed, "no grant", cause: Odd()))
-        let line = await lastLine(ClosureInterceptor.changingRequest { _ in throw failure }, in: realm)
+        let line = await lastLine(ClosureInterceptor.changingRequest { _ in throw failure }, in: fixture)
         #expect(line.contains("(grantFailed: no grant)"), "\(line)")
         #expect(!line.contains("s3cret") && !line.contains("Odd"), "\(line)")
     }

@@ -3,12 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The same promises over real sockets, counted on the servers' side.
-@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackTests {
     @Test("Five hundred calls that are refused at the same moment make one token request, and all succeed")
     func fiveHundredRefusals() async throws {
@@ -100,7 +100,7 @@ struct LoopbackTests {
     }
 
     @Test(
-        "A bad day of the token endpoint has its error, and a second attempt makes up for it",
+        "A fault of the token endpoint has its error, and a second attempt makes up for it",
         arguments: [
             (LoopbackResponse.text("<html>", status: 200), OAuth2Error.Code.protocolViolation),
             (.status(503), .serverTransient), (.text("cut", status: 200).cut(.beforeHead), .serverUnreachable),
@@ -108,7 +108,7 @@ struct LoopbackTests {
             (.raw("garbage\r\n\r\n"), .serverUnreachable),
         ]
     )
-    func badDays(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
+    func faults(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
         try await withAuthorization { authorization in
             let impatient = authenticator(authorization, options: .init(attempts: 1, random: { 0 }))
             authorization.answerNextTokenRequests(with: response)
@@ -121,7 +121,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A token endpoint that never answers costs the time of one flight")
+    @Test("A token endpoint that never answers costs the time of one refresh")
     func neverAnswers() async throws {
         try await withAuthorization { authorization in
             authorization.answerNextTokenRequests(with: .never)

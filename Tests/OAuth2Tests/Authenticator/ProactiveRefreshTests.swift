@@ -3,130 +3,130 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
 /// Tokens are replaced before they expire, beside the requests that use them.
-@Suite("OAuth2Authenticator: refresh ahead of expiry", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2Authenticator: refresh ahead of expiry", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProactiveRefreshTests {
     @Test("While one request brings a new token, callers go on with the old one")
     func staleWhileRefreshing() async throws {
         let gate = ResponseGate()
-        let realm = Realm(steps: [.tokens("a1"), .tokens("a2").gated(by: gate)])
-        let authenticator = realm.authenticator()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2").gated(by: gate)])
+        let authenticator = fixture.authenticator()
         #expect(try await authenticator.text() == "a1")
-        realm.time.advance(by: .seconds(3299))
+        fixture.time.advance(by: .seconds(3299))
         #expect(try await authenticator.text() == "a1")
-        #expect(realm.endpoint.requests.count == 1)
-        realm.time.advance(by: .seconds(1))
+        #expect(fixture.endpoint.requests.count == 1)
+        fixture.time.advance(by: .seconds(1))
         let texts = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 1...100 { group.addTask { try await authenticator.text() } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(texts == Array(repeating: "a1", count: 100))
-        try await realm.land(gate)
+        try await fixture.land(gate)
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 
     @Test("The moment is drawn by chance, once for each token")
     func jitter() async throws {
-        let realm = Realm(steps: [.tokens("a1"), .tokens("a2")])
-        let authenticator = realm.authenticator(random: 0)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2")])
+        let authenticator = fixture.authenticator(random: 0)
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3449))
+        fixture.time.advance(by: .seconds(3449))
         _ = try await authenticator.text()
-        #expect(realm.endpoint.requests.count == 1)
-        realm.time.advance(by: .seconds(1))
+        #expect(fixture.endpoint.requests.count == 1)
+        fixture.time.advance(by: .seconds(1))
         _ = try await authenticator.text()
-        try await realm.endpoint.waitForRequests(count: 2)
+        try await fixture.endpoint.waitForRequests(count: 2)
     }
 
     @Test("A refresh that fails harms nobody, and is not tried again for half a minute")
     func failingRefresh() async throws {
         let gates = (1...3).map { _ in ResponseGate() }
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1"), .status(503).gated(by: gates[0]), .status(503).gated(by: gates[1]),
             .tokens("a2").gated(by: gates[2]),
         ])
-        let authenticator = realm.authenticator()
+        let authenticator = fixture.authenticator()
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3300))
+        fixture.time.advance(by: .seconds(3300))
         for (gate, requests) in [(gates[0], 2), (gates[1], 3)] {
             #expect(try await authenticator.text() == "a1")
-            try await realm.land(gate)
+            try await fixture.land(gate)
             for _ in 1...10 { #expect(try await authenticator.text() == "a1") }
-            #expect(realm.time.sleeperCount == 0)
-            #expect(realm.endpoint.requests.count == requests)
-            realm.time.advance(by: .seconds(30))
+            #expect(fixture.time.sleeperCount == 0)
+            #expect(fixture.endpoint.requests.count == requests)
+            fixture.time.advance(by: .seconds(30))
         }
         #expect(try await authenticator.text() == "a1")
-        try await realm.land(gates[2])
+        try await fixture.land(gates[2])
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.endpoint.requests.count == 4)
+        #expect(fixture.endpoint.requests.count == 4)
     }
 
     @Test("A refresh that hangs is given up after its time, and not tried again for half a minute")
     func hangingRefresh() async throws {
         let gate = ResponseGate()
-        let realm = Realm(steps: [.tokens("a1"), .never, .tokens("a2").gated(by: gate)])
-        let authenticator = realm.authenticator()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .never, .tokens("a2").gated(by: gate)])
+        let authenticator = fixture.authenticator()
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3300))
+        fixture.time.advance(by: .seconds(3300))
         #expect(try await authenticator.text() == "a1")
-        try await realm.time.waitForSleepers(count: 2)
-        realm.time.advance(by: .seconds(30))
-        // The request is cancelled after the flight has ended.
-        while realm.time.sleeperCount > 0 { await Task.yield() }
+        try await fixture.time.waitForSleepers(count: 2)
+        fixture.time.advance(by: .seconds(30))
+        // The request is cancelled after the refresh has ended.
+        while fixture.time.sleeperCount > 0 { await Task.yield() }
         for _ in 1...10 { #expect(try await authenticator.text() == "a1") }
-        #expect(realm.endpoint.requests.count == 2)
-        realm.time.advance(by: .seconds(30))
+        #expect(fixture.endpoint.requests.count == 2)
+        fixture.time.advance(by: .seconds(30))
         _ = try await authenticator.text()
-        try await realm.land(gate)
+        try await fixture.land(gate)
         #expect(try await authenticator.text() == "a2")
     }
 
     @Test("Past the hard expiry callers wait, also for a refresh that began beside them")
     func hardExpiry() async throws {
         let gate = ResponseGate()
-        let realm = Realm(steps: [.tokens("a1", lifetime: 100), .tokens("a2").gated(by: gate)])
-        let authenticator = realm.authenticator()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", lifetime: 100), .tokens("a2").gated(by: gate)])
+        let authenticator = fixture.authenticator()
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(80))
+        fixture.time.advance(by: .seconds(80))
         #expect(try await authenticator.text() == "a1")
-        try await realm.time.waitForSleepers(count: 2)
-        realm.time.advance(by: .seconds(11))
-        let waiting = Task { try await authenticator.text(until: realm.time.now + .seconds(120)) }
-        try await realm.time.waitForSleepers(count: 3)
+        try await fixture.time.waitForSleepers(count: 2)
+        fixture.time.advance(by: .seconds(11))
+        let waiting = Task { try await authenticator.text(until: fixture.time.now + .seconds(120)) }
+        try await fixture.time.waitForSleepers(count: 3)
         gate.open()
         #expect(try await waiting.value == "a2")
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 
     @Test("A server that gives tokens no lifetime is asked once a second at most")
     func noLifetime() async throws {
-        let realm = Realm(lifetime: 0)
-        let authenticator = realm.authenticator()
+        let fixture = OAuth2Fixture(lifetime: 0)
+        let authenticator = fixture.authenticator()
         for _ in 1...10 { #expect(try await authenticator.text() == "access-1") }
-        realm.time.advance(by: .seconds(1))
+        fixture.time.advance(by: .seconds(1))
         for _ in 1...10 { #expect(try await authenticator.text() == "access-2") }
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 
     @Test("A grant that ended in a refresh beside lets the last token be used up")
     func deadInBackground() async throws {
         let gate = ResponseGate()
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant").gated(by: gate),
         ])
-        let authenticator = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
+        let authenticator = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(80))
+        fixture.time.advance(by: .seconds(80))
         #expect(try await authenticator.text() == "a1")
-        try await realm.land(gate)
+        try await fixture.land(gate)
         #expect(try await authenticator.text() == "a1")
-        realm.time.advance(by: .seconds(10))
+        fixture.time.advance(by: .seconds(10))
         #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 }

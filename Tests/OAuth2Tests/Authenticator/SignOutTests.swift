@@ -3,18 +3,18 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("OAuth2Authenticator: sign-out", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2Authenticator: sign-out", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct SignOutTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 
     @Test("Nothing is left after a sign-out, and nothing comes until somebody signs in")
     func signOut() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
         let store = ProbedTokenStore()
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         #expect(try await authenticator.text() == "a1")
         try await authenticator.signOut()
         #expect(store.written.last?.isSignedOut == true)
@@ -22,20 +22,20 @@ struct SignOutTests {
         for _ in 1...3 {
             #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
         }
-        #expect(realm.endpoint.requests.count == 1)
+        #expect(fixture.endpoint.requests.count == 1)
         try await authenticator.signIn(with: Secret("r7"))
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r7"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r7"])
     }
 
     @Test("Whoever waits when somebody signs out hears so at once, and what comes later is dropped and removed")
     func flightUnderWay() async throws {
         let gate = ResponseGate()
         let store = ProbedTokenStore()
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1").gated(by: gate)])
-        let authenticator = realm.authenticator(grant: grant, store: store)
-        let waiting = Task { try await authenticator.text(until: realm.time.now + .seconds(120)) }
-        try await realm.time.waitForSleepers(count: 3)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1").gated(by: gate)])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
+        let waiting = Task { try await authenticator.text(until: fixture.time.now + .seconds(120)) }
+        try await fixture.time.waitForSleepers(count: 3)
         let signingOut = Task { try await authenticator.signOut() }
         #expect(await failureCode { _ = try await waiting.value } == .reauthenticationRequired)
         #expect(!gate.isOpen)
@@ -44,65 +44,65 @@ struct SignOutTests {
         #expect(store.written.map(\.refresh) == ["r1", nil])
         #expect(store.written.map(\.isSignedOut) == [false, true])
         #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
-        #expect(realm.endpoint.requests.count == 1)
-        await realm.runOut()
+        #expect(fixture.endpoint.requests.count == 1)
+        await fixture.runOut()
     }
 
     @Test("A sign-out outlives the process: nobody digs out the first token again, until somebody signs in")
     func restart() async throws {
         try await withTemporaryDirectory { directory in
-            let realm = Realm(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
-            let store = { try FileTokenStore(directory: directory, timeSource: realm.time.timeSource) }
-            let first = realm.authenticator(grant: grant, store: try store())
+            let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
+            let store = { try FileTokenStore(directory: directory, timeSource: fixture.time.timeSource) }
+            let first = fixture.authenticator(grant: grant, store: try store())
             #expect(try await first.text() == "a1")
             try await first.signOut()
-            let second = realm.authenticator(grant: grant, store: try store())
+            let second = fixture.authenticator(grant: grant, store: try store())
             for _ in 1...2 {
                 let error = await #expect(throws: OAuth2Error.self) { try await second.accessToken() }
                 #expect(error?.code == .reauthenticationRequired)
                 #expect(error?.message.contains("signed out") == true)
                 #expect(error?.isPossiblyLostRotation == false)
             }
-            #expect(realm.endpoint.requests.count == 1)
+            #expect(fixture.endpoint.requests.count == 1)
             try await second.signIn(with: Secret("r7"))
             #expect(try await second.text() == "a2")
-            #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r7"])
+            #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r7"])
         }
     }
 
     @Test("Signing out before there are tokens counts, too")
     func withoutTokens() async throws {
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()
-        try await realm.authenticator(grant: grant, store: store).signOut()
-        let other = realm.authenticator(grant: grant, store: store)
+        try await fixture.authenticator(grant: grant, store: store).signOut()
+        let other = fixture.authenticator(grant: grant, store: store)
         #expect(await failureCode { _ = try await other.text() } == .reauthenticationRequired)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     @Test("A client that needs nobody gets new tokens after a restart: its sign-out leaves nothing")
     func repeatableGrant() async throws {
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()
-        let first = realm.authenticator(store: store)
+        let first = fixture.authenticator(store: store)
         #expect(try await first.text() == "access-1")
         try await first.signOut()
-        #expect(try await realm.authenticator(store: store).text() == "access-2")
+        #expect(try await fixture.authenticator(store: store).text() == "access-2")
     }
 
     @Test("A process with unsaved tokens does not write them over another's sign-out")
     func unsavedTokens() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let store = ProbedTokenStore()
-        let one = realm.authenticator(grant: grant, store: store)
+        let one = fixture.authenticator(grant: grant, store: store)
         store.fail(.write, .write, .write)
         #expect(try await one.text() == "a1")
-        try await realm.authenticator(grant: grant, store: store).signOut()
-        realm.time.advance(by: .seconds(7_200))
-        await realm.runOut()
+        try await fixture.authenticator(grant: grant, store: store).signOut()
+        fixture.time.advance(by: .seconds(7_200))
+        await fixture.runOut()
         #expect(await failureCode { _ = try await one.text() } == .reauthenticationRequired)
         #expect(store.written.map(\.isSignedOut) == [true])
-        #expect(realm.endpoint.requests.count == 1)
+        #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("A refusal of a token from before the sign-out is not ours any more")
@@ -116,31 +116,31 @@ struct SignOutTests {
     @Test("Signing in again after a grant has ended goes on with the new token, also in a store of files")
     func afterTheEnd() async throws {
         try await withTemporaryDirectory { directory in
-            let realm = Realm(steps: [.error("invalid_grant")])
+            let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
             let store = try FileTokenStore(directory: directory)
-            let authenticator = realm.authenticator(grant: grant, store: store)
+            let authenticator = fixture.authenticator(grant: grant, store: store)
             #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
             // Another one does not dig out the first token again.
-            let second = realm.authenticator(grant: grant, store: try FileTokenStore(directory: directory))
+            let second = fixture.authenticator(grant: grant, store: try FileTokenStore(directory: directory))
             #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
-            #expect(realm.endpoint.requests.count == 1)
+            #expect(fixture.endpoint.requests.count == 1)
             try await authenticator.signIn(with: Secret("r9"))
             #expect(try await authenticator.text() == "access-1")
-            #expect(realm.forms.last?["refresh_token"] == "r9")
+            #expect(fixture.forms.last?["refresh_token"] == "r9")
         }
     }
 
     @Test("Events and counters tell what happened, in order, and end with the authenticator")
     func events() async throws {
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "r1", lifetime: 100), .retryAfter(7), .error("invalid_grant"),
         ])
-        var authenticator: OAuth2Authenticator? = realm.authenticator(grant: grant)
+        var authenticator: OAuth2Authenticator? = fixture.authenticator(grant: grant)
         let events = try #require(authenticator?.events)
         _ = try await authenticator?.text()
-        realm.time.advance(by: .seconds(100))
+        fixture.time.advance(by: .seconds(100))
         #expect(await failureCode { _ = try await authenticator?.text() } == .serverTransient)
-        realm.time.advance(by: .seconds(7))
+        fixture.time.advance(by: .seconds(7))
         #expect(await failureCode { _ = try await authenticator?.text() } == .reauthenticationRequired)
         try await authenticator?.signOut()
         let counters = try #require(authenticator?.counters)

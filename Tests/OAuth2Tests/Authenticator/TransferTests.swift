@@ -3,11 +3,11 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Downloads and uploads under an authenticator.
-@Suite("OAuth2Authenticator and transfers", .timeLimit(.minutes(10)), .turns)
+@Suite("OAuth2Authenticator and transfers", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TransferTests {
     /// An API behind an authorization server: files at `/files/…`, and a place for uploads at `/inbox`.
     private struct Bench {

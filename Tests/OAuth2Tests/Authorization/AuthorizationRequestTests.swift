@@ -7,7 +7,7 @@ import TokenGeneration
 @Suite("Authorization requests")
 struct AuthorizationRequestTests {
     static let server = {
-        var server = Realm.server
+        var server = OAuth2Fixture.server
         server.authorizationEndpoint = URL(string: "https://as.example/authorize")
         return server
     }()
@@ -95,7 +95,7 @@ struct AuthorizationRequestTests {
         ]
     )
     func query(endpoint: String, beginning: String) throws {
-        var server = Realm.server
+        var server = OAuth2Fixture.server
         server.authorizationEndpoint = URL(string: endpoint)
         #expect(try request().url(at: server).absoluteString.hasPrefix(beginning))
     }
@@ -112,8 +112,8 @@ struct AuthorizationRequestTests {
 
     @Test("A server without the endpoint, or with one that others can read, is not asked")
     func endpoints() throws {
-        #expect(throws: OAuth2Error(.endpointMissing, "")) { try request().url(at: Realm.server) }
-        var server = Realm.server
+        #expect(throws: OAuth2Error(.endpointMissing, "")) { try request().url(at: OAuth2Fixture.server) }
+        var server = OAuth2Fixture.server
         server.authorizationEndpoint = URL(string: "http://as.example/authorize")
         #expect(throws: OAuth2Error(.insecureTransport, "")) { try request().url(at: server) }
         server.authorizationEndpoint = URL(string: "http://127.0.0.1:8080/authorize")

@@ -3,13 +3,13 @@ import FoundationNetworking
 import Glibc
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
 /// Answers that browsers, and others, bring to a real socket on 127.0.0.1.
-@Suite("Loopback redirect receiver", .timeLimit(.minutes(10)), .turns)
+@Suite("Loopback redirect receiver", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackRedirectReceiverTests {
     /// Longer than a test has to wait for its turn among the others.
     private static let patience = Duration.seconds(300)

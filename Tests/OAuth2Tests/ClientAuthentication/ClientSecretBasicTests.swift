@@ -31,7 +31,7 @@ struct ClientSecretBasicTests {
 
     @Test("The form of the request stays as it is")
     func form() throws {
-        var request = TokenRequest(server: Realm.server, form: [("grant_type", "client_credentials")])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
         try ClientSecretBasic(clientID: "a", secret: Secret("b")).authenticate(&request, at: Date())
         #expect(request.form.map(\.name) == ["grant_type"])
         #expect(request.headers.map(\.name) == ["Authorization"])
@@ -39,7 +39,7 @@ struct ClientSecretBasicTests {
 
     @Test("For servers that do not decode, both can be sent as they are; a colon in the identifier can't")
     func raw() throws {
-        var request = TokenRequest(server: Realm.server, form: [])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         let raw = ClientSecretBasic(clientID: "a b", secret: Secret("c:d+/é"), encoding: .raw)
         try raw.authenticate(&request, at: Date())
         #expect(request.headers["Authorization"] == "Basic \(Data("a b:c:d+/é".utf8).base64EncodedString())")
@@ -48,7 +48,7 @@ struct ClientSecretBasicTests {
     }
 
     private func header(id: String, secret: String) throws -> String? {
-        var request = TokenRequest(server: Realm.server, form: [])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         try ClientSecretBasic(clientID: id, secret: Secret(secret)).authenticate(&request, at: Date())
         return request.headers["Authorization"]
     }

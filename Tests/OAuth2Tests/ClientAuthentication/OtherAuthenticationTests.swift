@@ -25,7 +25,7 @@ struct OtherAuthenticationTests {
         arguments: ["HS256", "HS384", "HS512"]
     )
     func secretJWT(name: String) async throws {
-        let algorithm = try #require(JWSAlgorithm(name))
+        let algorithm = try #require(JWSAlgorithm(rawValue: name))
         let secret = String(repeating: "é", count: 32)
         let authentication = try ClientSecretJWT(clientID: "a", secret: Secret(secret), algorithm: algorithm)
         #expect(authentication.usesAssertion)
@@ -57,7 +57,7 @@ struct OtherAuthenticationTests {
         ] {
             #expect(try await form(authentication) == ["client_id": "a"])
         }
-        var server = Realm.server
+        var server = OAuth2Fixture.server
         server.deviceAuthorizationEndpoint = URL(string: "https://as.example/device")
         server.mutualTLSAliases = [
             "token_endpoint": try #require(URL(string: "https://mtls.as.example/token")),
@@ -112,7 +112,7 @@ struct OtherAuthenticationTests {
     private static let date = Date(timeIntervalSince1970: 1_700_000_000.9)
 
     private func form(_ authentication: some ClientAuthentication) async throws -> [String: String] {
-        var request = TokenRequest(server: Realm.server, form: [])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [])
         try await authentication.authenticate(&request, at: Self.date)
         #expect(request.headers.isEmpty)
         return Dictionary(uniqueKeysWithValues: request.form.map { ($0.name, $0.value) })

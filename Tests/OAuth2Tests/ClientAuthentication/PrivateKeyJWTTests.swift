@@ -91,18 +91,18 @@ struct PrivateKeyJWTTests {
     func signingFailure() async throws {
         let broken = PrivateKeyJWT(clientID: "reports", signingService: BrokenService())
         await #expect(throws: OAuth2Error(.assertionFailed, "")) { try await request(broken) }
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let authenticator = OAuth2Authenticator(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: broken,
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: realm.endpoint)
+            client: NetworkClient(transport: fixture.endpoint)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
         #expect(error?.code == .assertionFailed)
         #expect(error?.isRetryable == false)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     @Test("A remote service signs, and the header can have the type that servers begin to demand")
@@ -122,7 +122,7 @@ struct PrivateKeyJWTTests {
     @Test("The audience can be where the request goes, for other endpoints than that for tokens")
     func requestURL() async throws {
         let url = try #require(URL(string: "https://as.example/device"))
-        var request = TokenRequest(server: Realm.server, form: [], endpoint: url)
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [], endpoint: url)
         let authentication = PrivateKeyJWT(clientID: "reports", signingService: service, audience: .requestURL)
         try await authentication.authenticate(&request, at: date)
         let assertion = try #require(request.form.first { $0.name == "client_assertion" }?.value)
@@ -136,24 +136,24 @@ struct PrivateKeyJWTTests {
             let clientID = "reports"
             func authenticate(_ request: inout TokenRequest, at date: Date) async throws { throw Locked() }
         }
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let authenticator = OAuth2Authenticator(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: Safe(),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: realm.endpoint)
+            client: NetworkClient(transport: fixture.endpoint)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
         #expect(error?.code == .assertionFailed)
         #expect(error?.cause is Safe.Locked)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     // MARK: Making
 
     private func request(_ authentication: PrivateKeyJWT) async throws -> TokenRequest {
-        var request = TokenRequest(server: Realm.server, form: [("grant_type", "client_credentials")])
+        var request = TokenRequest(server: OAuth2Fixture.server, form: [("grant_type", "client_credentials")])
         try await authentication.authenticate(&request, at: date)
         return request
     }

@@ -3,12 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// What servers answer that are not good ones: a typed error each, and nothing of what was sent or answered in it.
-@Suite("Bad servers", .timeLimit(.minutes(10)), .turns)
+@Suite("Bad servers", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct BadServerTests {
     private static let secret = "S3cr3t-of-the-client"
 

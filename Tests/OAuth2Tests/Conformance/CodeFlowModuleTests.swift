@@ -3,29 +3,29 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules that are about codes and tokens, named as they are there.
-@Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)), .turns)
+@Suite("Conformance modules: codes and tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct CodeFlowModuleTests {
     @Test("happy-path: code, PKCE, tokens, ID token, refresh")
     func happyPath() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
             let tokens = try await client.tokens(
-                for: relation.code(client, scope: "openid read"),
-                idToken: relation.idToken(client)
+                for: fixture.code(client, scope: "openid read"),
+                idToken: fixture.idToken(client)
             )
-            #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
             #expect(tokens.accessToken.scope == "openid read")
-            #expect(try relation.claims(tokens)["sub"] == "ada")
+            #expect(try fixture.claims(tokens)["sub"] == "ada")
             let claims = try #require(tokens.idToken).claims
             #expect(claims["aud"] == "public")
             #expect(claims["nonce"]?.string?.count == 43)
             let refreshed = try await client.tokens(refreshing: try #require(tokens.refreshToken))
-            #expect(relation.server.isActive(refreshed.accessToken.value.expose { $0 }))
+            #expect(fixture.server.isActive(refreshed.accessToken.value.expose { $0 }))
             #expect(refreshed.refreshToken != nil)
             #expect(refreshed.refreshToken != tokens.refreshToken)
         }
@@ -33,12 +33,12 @@ struct CodeFlowModuleTests {
 
     @Test("client-secret-basic and the other client authentications")
     func clientAuthentications() async throws {
-        try await Relation.with { relation in
-            for authentication in try relation.authentications() where authentication.clientID != "public" {
-                let client = relation.client(authentication)
+        try await ServerFixture.with { fixture in
+            for authentication in try fixture.authentications() where authentication.clientID != "public" {
+                let client = fixture.client(authentication)
                 for _ in 1...2 {
                     let tokens = try await client.tokens(for: ClientCredentialsGrant(scope: "read"))
-                    #expect(try relation.claims(tokens)["client_id"]?.string == authentication.clientID)
+                    #expect(try fixture.claims(tokens)["client_id"]?.string == authentication.clientID)
                 }
             }
         }
@@ -48,8 +48,8 @@ struct CodeFlowModuleTests {
         "A client that authenticates in another way than it is registered with is refused, and the secret is in no error"
     )
     func wrongAuthentications() async throws {
-        try await Relation.with { relation in
-            let secret = Secret(Relation.secret)
+        try await ServerFixture.with { fixture in
+            let secret = Secret(ServerFixture.secret)
             let wrong: [any ClientAuthentication] = [
                 ClientSecretBasic(clientID: "basic:é", secret: Secret("wrong")),
                 ClientSecretBasic(clientID: "post", secret: secret),
@@ -57,11 +57,11 @@ struct CodeFlowModuleTests {
                 ClientSecretBasic(clientID: "raw", secret: secret), PublicClient(clientID: "post"),
                 PublicClient(clientID: "nobody"), try ClientSecretJWT(clientID: "keyed", secret: secret),
                 try ClientSecretJWT(clientID: "mac", secret: Secret("another secret of thirty-two octets")),
-                try relation.keyed(.custom("https://another.example")), try relation.keyed(key: .generate(.es256)),
+                try fixture.keyed(.custom("https://another.example")), try fixture.keyed(key: .generate(.es256)),
             ]
             for authentication in wrong {
                 let error = await #expect(throws: OAuth2Error.self) {
-                    try await relation.client(authentication).tokens(for: ClientCredentialsGrant())
+                    try await fixture.client(authentication).tokens(for: ClientCredentialsGrant())
                 }
                 #expect(error?.code == .invalidClient)
                 #expect(error?.serverCode == "invalid_client")
@@ -71,7 +71,7 @@ struct CodeFlowModuleTests {
                 #expect(error.map { "\($0)".contains("thirty-two") } == false)
             }
             let basic = await #expect(throws: OAuth2Error.self) {
-                try await relation.client(wrong[0]).tokens(for: ClientCredentialsGrant())
+                try await fixture.client(wrong[0]).tokens(for: ClientCredentialsGrant())
             }
             #expect(basic?.challenge == AuthenticationChallenge(scheme: "Basic", parameters: ["realm": "mock"]))
         }
@@ -79,9 +79,9 @@ struct CodeFlowModuleTests {
 
     @Test("A public client has nothing by itself")
     func publicClient() async throws {
-        try await Relation.with { relation in
+        try await ServerFixture.with { fixture in
             let error = await #expect(throws: OAuth2Error.self) {
-                try await relation.client().tokens(for: ClientCredentialsGrant())
+                try await fixture.client().tokens(for: ClientCredentialsGrant())
             }
             #expect(error?.code == .requestRejected)
             #expect(error?.serverCode == "unauthorized_client")
@@ -90,17 +90,17 @@ struct CodeFlowModuleTests {
 
     @Test("FAPI: an assertion is addressed to the issuer, as a text, and never used twice")
     func assertionAudience() async throws {
-        try await Relation.with({ $0.assertionAudience = .issuer }) { relation in
-            let issuer = relation.client(try relation.keyed())
+        try await ServerFixture.with({ $0.assertionAudience = .issuer }) { fixture in
+            let issuer = fixture.client(try fixture.keyed())
             for _ in 1...3 { _ = try await issuer.tokens(for: ClientCredentialsGrant()) }
-            let endpoint = relation.client(try relation.keyed(.tokenEndpoint))
+            let endpoint = fixture.client(try fixture.keyed(.tokenEndpoint))
             await #expect(throws: OAuth2Error(.invalidClient, "")) {
                 try await endpoint.tokens(for: ClientCredentialsGrant())
             }
             // Asked once more, because the server had failed: the assertion is another one.
-            relation.server.misbehave(.unavailable(retryAfter: "0"), .lostAnswer)
-            _ = try await relation.client(try relation.keyed(), attempts: 4).tokens(for: ClientCredentialsGrant())
-            let assertions = relation.server.server.requests(for: "/token").compactMap {
+            fixture.server.misbehave(.unavailable(retryAfter: "0"), .lostAnswer)
+            _ = try await fixture.client(try fixture.keyed(), attempts: 4).tokens(for: ClientCredentialsGrant())
+            let assertions = fixture.server.server.requests(for: "/token").compactMap {
                 $0.formValue("client_assertion")
             }
             let identifiers = try assertions.map { try UnverifiedToken($0).unverifiedClaims["jti"]?.string }
@@ -111,54 +111,54 @@ struct CodeFlowModuleTests {
 
     @Test("token-type-case-insensitivity", arguments: ["bearer", "BEARER", "bEaReR"])
     func tokenType(type: String) async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let grant = try await relation.code(client)
-            relation.server.misbehave(.members(["token_type": .string(type)]))
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let grant = try await fixture.code(client)
+            fixture.server.misbehave(.members(["token_type": .string(type)]))
             #expect(try await client.tokens(for: grant).accessToken.type == type)
         }
     }
 
     @Test("token-endpoint-response-without-expires_in")
     func withoutLifetime() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let grant = try await relation.code(client)
-            relation.server.misbehave(.noLifetime)
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let grant = try await fixture.code(client)
+            fixture.server.misbehave(.noLifetime)
             let tokens = try await client.tokens(for: grant)
             #expect(tokens.accessToken.expiry == nil)
-            #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
         }
     }
 
     @Test("no-scope-in-token-endpoint-response: what was asked for is what was granted, and nothing is made up")
     func withoutScope() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let grant = try await relation.code(client, scope: "openid read")
-            relation.server.misbehave(.members(["scope": nil]))
-            let tokens = try await client.tokens(for: grant, idToken: relation.idToken(client))
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let grant = try await fixture.code(client, scope: "openid read")
+            fixture.server.misbehave(.members(["scope": nil]))
+            let tokens = try await client.tokens(for: grant, idToken: fixture.idToken(client))
             #expect(tokens.accessToken.scope == nil)
-            #expect(try relation.claims(tokens)["scope"] == "openid read")
+            #expect(try fixture.claims(tokens)["scope"] == "openid read")
         }
     }
 
     @Test("discovery-issuer-mismatch: metadata that name another issuer are refused, at each place where they may be")
     func otherIssuer() async throws {
-        try await Relation.with { relation in
-            let issuer = relation.server.metadata.issuer
+        try await ServerFixture.with { fixture in
+            let issuer = fixture.server.metadata.issuer
             for other in ["https://another.example", issuer + "/", issuer.uppercased()] {
-                relation.server.misbehave(at: .metadata, .members(["issuer": .string(other)]))
+                fixture.server.misbehave(at: .metadata, .members(["issuer": .string(other)]))
                 await #expect(throws: OAuth2Error(.issuerMismatch, "")) {
-                    try await AuthorizationServer.discover(issuer: issuer, client: relation.network)
+                    try await AuthorizationServer.discover(issuer: issuer, client: fixture.network)
                 }
             }
-            relation.server.misbehave(at: .metadata, .members(["issuer": nil]))
+            fixture.server.misbehave(at: .metadata, .members(["issuer": nil]))
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
-                try await AuthorizationServer.discover(issuer: issuer, client: relation.network)
+                try await AuthorizationServer.discover(issuer: issuer, client: fixture.network)
             }
-            let found = try await AuthorizationServer.discover(issuer: issuer, client: relation.network)
-            #expect(found == relation.server.metadata)
+            let found = try await AuthorizationServer.discover(issuer: issuer, client: fixture.network)
+            #expect(found == fixture.server.metadata)
         }
     }
 
@@ -184,10 +184,10 @@ struct CodeFlowModuleTests {
 
     @Test("The response of another server, mixed up with this one's, is refused before its code is sent anywhere")
     func mixUp() async throws {
-        try await Relation.with { honest in
-            try await Relation.with { attacker in
+        try await ServerFixture.with { honest in
+            try await ServerFixture.with { attacker in
                 let client = honest.client()
-                let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
+                let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
                 let redirect = try await attacker.server.visit(
                     try request.url(at: attacker.server.metadata),
                     client: honest.network
@@ -202,21 +202,21 @@ struct CodeFlowModuleTests {
 
     @Test("happy-path-no-dpop-nonce, with and without nonces; the code is bound to the key", arguments: [false, true])
     func dpop(requiresNonces: Bool) async throws {
-        try await Relation.with({
+        try await ServerFixture.with({
             $0.dpop = .required
             $0.requiresNonces = requiresNonces
-        }) { relation in
-            let client = relation.client(try relation.keyed(), dpop: .generated())
-            let grant = try await relation.code(client)
+        }) { fixture in
+            let client = fixture.client(try fixture.keyed(), dpop: .generated())
+            let grant = try await fixture.code(client)
             let tokens = try await client.tokens(for: grant)
             let thumbprint = try #require(tokens.accessToken.proofGenerator?.thumbprint)
             #expect(tokens.accessToken.type == "DPoP")
-            #expect(try relation.claims(tokens)["cnf"] == ["jkt": .string(thumbprint)])
-            #expect(relation.server.tokenRequestCount == (requiresNonces ? 2 : 1))
+            #expect(try fixture.claims(tokens)["cnf"] == ["jkt": .string(thumbprint)])
+            #expect(fixture.server.tokenRequestCount == (requiresNonces ? 2 : 1))
             _ = try await client.tokens(refreshing: try #require(tokens.refreshToken))
             // A code that is stolen together with its verifier is no use without the key.
-            let stolen = try await relation.code(client)
-            let thief = relation.client(try relation.keyed(), dpop: .generated())
+            let stolen = try await fixture.code(client)
+            let thief = fixture.client(try fixture.keyed(), dpop: .generated())
             let error = await #expect(throws: OAuth2Error.self) { try await thief.tokens(for: stolen) }
             #expect(error?.code == .reauthenticationRequired)
             #expect(error?.serverDescription?.contains("another key") == true)
@@ -225,35 +225,35 @@ struct CodeFlowModuleTests {
 
     @Test("A server that takes pushed requests only answers them, and no others")
     func pushedOnly() async throws {
-        try await Relation.with({ $0.requiresPushedAuthorizationRequests = true }) { relation in
-            let client = relation.client()
+        try await ServerFixture.with({ $0.requiresPushedAuthorizationRequests = true }) { fixture in
+            let client = fixture.client()
             #expect(client.server.requiresPushedAuthorizationRequests)
-            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
             #expect(throws: OAuth2Error(.malformedRequest, "")) { try request.url(at: client.server) }
             // What somebody sends who does not know the server's metadata.
             var naive = client.server.metadata
             naive["require_pushed_authorization_requests"] = nil
             let server = try AuthorizationServer(metadata: naive, issuer: client.server.issuer)
             let refused = URLRequest(url: try request.url(at: server))
-            let error = await #expect(throws: ServerError.self) { try await relation.network.makeRequest(refused) }
+            let error = await #expect(throws: ServerError.self) { try await fixture.network.makeRequest(refused) }
             #expect(error?.errorCode == 400)
             let pushed = try await client.push(request).url(at: client.server)
-            let redirect = try await relation.server.visit(pushed, client: relation.network)
+            let redirect = try await fixture.server.visit(pushed, client: fixture.network)
             _ = try await client.tokens(for: request.grant(from: redirect, of: client.server))
         }
     }
 
     // MARK: Refusals
 
-    private func refused(_ day: MockAuthorizationServer.BadDay, _ code: OAuth2Error.Code) async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            relation.server.misbehave(at: .authorization, day)
-            let error = await #expect(throws: OAuth2Error.self) { try await relation.code(client) }
+    private func refused(_ fault: MockAuthorizationServer.Fault, _ code: OAuth2Error.Code) async throws {
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            fixture.server.misbehave(at: .authorization, fault)
+            let error = await #expect(throws: OAuth2Error.self) { try await fixture.code(client) }
             #expect(error?.code == code)
-            #expect(relation.server.tokenRequestCount == 0)
+            #expect(fixture.server.tokenRequestCount == 0)
             // And the next one is good.
-            _ = try await client.tokens(for: relation.code(client))
+            _ = try await client.tokens(for: fixture.code(client))
         }
     }
 }

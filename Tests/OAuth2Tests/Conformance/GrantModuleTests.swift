@@ -3,43 +3,43 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Every grant against a server that is as strict as a good one.
-@Suite("Grants against a server", .timeLimit(.minutes(10)), .turns)
+@Suite("Grants against a server", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct GrantModuleTests {
     // MARK: Codes
 
     @Test("A code is good for one use; the second revokes all that came of the first")
     func codeReuse() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
-            let redirect = try await relation.server.visit(try request.url(at: client.server), client: relation.network)
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
+            let redirect = try await fixture.server.visit(try request.url(at: client.server), client: fixture.network)
             let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))
-            #expect(relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
             // The grant itself hands its code out once; an attacker would make another.
             let grant = try request.grant(from: redirect, of: client.server)
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) { try await client.tokens(for: grant) }
-            #expect(!relation.server.isActive(tokens.accessToken.value.expose { $0 }))
+            #expect(!fixture.server.isActive(tokens.accessToken.value.expose { $0 }))
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
                 try await client.tokens(refreshing: try #require(tokens.refreshToken))
             }
-            let count = relation.server.tokenRequestCount
+            let count = fixture.server.tokenRequestCount
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) { try await client.tokens(for: grant) }
-            #expect(relation.server.tokenRequestCount == count)
+            #expect(fixture.server.tokenRequestCount == count)
         }
     }
 
     @Test("A code needs its own verifier, redirect URI and client")
     func codeBinding() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
             func request() async throws -> (AuthorizationRequest, code: Secret) {
-                let request = try client.authorizationRequest(redirectURI: Relation.redirectURI)
-                let url = try await relation.server.visit(try request.url(at: client.server), client: relation.network)
+                let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
+                let url = try await fixture.server.visit(try request.url(at: client.server), client: fixture.network)
                 let grant = try request.grant(from: url, of: client.server)
                 let code = try #require(try grant.parameters()?.first { $0.name == "code" }?.value)
                 return (request, Secret(code))
@@ -51,63 +51,63 @@ struct GrantModuleTests {
                 AuthorizationCodeGrant(code: code, redirectURI: redirectURI, codeVerifier: verifier, idToken: .none)
             }
             let wrong: [(AuthorizationCodeGrant, OAuth2Client)] = [
-                (grant(one, Relation.redirectURI, try CodeVerifier()), client),
+                (grant(one, ServerFixture.redirectURI, try CodeVerifier()), client),
                 (grant(two, "http://127.0.0.1/callback", first.codeVerifier), client),
-                (grant(three, Relation.redirectURI, third.codeVerifier), relation.client(try relation.keyed())),
+                (grant(three, ServerFixture.redirectURI, third.codeVerifier), fixture.client(try fixture.keyed())),
             ]
             for (grant, client) in wrong {
                 let error = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant) }
                 #expect(error?.serverCode == "invalid_grant")
                 #expect(error?.code == .reauthenticationRequired)
             }
-            #expect(relation.server.issuedTokenCount == 0)
+            #expect(fixture.server.issuedTokenCount == 0)
         }
     }
 
     @Test("A user who refuses, or a server that can't ask, is an error of its own")
     func refusals() async throws {
-        try await Relation.with { relation in
+        try await ServerFixture.with { fixture in
             for (decision, code) in [
                 (MockAuthorizationServer.Decision.denied, OAuth2Error.Code.authorizationDenied),
                 (.error("login_required"), .requestRejected), (.error("temporarily_unavailable"), .serverTransient),
             ] {
-                relation.server.decide { _ in decision }
-                let error = await #expect(throws: OAuth2Error.self) { try await relation.code(relation.client()) }
+                fixture.server.decide { _ in decision }
+                let error = await #expect(throws: OAuth2Error.self) { try await fixture.code(fixture.client()) }
                 #expect(error?.code == code)
             }
-            relation.server.decide { prompt in
+            fixture.server.decide { prompt in
                 prompt.scope == "read" && prompt.clientID == "public" && prompt.parameters["prompt"] == nil
                     ? .approved(subject: "grace") : .denied
             }
-            let client = relation.client()
-            let tokens = try await client.tokens(for: relation.code(client, scope: "read"))
-            #expect(try relation.claims(tokens)["sub"] == "grace")
+            let client = fixture.client()
+            let tokens = try await client.tokens(for: fixture.code(client, scope: "read"))
+            #expect(try fixture.claims(tokens)["sub"] == "grace")
         }
     }
 
     @Test("Resources and details are asked for, granted and narrowed")
     func access() async throws {
-        try await Relation.with({
+        try await ServerFixture.with({
             $0.resources = ["https://a.example", "https://b.example"]
             $0.authorizationDetailTypes = ["payment"]
-        }) { relation in
-            let client = relation.client(try relation.keyed())
+        }) { fixture in
+            let client = fixture.client(try fixture.keyed())
             let details = [AuthorizationDetail(type: "payment", members: ["amount": 12])]
             let both = ["https://a.example", "https://b.example"]
-            var grant = try await relation.code(client, resources: both, details: details)
+            var grant = try await fixture.code(client, resources: both, details: details)
             grant.resources = ["https://b.example"]
             let tokens = try await client.tokens(for: grant)
-            #expect(try relation.claims(tokens)["aud"] == "https://b.example")
+            #expect(try fixture.claims(tokens)["aud"] == "https://b.example")
             #expect(tokens.authorizationDetails == details)
             let refreshed = try await client.tokens(
                 refreshing: try #require(tokens.refreshToken),
                 resources: ["https://a.example"]
             )
-            #expect(try relation.claims(refreshed)["aud"] == "https://a.example")
+            #expect(try fixture.claims(refreshed)["aud"] == "https://a.example")
             let own = try await client.tokens(
                 for: ClientCredentialsGrant(resources: both, authorizationDetails: details)
             )
-            #expect(try relation.claims(own)["aud"] == ["https://a.example", "https://b.example"])
+            #expect(try fixture.claims(own)["aud"] == ["https://a.example", "https://b.example"])
             #expect(own.authorizationDetails == details)
             let wrong: [(ClientCredentialsGrant, String)] = [
                 (ClientCredentialsGrant(resources: ["https://c.example"]), "invalid_target"),
@@ -122,7 +122,7 @@ struct GrantModuleTests {
                 #expect(error?.serverCode == serverCode)
             }
             await #expect(throws: OAuth2Error(.requestRejected, "")) {
-                try await relation.code(client, resources: ["https://c.example"])
+                try await fixture.code(client, resources: ["https://c.example"])
             }
         }
     }
@@ -182,9 +182,9 @@ struct GrantModuleTests {
 
     @Test("A token is exchanged for another user's service, with an actor, and what is no access token is N_A")
     func exchange() async throws {
-        try await Relation.with { relation in
-            let client = relation.client(try relation.keyed())
-            let user = try await client.tokens(for: relation.code(client, scope: "read write"))
+        try await ServerFixture.with { fixture in
+            let client = fixture.client(try fixture.keyed())
+            let user = try await client.tokens(for: fixture.code(client, scope: "read write"))
             let actor = try await client.tokens(for: ClientCredentialsGrant())
             func grant(_ type: TokenType?, scope: String? = nil) -> TokenExchangeGrant {
                 TokenExchangeGrant(
@@ -199,7 +199,7 @@ struct GrantModuleTests {
                 )
             }
             let tokens = try await client.tokens(for: grant(.accessToken, scope: "read"))
-            let claims = try relation.claims(tokens)
+            let claims = try fixture.claims(tokens)
             #expect(tokens.issuedTokenType == .accessToken)
             #expect(claims["sub"] == "ada")
             #expect(claims["act"] == ["sub": "keyed"])
@@ -213,7 +213,7 @@ struct GrantModuleTests {
                 source: StaticTokenSource(idToken.accessToken),
                 resources: .everyHTTPSOrigin
             )
-            let request = URLRequest(url: relation.server.server.url(for: "/"))
+            let request = URLRequest(url: fixture.server.server.url(for: "/"))
             let error = await #expect(throws: NetworkError.self) {
                 try await NetworkClient(interceptors: [authenticator]).makeRequest(request)
             }
@@ -222,7 +222,7 @@ struct GrantModuleTests {
             let unknown = await #expect(throws: OAuth2Error.self) { try await client.tokens(for: grant(.saml2)) }
             #expect(unknown?.serverCode == "invalid_request")
             // Only what was exchanged may be of no type.
-            relation.server.misbehave(.members(["token_type": "N_A"]))
+            fixture.server.misbehave(.members(["token_type": "N_A"]))
             await #expect(throws: OAuth2Error(.unsupportedTokenType, "")) {
                 try await client.tokens(for: ClientCredentialsGrant())
             }
@@ -233,11 +233,11 @@ struct GrantModuleTests {
 
     @Test("JWT and SAML assertions are grants, once each")
     func assertions() async throws {
-        try await Relation.with { relation in
+        try await ServerFixture.with { fixture in
             let service = try ES256SigningService.generate(keyID: "k")
-            relation.server.acceptAssertions(of: "service@example", key: service.verificationKey)
-            let client = relation.client(try relation.keyed())
-            let issuer = relation.server.metadata.issuer
+            fixture.server.acceptAssertions(of: "service@example", key: service.verificationKey)
+            let client = fixture.client(try fixture.keyed())
+            let issuer = fixture.server.metadata.issuer
             let grant = JWTBearerGrant(
                 issuer: "service@example",
                 subject: "ada",
@@ -247,7 +247,7 @@ struct GrantModuleTests {
             )
             for _ in 1...2 {
                 let tokens = try await client.tokens(for: grant)
-                #expect(try relation.claims(tokens)["sub"] == "ada")
+                #expect(try fixture.claims(tokens)["sub"] == "ada")
                 #expect(tokens.accessToken.scope == "read")
             }
             let elsewhere = JWTBearerGrant(
@@ -256,7 +256,7 @@ struct GrantModuleTests {
                 audience: issuer,
                 remoteSigningService: Vault(service: service, keyID: "k")
             )
-            #expect(try relation.claims(try await client.tokens(for: elsewhere))["sub"] == "grace")
+            #expect(try fixture.claims(try await client.tokens(for: elsewhere))["sub"] == "grace")
             let fixed = try #require(try await grant.parameters()?[1].value)
             let replayed = JWTBearerGrant(identifier: "ada") { Secret(fixed) }
             _ = try await client.tokens(for: replayed)
@@ -272,9 +272,9 @@ struct GrantModuleTests {
                 #expect(error?.serverCode == "invalid_grant")
             }
             let xml = Data("<Assertion>ada</Assertion>".utf8)
-            relation.server.acceptSAMLAssertion(xml, subject: "ada")
+            fixture.server.acceptSAMLAssertion(xml, subject: "ada")
             let saml = try await client.tokens(for: SAMLBearerGrant(identifier: "ada") { xml })
-            #expect(try relation.claims(saml)["sub"] == "ada")
+            #expect(try fixture.claims(saml)["sub"] == "ada")
             await #expect(throws: OAuth2Error(.requestRejected, "")) {
                 try await client.tokens(for: SAMLBearerGrant(identifier: "ada") { xml + Data(" ".utf8) })
             }
@@ -283,33 +283,33 @@ struct GrantModuleTests {
 
     @Test("A clock that is wrong is corrected for an assertion that is a grant, as for one that authenticates")
     func skewedAssertion() async throws {
-        try await Relation.with({ $0.clockOffset = .seconds(-300) }) { relation in
+        try await ServerFixture.with({ $0.clockOffset = .seconds(-300) }) { fixture in
             let service = try ES256SigningService.generate(keyID: "k")
-            relation.server.acceptAssertions(of: "service@example", key: service.verificationKey)
-            let client = relation.client(.clientSecretPost(clientID: "post", secret: Secret(Relation.secret)))
+            fixture.server.acceptAssertions(of: "service@example", key: service.verificationKey)
+            let client = fixture.client(.clientSecretPost(clientID: "post", secret: Secret(ServerFixture.secret)))
             let grant = JWTBearerGrant(
                 issuer: "service@example",
-                audience: relation.server.metadata.issuer,
+                audience: fixture.server.metadata.issuer,
                 signingService: service
             )
             let tokens = try await client.tokens(for: grant)
             #expect(tokens.accessToken.type == "Bearer")
-            #expect(relation.server.tokenRequestCount == 2)
+            #expect(fixture.server.tokenRequestCount == 2)
         }
     }
 
     @Test("A grant that only this server knows")
     func extensionGrant() async throws {
-        try await Relation.with { relation in
-            relation.server.onGrant("urn:example:pin") {
+        try await ServerFixture.with { fixture in
+            fixture.server.onGrant("urn:example:pin") {
                 $0["pin"] == "1234" ? .tokens(subject: "ada") : .error("invalid_grant")
             }
-            let client = relation.client(try relation.keyed())
+            let client = fixture.client(try fixture.keyed())
             func grant(_ pin: String, type: String = "urn:example:pin") -> ExtensionGrant {
                 ExtensionGrant(type: type, identifier: "ada", isRepeatable: false, scope: "read") { [("pin", pin)] }
             }
             let tokens = try await client.tokens(for: grant("1234"))
-            #expect(try relation.claims(tokens)["sub"] == "ada")
+            #expect(try fixture.claims(tokens)["sub"] == "ada")
             await #expect(throws: OAuth2Error(.reauthenticationRequired, "")) {
                 try await client.tokens(for: grant("4321"))
             }
@@ -327,40 +327,40 @@ struct GrantModuleTests {
         arguments: [false, true]
     )
     func signIn(isBound: Bool) async throws {
-        try await Relation.with { relation in
+        try await ServerFixture.with { fixture in
             let dpop: DPoPKey? = isBound ? .generated() : nil
-            let client = relation.client(try relation.keyed(), dpop: dpop)
-            let tokens = try await client.tokens(for: relation.code(client, scope: "read"))
+            let client = fixture.client(try fixture.keyed(), dpop: dpop)
+            let tokens = try await client.tokens(for: fixture.code(client, scope: "read"))
             let api = try LoopbackServer.start { routes in
-                routes.on(.get, "/reports", relation.server.protecting(scope: "read") { _ in .text("a report") })
+                routes.on(.get, "/reports", fixture.server.protecting(scope: "read") { _ in .text("a report") })
             }
             let store = InMemoryTokenStore()
             func authenticator() throws -> OAuth2Authenticator {
                 OAuth2Authenticator(
-                    server: relation.server.metadata,
-                    clientAuthentication: try relation.keyed(),
+                    server: fixture.server.metadata,
+                    clientAuthentication: try fixture.keyed(),
                     grant: UserGrant(identifier: "ada"),
                     resources: .everyHTTPSOrigin,
                     store: store,
                     dpop: dpop,
-                    client: relation.network
+                    client: fixture.network
                 )
             }
             let first = try authenticator()
             #expect(await failureCode { _ = try await first.accessToken() } == .reauthenticationRequired)
             try await first.signIn(with: tokens)
-            let count = relation.server.tokenRequestCount
+            let count = fixture.server.tokenRequestCount
             for authenticator in [first, try authenticator()] {
                 let request = URLRequest(url: api.url(for: "/reports"))
                 let data = try await NetworkClient(interceptors: [authenticator]).makeRequest(request)
                 #expect(data == Data("a report".utf8))
             }
-            #expect(relation.server.tokenRequestCount == count)
-            relation.server.revokeAccessTokens()
+            #expect(fixture.server.tokenRequestCount == count)
+            fixture.server.revokeAccessTokens()
             let request = URLRequest(url: api.url(for: "/reports"))
             let data = try await NetworkClient(interceptors: [first]).makeRequest(request)
             #expect(data == Data("a report".utf8))
-            #expect(relation.server.tokenRequestCount == count + 1)
+            #expect(fixture.server.tokenRequestCount == count + 1)
             await api.stop()
         }
     }

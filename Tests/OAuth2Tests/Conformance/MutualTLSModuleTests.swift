@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Mutual TLS against a server", .timeLimit(.minutes(10)), .turns)
+@Suite("Mutual TLS against a server", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct MutualTLSModuleTests {
     @Test("A client with a certificate pushes its request at the alias, and gets its tokens there")
     func pushed() async throws {
@@ -22,7 +22,7 @@ struct MutualTLSModuleTests {
                 .init(
                     id: "reports",
                     authentication: .tlsClientAuth(subject: certificate.subject),
-                    redirectURIs: [Relation.redirectURI]
+                    redirectURIs: [ServerFixture.redirectURI]
                 )
             ]
         )
@@ -38,7 +38,7 @@ struct MutualTLSModuleTests {
             client: NetworkClient(transport: transport),
             options: .init(timeout: .seconds(120), attempts: 1)
         )
-        let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, scope: "read")
+        let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, scope: "read")
         let url = try await client.push(request).url(at: client.server)
         let redirect = try await server.visit(url)
         let tokens = try await client.tokens(for: request.grant(from: redirect, of: client.server))

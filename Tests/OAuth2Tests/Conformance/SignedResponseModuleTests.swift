@@ -3,38 +3,38 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules that are about signed answers to authorization requests (JARM), named as they
 /// are there.
-@Suite("Conformance modules: signed authorization responses", .timeLimit(.minutes(10)), .turns)
+@Suite("Conformance modules: signed authorization responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct SignedResponseModuleTests {
     @Test(
         "fapi1-advanced-final-client-test: a signed request that is pushed, a signed answer, and an assertion for the code",
         arguments: [ResponseMode.jwt, .queryJWT]
     )
     func happyPath(mode: ResponseMode) async throws {
-        try await Relation.with { relation in
-            let client = relation.client(try relation.keyed())
+        try await ServerFixture.with { fixture in
+            let client = fixture.client(try fixture.keyed())
             let request = try client.authorizationRequest(
-                redirectURI: Relation.redirectURI,
+                redirectURI: ServerFixture.redirectURI,
                 scope: "openid read",
                 responseMode: mode
             )
             let signed = try SignedAuthorizationRequest(
                 request,
                 for: client.server,
-                signingService: try ES256SigningService(key: relation.key)
+                signingService: try ES256SigningService(key: fixture.key)
             )
             let pushed = try await client.push(parameters: signed.parameters)
-            let redirect = try await relation.server.visit(pushed.url(at: client.server), client: relation.network)
+            let redirect = try await fixture.server.visit(pushed.url(at: client.server), client: fixture.network)
             let names = URLComponents(url: redirect, resolvingAgainstBaseURL: false)?.queryItems?.map(\.name)
             #expect(names == ["response"])
-            let grant = try await request.grant(from: redirect, of: client.server, verifiedBy: verifier(relation))
-            let tokens = try await client.tokens(for: grant, idToken: relation.idToken(client))
-            #expect(try relation.claims(tokens)["sub"] == "ada")
+            let grant = try await request.grant(from: redirect, of: client.server, verifiedBy: verifier(fixture))
+            let tokens = try await client.tokens(for: grant, idToken: fixture.idToken(client))
+            #expect(try fixture.claims(tokens)["sub"] == "ada")
             #expect(tokens.idToken?.registered.subject == "ada")
             #expect(tokens.accessToken.scope == "openid read")
         }
@@ -68,38 +68,38 @@ struct SignedResponseModuleTests {
             ("a token", .claims(["access_token": "a"]), .protocolViolation, nil),
         ]
             as [(
-                String, MockAuthorizationServer.IDTokenTrouble, OAuth2Error.Code, TokenError.Code?
+                String, MockAuthorizationServer.IDTokenFault, OAuth2Error.Code, TokenError.Code?
             )]
     )
     func refused(
         module: String,
-        trouble: MockAuthorizationServer.IDTokenTrouble,
+        fault: MockAuthorizationServer.IDTokenFault,
         code: OAuth2Error.Code,
         cause: TokenError.Code?
     ) async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            relation.server.misbehave(at: .authorization, .signedResponse(trouble))
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            fixture.server.misbehave(at: .authorization, .signedResponse(fault))
             let error = await #expect(throws: OAuth2Error.self, "\(module)") {
-                try await answer(relation, client)
+                try await answer(fixture, client)
             }
             #expect(error?.code == code, "\(module)")
             #expect((error?.cause as? TokenError)?.code == cause, "\(module)")
-            #expect(relation.server.tokenRequestCount == 0)
+            #expect(fixture.server.tokenRequestCount == 0)
             // And the next one is good.
-            _ = try await client.tokens(for: answer(relation, client))
+            _ = try await client.tokens(for: answer(fixture, client))
         }
     }
 
     @Test("What the user, or the server, refuses is signed, too")
     func refusals() async throws {
-        try await Relation.with { relation in
+        try await ServerFixture.with { fixture in
             for (decision, code) in [
                 (MockAuthorizationServer.Decision.denied, OAuth2Error.Code.authorizationDenied),
                 (.error("temporarily_unavailable"), .serverTransient), (.error("login_required"), .requestRejected),
             ] {
-                relation.server.decide { _ in decision }
-                let error = await #expect(throws: OAuth2Error.self) { try await answer(relation, relation.client()) }
+                fixture.server.decide { _ in decision }
+                let error = await #expect(throws: OAuth2Error.self) { try await answer(fixture, fixture.client()) }
                 #expect(error?.code == code)
             }
         }
@@ -107,16 +107,16 @@ struct SignedResponseModuleTests {
 
     @Test("An answer without a signature is not believed where one was asked for, nor read without a verifier")
     func downgrade() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let verifier = verifier(relation)
-            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, responseMode: .jwt)
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let verifier = verifier(fixture)
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
             for plain in [
                 "code=c&state=\(request.state)&iss=\(client.server.issuer)",
                 "error=access_denied&state=\(request.state)", "response=", "",
                 "response=a.b.c&response=a.b.c", "response=nonsense", "response=a.b.c.d.e",
             ] {
-                let url = try #require(URL(string: "\(Relation.redirectURI)?\(plain)"))
+                let url = try #require(URL(string: "\(ServerFixture.redirectURI)?\(plain)"))
                 await #expect(throws: OAuth2Error(.protocolViolation, ""), "\(plain)") {
                     try await request.grant(from: url, of: client.server, verifiedBy: verifier)
                 }
@@ -126,7 +126,7 @@ struct SignedResponseModuleTests {
             }
             // Asked for as a parameter of an extension, it is asked for all the same.
             let other = try client.authorizationRequest(
-                redirectURI: Relation.redirectURI,
+                redirectURI: ServerFixture.redirectURI,
                 additionalParameters: ["response_mode": "query.jwt"]
             )
             #expect(other.responseMode == .queryJWT)
@@ -135,7 +135,7 @@ struct SignedResponseModuleTests {
             }
             #expect(throws: OAuth2Error(.malformedRequest, "")) {
                 try client.authorizationRequest(
-                    redirectURI: Relation.redirectURI,
+                    redirectURI: ServerFixture.redirectURI,
                     responseMode: .jwt,
                     additionalParameters: ["response_mode": "query"]
                 )
@@ -145,31 +145,31 @@ struct SignedResponseModuleTests {
 
     @Test("What stands beside a signed answer does not count, and one of another place is none")
     func outside() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, responseMode: .jwt)
-            let redirect = try await relation.server.visit(request.url(at: client.server), client: relation.network)
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
+            let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)
             let more = try #require(
                 URL(string: redirect.absoluteString + "&code=stolen&state=x&iss=https://evil.example")
             )
-            let grant = try await request.grant(from: more, of: client.server, verifiedBy: verifier(relation))
+            let grant = try await request.grant(from: more, of: client.server, verifiedBy: verifier(fixture))
             #expect(try grant.parameters()?.first { $0.name == "code" }?.value != "stolen")
             let elsewhere = try #require(
                 URL(string: redirect.absoluteString.replacing("reports.example", with: "evil.example"))
             )
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
-                try await request.grant(from: elsewhere, of: client.server, verifiedBy: verifier(relation))
+                try await request.grant(from: elsewhere, of: client.server, verifiedBy: verifier(fixture))
             }
         }
     }
 
     @Test("Other JWTs that the server has signed for this client are no answers")
     func otherTokens() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
-            let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, responseMode: .jwt)
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
+            let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
             let claims: [String: JSONValue?] = ["code": "c", "state": .string(request.state)]
-            let accessToken = try relation.server.issueAccessToken(
+            let accessToken = try fixture.server.issueAccessToken(
                 clientID: "public",
                 subject: "ada",
                 audience: "public",
@@ -179,16 +179,16 @@ struct SignedResponseModuleTests {
                 try await request.grant(
                     fromQuery: "response=\(accessToken)",
                     of: client.server,
-                    verifiedBy: verifier(relation)
+                    verifiedBy: verifier(fixture)
                 )
             }
             #expect((error?.cause as? TokenError)?.code == .typeMismatch)
-            let idToken = try relation.server.issueIDToken(clientID: "public", subject: "ada")
+            let idToken = try fixture.server.issueIDToken(clientID: "public", subject: "ada")
             await #expect(throws: OAuth2Error(.stateMismatch, "")) {
                 try await request.grant(
                     fromQuery: "response=\(idToken)",
                     of: client.server,
-                    verifiedBy: verifier(relation)
+                    verifiedBy: verifier(fixture)
                 )
             }
         }
@@ -196,59 +196,59 @@ struct SignedResponseModuleTests {
 
     @Test("Answers are signed with RS256 unless the client is registered otherwise, or with its secret")
     func algorithms() async throws {
-        try await Relation.with({ $0.signingAlgorithm = .rs256 }) { relation in
-            let client = relation.client()
-            let verifier = AuthorizationResponseVerifier(keys: relation.server.keys)
+        try await ServerFixture.with({ $0.signingAlgorithm = .rs256 }) { fixture in
+            let client = fixture.client()
+            let verifier = AuthorizationResponseVerifier(keys: fixture.server.keys)
             #expect(verifier.algorithms == [.rs256])
-            _ = try await client.tokens(for: answer(relation, client, verifier))
+            _ = try await client.tokens(for: answer(fixture, client, verifier))
             let secret = Data("a secret of thirty-two characters".utf8)
             let service = KeySigningService(key: try SigningKey(secret: secret, algorithm: .hs256))
             let shared = AuthorizationResponseVerifier(key: try VerificationKey(secret: secret, algorithm: .hs256))
-            relation.server.misbehave(at: .authorization, .signedResponse(.signed(by: service)))
-            _ = try await client.tokens(for: answer(relation, client, shared))
-            let error = await #expect(throws: OAuth2Error.self) { try await answer(relation, client, shared) }
+            fixture.server.misbehave(at: .authorization, .signedResponse(.signed(by: service)))
+            _ = try await client.tokens(for: answer(fixture, client, shared))
+            let error = await #expect(throws: OAuth2Error.self) { try await answer(fixture, client, shared) }
             #expect((error?.cause as? TokenError)?.code == .algorithmMismatch)
         }
     }
 
     @Test("Without the server's keys there is no answer, and the failure is theirs")
     func keys() async throws {
-        try await Relation.with { relation in
-            relation.server.misbehave(at: .keys, .unavailable())
+        try await ServerFixture.with { fixture in
+            fixture.server.misbehave(at: .keys, .unavailable())
             await #expect(throws: OAuth2Error(.serverTransient, "")) {
-                try await answer(relation, relation.client())
+                try await answer(fixture, fixture.client())
             }
         }
     }
 
     @Test("A program on the user's machine receives a signed answer, and no other's")
     func receiver() async throws {
-        try await Relation.with { relation in
-            let client = relation.client()
+        try await ServerFixture.with { fixture in
+            let client = fixture.client()
             let receiver = try LoopbackRedirectReceiver(patience: .seconds(300))
             let request = try client.authorizationRequest(redirectURI: receiver.redirectURI, responseMode: .jwt)
             async let redirect = receiver.redirect(for: request)
             let other = try client.authorizationRequest(redirectURI: receiver.redirectURI, responseMode: .jwt)
             for (asked, status) in [(other, 400), (request, 200)] {
-                let url = try await relation.server.visit(asked.url(at: client.server), client: relation.network)
-                let answered = try? await relation.network.response(for: URLRequest(url: url)).status
+                let url = try await fixture.server.visit(asked.url(at: client.server), client: fixture.network)
+                let answered = try? await fixture.network.response(for: URLRequest(url: url)).status
                 #expect((answered == 200) == (status == 200))
             }
             let grant = try await request.grant(
                 from: redirect,
                 of: client.server,
-                verifiedBy: verifier(relation)
+                verifiedBy: verifier(fixture)
             )
             _ = try await client.tokens(for: grant)
         }
     }
 
-    private func verifier(_ relation: Relation) -> AuthorizationResponseVerifier {
-        let url = relation.server.metadata.keySetURL
+    private func verifier(_ fixture: ServerFixture) -> AuthorizationResponseVerifier {
+        let url = fixture.server.metadata.keySetURL
         return AuthorizationResponseVerifier(
             keys: RemoteKeySet(
-                url: url ?? relation.server.server.baseURL,
-                client: relation.network,
+                url: url ?? fixture.server.server.baseURL,
+                client: fixture.network,
                 options: .init(timeout: .seconds(120))
             ),
             algorithms: [.es256]
@@ -256,16 +256,16 @@ struct SignedResponseModuleTests {
     }
 
     private func answer(
-        _ relation: Relation,
+        _ fixture: ServerFixture,
         _ client: OAuth2Client,
         _ verifier: AuthorizationResponseVerifier? = nil
     ) async throws -> AuthorizationCodeGrant {
-        let request = try client.authorizationRequest(redirectURI: Relation.redirectURI, responseMode: .jwt)
-        let redirect = try await relation.server.visit(request.url(at: client.server), client: relation.network)
+        let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, responseMode: .jwt)
+        let redirect = try await fixture.server.visit(request.url(at: client.server), client: fixture.network)
         return try await request.grant(
             from: redirect,
             of: client.server,
-            verifiedBy: verifier ?? self.verifier(relation)
+            verifiedBy: verifier ?? self.verifier(fixture)
         )
     }
 }

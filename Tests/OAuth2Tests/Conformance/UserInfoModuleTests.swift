@@ -3,22 +3,22 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The scenarios of oauth4webapi's conformance modules that use tokens at an endpoint, named as they are there.
-@Suite("Conformance modules: UserInfo and resources", .timeLimit(.minutes(10)), .turns)
+@Suite("Conformance modules: UserInfo and resources", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UserInfoModuleTests {
     @Test("scope-userinfo-claims, userinfo-bearer-header: the token goes in the header and nowhere else")
     func claims() async throws {
-        try await Relation.with { relation in
-            relation.server.setUsers { $0.claims["ada"] = ["name": "Ada", "email": "ada@example.com"] }
-            let (client, authorized, _) = try await signIn(relation, scope: "openid profile email")
+        try await ServerFixture.with { fixture in
+            fixture.server.setUsers { $0.claims["ada"] = ["name": "Ada", "email": "ada@example.com"] }
+            let (client, authorized, _) = try await signIn(fixture, scope: "openid profile email")
             let info = try await client.userInfo(subject: "ada", authorized: authorized)
             #expect(info["name"] == "Ada")
             #expect(info["email"] == "ada@example.com")
-            let request = try #require(relation.server.server.requests(for: "/userinfo").first)
+            let request = try #require(fixture.server.server.requests(for: "/userinfo").first)
             #expect(request.method == .get)
             #expect(request.headers["Authorization"]?.hasPrefix("Bearer ") == true)
             #expect(request.queryItems.isEmpty)
@@ -28,9 +28,9 @@ struct UserInfoModuleTests {
 
     @Test("userinfo-invalid-sub: what is said of another user than the ID token's is not believed")
     func otherSubject() async throws {
-        try await Relation.with { relation in
-            relation.server.setUsers { $0.substitute = "eve" }
-            let (client, authorized, subject) = try await signIn(relation)
+        try await ServerFixture.with { fixture in
+            fixture.server.setUsers { $0.substitute = "eve" }
+            let (client, authorized, subject) = try await signIn(fixture)
             await #expect(throws: OAuth2Error(.subjectMismatch, "")) {
                 try await client.userInfo(subject: subject, authorized: authorized)
             }
@@ -39,20 +39,20 @@ struct UserInfoModuleTests {
 
     @Test("userinfo-signed: a signed answer verifies by the server's keys, and one that is not signed is refused")
     func signed() async throws {
-        try await Relation.with { relation in
-            relation.server.setUsers {
+        try await ServerFixture.with { fixture in
+            fixture.server.setUsers {
                 $0.claims["ada"] = ["name": "Ada"]
                 $0.areSigned = true
             }
-            let (client, authorized, subject) = try await signIn(relation)
-            let keys = relation.server.keys
+            let (client, authorized, subject) = try await signIn(fixture)
+            let keys = fixture.server.keys
             let info = try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
             #expect(info["name"] == "Ada")
-            try relation.server.rotateKeys(withdrawingOld: true)
+            try fixture.server.rotateKeys(withdrawingOld: true)
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
                 try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
             }
-            relation.server.setUsers { $0.areSigned = false }
+            fixture.server.setUsers { $0.areSigned = false }
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
                 try await client.userInfo(subject: subject, authorized: authorized, keys: keys)
             }
@@ -64,11 +64,11 @@ struct UserInfoModuleTests {
         arguments: ["DPoP", "dpop", "DPOP", "dPoP"]
     )
     func schemeCase(scheme: String) async throws {
-        try await Relation.with({
+        try await ServerFixture.with({
             $0.dpop = .required
             $0.requiresNonces = true
-        }) { relation in
-            let reports = relation.server.protecting { _ in .text("ok") }
+        }) { fixture in
+            let reports = fixture.server.protecting { _ in .text("ok") }
             try await withLoopbackServer { api async throws in
                 api.onAnyMethod("/reports") { request in
                     var response = try await reports(request)
@@ -78,14 +78,14 @@ struct UserInfoModuleTests {
                     return response
                 }
                 // The first answer is the nonce's.
-                relation.server.misbehave(.members([:]), .members(["token_type": .string(scheme)]))
+                fixture.server.misbehave(.members([:]), .members(["token_type": .string(scheme)]))
                 let authenticator = OAuth2Authenticator(
-                    server: relation.server.metadata,
-                    clientAuthentication: try relation.keyed(),
+                    server: fixture.server.metadata,
+                    clientAuthentication: try fixture.keyed(),
                     grant: ClientCredentialsGrant(),
                     resources: [api.baseURL],
                     dpop: .generated(),
-                    client: relation.network
+                    client: fixture.network
                 )
                 let transport = try CurlTransport(configuration: .init(proxy: .none))
                 let client = NetworkClient(
@@ -103,19 +103,19 @@ struct UserInfoModuleTests {
     }
 
     private func signIn(
-        _ relation: Relation,
+        _ fixture: ServerFixture,
         scope: String = "openid"
     ) async throws -> (client: OAuth2Client, authorized: NetworkClient, subject: String) {
-        let client = relation.client()
+        let client = fixture.client()
         let tokens = try await client.tokens(
-            for: relation.code(client, scope: scope),
-            idToken: relation.idToken(client)
+            for: fixture.code(client, scope: scope),
+            idToken: fixture.idToken(client)
         )
         let authenticator = OAuth2Authenticator(
             source: StaticTokenSource(tokens.accessToken),
-            resources: [relation.server.server.baseURL]
+            resources: [fixture.server.server.baseURL]
         )
         let subject = tokens.idToken?.registered.subject
-        return (client, relation.network(with: authenticator), try #require(subject))
+        return (client, fixture.network(with: authenticator), try #require(subject))
     }
 }

@@ -1,36 +1,36 @@
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("ID tokens of devices", .timeLimit(.minutes(10)), .turns)
+@Suite("ID tokens of devices", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DeviceIDTokenTests {
     /// Gets the tokens of a device whose user has granted what it asks for.
     private func tokens(
-        _ relation: Relation,
+        _ fixture: ServerFixture,
         scope: String = "openid read",
-        _ misbehavior: MockAuthorizationServer.BadDay? = nil,
+        _ misbehavior: MockAuthorizationServer.Fault? = nil,
         idToken: IDTokenRule? = nil
     ) async throws -> IssuedTokens {
-        let client = relation.client()
+        let client = fixture.client()
         let device = try await client.authorizeDevice(scope: scope)
-        let approve = { (_: DeviceAuthorizationProgress) in _ = relation.server.approveDevice(userCode: device.userCode)
+        let approve = { (_: DeviceAuthorizationProgress) in _ = fixture.server.approveDevice(userCode: device.userCode)
         }
-        if let misbehavior { relation.server.misbehave(misbehavior) }
+        if let misbehavior { fixture.server.misbehave(misbehavior) }
         guard let idToken else { return try await client.tokens(for: device, progress: approve) }
         return try await client.tokens(for: device, idToken: idToken, progress: approve)
     }
 
-    private func play(_ body: (Relation) async throws -> Void) async throws {
-        try await Relation.with({ $0.deviceInterval = .seconds(1) }, body)
+    private func play(_ body: (ServerFixture) async throws -> Void) async throws {
+        try await ServerFixture.with({ $0.deviceInterval = .seconds(1) }, body)
     }
 
     @Test("A verifier verifies the ID token that comes with the tokens")
     func verified() async throws {
-        try await play { relation in
-            let tokens = try await tokens(relation, idToken: relation.idToken(relation.client()))
+        try await play { fixture in
+            let tokens = try await tokens(fixture, idToken: fixture.idToken(fixture.client()))
             #expect(tokens.idToken?.registered.subject == "ada")
             #expect(tokens.idToken?.registered.audience == ["public"])
         }
@@ -38,9 +38,9 @@ struct DeviceIDTokenTests {
 
     @Test("Without a rule nothing is verified")
     func unverified() async throws {
-        try await play { relation in
+        try await play { fixture in
             for rule in [nil, .skipIDTokenCheck, .notRequested] as [IDTokenRule?] {
-                let tokens = try await tokens(relation, idToken: rule)
+                let tokens = try await tokens(fixture, idToken: rule)
                 #expect(tokens.idToken == nil)
                 #expect(tokens.unverifiedIDToken != nil)
             }
@@ -49,34 +49,34 @@ struct DeviceIDTokenTests {
 
     @Test("An ID token that is missing, or not good, is refused with the tokens")
     func refused() async throws {
-        try await play { relation in
-            let rule = relation.idToken(relation.client())
+        try await play { fixture in
+            let rule = fixture.idToken(fixture.client())
             for (misbehavior, code) in [
                 (.members(["id_token": nil]), nil), (.idToken(.wrongAudience), .audienceMismatch),
                 (.idToken(.wrongAccessTokenHash), .hashMismatch), (.idToken(.mixedUpKeys), .signatureInvalid),
                 (.idToken(.claims(["nonce": "another"])), .nonceMismatch),
-            ] as [(MockAuthorizationServer.BadDay, TokenError.Code?)] {
+            ] as [(MockAuthorizationServer.Fault, TokenError.Code?)] {
                 let error = await #expect(throws: OAuth2Error.self) {
-                    try await tokens(relation, misbehavior, idToken: rule)
+                    try await tokens(fixture, misbehavior, idToken: rule)
                 }
                 #expect(error?.code == .protocolViolation)
                 #expect((error?.cause as? TokenError)?.code == code)
             }
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
-                try await tokens(relation, scope: "read", idToken: rule)
+                try await tokens(fixture, scope: "read", idToken: rule)
             }
         }
     }
 
     @Test("While the provider's keys can't be had, the server isn't asked for tokens")
     func withoutKeys() async throws {
-        try await play { relation in
-            relation.server.misbehave(at: .keys, .huge())
-            let before = relation.server.tokenRequestCount
+        try await play { fixture in
+            fixture.server.misbehave(at: .keys, .huge())
+            let before = fixture.server.tokenRequestCount
             await #expect(throws: OAuth2Error.self) {
-                try await tokens(relation, idToken: relation.idToken(relation.client()))
+                try await tokens(fixture, idToken: fixture.idToken(fixture.client()))
             }
-            #expect(relation.server.tokenRequestCount == before)
+            #expect(fixture.server.tokenRequestCount == before)
         }
     }
 }

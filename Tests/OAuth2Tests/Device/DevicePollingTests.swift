@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
 /// Row T14: what a device's questions are answered, and how long it waits before the next.
-@Suite("Device authorization", .timeLimit(.minutes(10)), .turns)
+@Suite("Device authorization", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DevicePollingTests {
     private static var start: MockTransport.Step {
         .json(
@@ -14,30 +14,30 @@ struct DevicePollingTests {
         )
     }
 
-    @Test("T14: pending goes on at the interval, slow_down adds five seconds for good, no answer doubles")
+    @Test("Pending goes on at the interval, slow_down adds five seconds for good, no answer doubles")
     func pauses() async throws {
-        let desk = DeviceDesk([
+        let fixture = DeviceFixture([
             Self.start, .error("authorization_pending"), .error("slow_down"), .error("authorization_pending"),
             .failure(NetworkError(.timedOut, "no luck")), .failure(NetworkError(.connectionLost, "no luck")),
             .status(503, headers: ["Retry-After": "70"]), .error("slow_down"), .tokens("access", refresh: "refresh"),
         ])
-        let device = try await desk.client.authorizeDevice(scope: "read")
+        let device = try await fixture.client.authorizeDevice(scope: "read")
         var events: [DeviceAuthorizationProgress] = []
-        let tokens = try await desk.client.tokens(for: device) { events.append($0) }
+        let tokens = try await fixture.client.tokens(for: device) { events.append($0) }
         #expect(tokens.accessToken.value == Secret("access"))
         #expect(tokens.refreshToken == Secret("refresh"))
-        #expect(desk.pauses == [5, 5, 10, 10, 20, 40, 70, 15].map { .seconds($0) })
+        #expect(fixture.pauses == [5, 5, 10, 10, 20, 40, 70, 15].map { .seconds($0) })
         #expect(
             events.map(\.event) == [
                 .begun, .pending, .slowedDown, .pending, .unanswered, .unanswered, .unanswered, .slowedDown,
             ]
         )
-        #expect(events.map(\.pause) == desk.pauses)
+        #expect(events.map(\.pause) == fixture.pauses)
         #expect(events.first?.timeLeft == .seconds(1800))
         #expect(events.last?.timeLeft == .seconds(1800 - 160))
-        #expect(desk.forms.first == ["client_id": "tv", "scope": "read"])
+        #expect(fixture.forms.first == ["client_id": "tv", "scope": "read"])
         #expect(
-            desk.forms.dropFirst().allSatisfy {
+            fixture.forms.dropFirst().allSatisfy {
                 $0 == [
                     "grant_type": "urn:ietf:params:oauth:grant-type:device_code", "device_code": "d", "client_id": "tv",
                 ]
@@ -46,7 +46,7 @@ struct DevicePollingTests {
     }
 
     @Test(
-        "T14: what ends it has its own error",
+        "What ends it has its own error",
         arguments: [
             ("access_denied", OAuth2Error.Code.authorizationDenied), ("expired_token", .authorizationExpired),
             ("invalid_grant", .reauthenticationRequired), ("invalid_client", .invalidClient),
@@ -54,18 +54,18 @@ struct DevicePollingTests {
         ]
     )
     func ends(serverCode: String, code: OAuth2Error.Code) async throws {
-        let desk = DeviceDesk([Self.start, .error("authorization_pending"), .error(serverCode)])
-        let device = try await desk.client.authorizeDevice()
-        let error = await #expect(throws: OAuth2Error.self) { try await desk.client.tokens(for: device) }
+        let fixture = DeviceFixture([Self.start, .error("authorization_pending"), .error(serverCode)])
+        let device = try await fixture.client.authorizeDevice()
+        let error = await #expect(throws: OAuth2Error.self) { try await fixture.client.tokens(for: device) }
         #expect(error?.code == code)
         #expect(error?.serverCode == serverCode)
         #expect(error?.isRetryable == false)
-        #expect(desk.forms.count == 3)
+        #expect(fixture.forms.count == 3)
     }
 
     @Test("A user who never comes is not waited for longer than the code lives")
     func expiry() async throws {
-        let desk = DeviceDesk(
+        let fixture = DeviceFixture(
             [
                 .json(
                     #"{"device_code":"d","user_code":"u","verification_uri":"https://as.example/device","expires_in":12}"#
@@ -73,48 +73,48 @@ struct DevicePollingTests {
             ],
             otherwise: .error("authorization_pending")
         )
-        let device = try await desk.client.authorizeDevice()
-        let error = await #expect(throws: OAuth2Error.self) { try await desk.client.tokens(for: device) }
+        let device = try await fixture.client.authorizeDevice()
+        let error = await #expect(throws: OAuth2Error.self) { try await fixture.client.tokens(for: device) }
         #expect(error?.code == .authorizationExpired)
-        #expect(desk.pauses == [.seconds(5), .seconds(5), .seconds(2)])
-        #expect(desk.forms.count == 3)
+        #expect(fixture.pauses == [.seconds(5), .seconds(5), .seconds(2)])
+        #expect(fixture.forms.count == 3)
         // And a code that is over already is not asked for at all.
-        await #expect(throws: OAuth2Error(.authorizationExpired, "")) { try await desk.client.tokens(for: device) }
-        #expect(desk.forms.count == 3)
+        await #expect(throws: OAuth2Error(.authorizationExpired, "")) { try await fixture.client.tokens(for: device) }
+        #expect(fixture.forms.count == 3)
     }
 
     @Test("Additional parameters go along; those that the request has anyway are refused before anything is sent")
     func additionalParameters() async throws {
-        let desk = DeviceDesk([Self.start])
-        _ = try await desk.client.authorizeDevice(
+        let fixture = DeviceFixture([Self.start])
+        _ = try await fixture.client.authorizeDevice(
             scope: "read",
             additionalParameters: ["audience": "https://api.example/", "acr_values": "a b"]
         )
         let form = ["client_id": "tv", "scope": "read", "audience": "https://api.example/", "acr_values": "a b"]
-        #expect(desk.forms == [form])
+        #expect(fixture.forms == [form])
         let own = [
             "client_id", "client_secret", "client_assertion", "client_assertion_type", "scope", "resource",
             "authorization_details",
         ]
         for name in own {
             let error = await #expect(throws: OAuth2Error.self, "\(name)") {
-                try await desk.client.authorizeDevice(additionalParameters: [name: "x"])
+                try await fixture.client.authorizeDevice(additionalParameters: [name: "x"])
             }
             #expect(error?.code == .malformedRequest && error?.description.contains("“\(name)”") == true)
         }
-        #expect(desk.forms == [form])
+        #expect(fixture.forms == [form])
     }
 
     @Test("An interval of less than a second is a second, and one of another type counts as missing")
     func intervals() async throws {
         for (member, pause) in [("0", 1), (#""7""#, 7), ("null", 5), ("-3", 1), (#"{"a":1}"#, 5)] {
-            let desk = DeviceDesk([
+            let fixture = DeviceFixture([
                 .json(
                     #"{"device_code":"d","user_code":"u","verification_url":"https://a.example","expires_in":99,"interval":\#(member)}"#
                 ),
                 .tokens("access"),
             ])
-            let device = try await desk.client.authorizeDevice()
+            let device = try await fixture.client.authorizeDevice()
             #expect(device.interval == .seconds(pause), "\(member)")
             #expect(device.verificationURI == URL(string: "https://a.example"))
         }
@@ -124,12 +124,12 @@ struct DevicePollingTests {
     func completeLink() async throws {
         for (link, isKept) in [("https://as.example/device?c=1", true), ("javascript:alert(1)", false), ("a b", false)]
         {
-            let desk = DeviceDesk([
+            let fixture = DeviceFixture([
                 .json(
                     #"{"device_code":"d","user_code":"u","verification_uri":"https://a.example","verification_uri_complete":"\#(link)","expires_in":9}"#
                 )
             ])
-            let device = try await desk.client.authorizeDevice()
+            let device = try await fixture.client.authorizeDevice()
             #expect(device.verificationURIComplete?.absoluteString == (isKept ? link : nil))
         }
     }
@@ -151,37 +151,37 @@ struct DevicePollingTests {
         ]
     )
     func malformed(body: String) async throws {
-        let desk = DeviceDesk([], otherwise: .json(body))
-        let error = await #expect(throws: OAuth2Error.self) { try await desk.client.authorizeDevice() }
+        let fixture = DeviceFixture([], otherwise: .json(body))
+        let error = await #expect(throws: OAuth2Error.self) { try await fixture.client.authorizeDevice() }
         #expect(error?.code == .protocolViolation)
         #expect(error.map { "\($0)".unicodeScalars.allSatisfy { $0.value >= 0x20 } } == true)
     }
 
     @Test("A server that does not know devices is not asked")
     func noEndpoint() async throws {
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let client = OAuth2Client(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "tv"),
-            client: NetworkClient(transport: realm.endpoint)
+            client: NetworkClient(transport: fixture.endpoint)
         )
         await #expect(throws: OAuth2Error(.endpointMissing, "")) { try await client.authorizeDevice() }
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     @Test("Whoever is cancelled while the user takes their time stops at once, with a CancellationError")
     func cancellation() async throws {
-        let desk = DeviceDesk([Self.start], isStandingStill: true)
-        let device = try await desk.client.authorizeDevice()
-        let waiting = Task { try await desk.client.tokens(for: device) }
-        try await desk.time.waitForSleepers(count: 1)
+        let fixture = DeviceFixture([Self.start], isStandingStill: true)
+        let device = try await fixture.client.authorizeDevice()
+        let waiting = Task { try await fixture.client.tokens(for: device) }
+        try await fixture.time.waitForSleepers(count: 1)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 }
 
 /// An authorization server that devices ask, scripted, on a clock that moves when somebody sleeps.
-private struct DeviceDesk {
+private struct DeviceFixture {
     let time: ManualTime
     let client: OAuth2Client
     private let transport: MockTransport
@@ -199,7 +199,7 @@ private struct DeviceDesk {
             time: still.timeSource,
             handler: nil
         )
-        var server = Realm.server
+        var server = OAuth2Fixture.server
         server.deviceAuthorizationEndpoint = URL(string: "https://as.example/device_authorization")
         self.time = time
         self.transport = transport

@@ -2,10 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Discovery: what is kept", .timeLimit(.minutes(10)), .turns)
+@Suite("Discovery: what is kept", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscoveryCacheTests {
     private let time = ManualTime()
 
@@ -138,7 +138,7 @@ struct DiscoveryCacheTests {
         let discovery = discovery(transport)
         let call = Task { try await discovery.server() }
         try await transport.waitForRequests(count: 1)
-        // The flight's limit, and the exchange's.
+        // The refresh's limit, and the exchange's.
         try await time.waitForSleepers(count: 2)
         time.advance(by: .seconds(10))
         #expect(await failureCode { _ = try await call.value } == .serverUnreachable)

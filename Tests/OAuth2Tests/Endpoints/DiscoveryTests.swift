@@ -1,13 +1,13 @@
 import Foundation
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 @testable import OAuth2
 
-@Suite("Discovery", .timeLimit(.minutes(10)), .turns)
+@Suite("Discovery", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscoveryTests {
     private let issuer = "https://id.example"
     private let time = ManualTime()

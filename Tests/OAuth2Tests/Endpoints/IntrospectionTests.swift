@@ -2,17 +2,17 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Introspection", .timeLimit(.minutes(10)), .turns)
+@Suite("Introspection", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct IntrospectionTests {
-    private let token = Secret(EndpointDesk.token)
+    private let token = Secret(EndpointFixture.token)
 
     @Test("The example of RFC 7662 §2.2")
     func example() async throws {
-        let desk = EndpointDesk(
+        let fixture = EndpointFixture(
             .json(
                 """
                 {"active": true, "client_id": "l238j323ds-23ij4", "username": "jdoe", "scope": "read write dolphin",
@@ -22,7 +22,7 @@ struct IntrospectionTests {
                 """
             )
         )
-        let found = try await desk.oauth.introspect(token)
+        let found = try await fixture.oauth.introspect(token)
         #expect(found.isActive)
         #expect(found.clientID == "l238j323ds-23ij4")
         #expect(found.userName == "jdoe")
@@ -38,22 +38,24 @@ struct IntrospectionTests {
 
     @Test("The request is a form of POST with the token, the hint and the client's authentication")
     func request() async throws {
-        let desk = EndpointDesk(.json(#"{"active":false}"#), .json(#"{"active":false}"#))
-        _ = try await desk.oauth.introspect(token)
-        _ = try await desk.oauth.introspect(token, kind: .refreshToken)
-        let request = try #require(desk.transport.requests.first)
+        let fixture = EndpointFixture(.json(#"{"active":false}"#), .json(#"{"active":false}"#))
+        _ = try await fixture.oauth.introspect(token)
+        _ = try await fixture.oauth.introspect(token, kind: .refreshToken)
+        let request = try #require(fixture.transport.requests.first)
         #expect(request.method == .post)
         #expect(request.url.absoluteString == "https://id.example/introspect")
         #expect(request.headers["Authorization"]?.hasPrefix("Basic ") == true)
         #expect(request.headers["Accept"] == "application/json")
         #expect(
-            desk.forms == ["token=\(EndpointDesk.token)", "token=\(EndpointDesk.token)&token_type_hint=refresh_token"]
+            fixture.forms == [
+                "token=\(EndpointFixture.token)", "token=\(EndpointFixture.token)&token_type_hint=refresh_token",
+            ]
         )
     }
 
     @Test("Of a token that is not active nothing else is believed")
     func inactive() async throws {
-        let found = try await EndpointDesk(.json(#"{"active":false,"sub":"ada","scope":7}"#)).oauth.introspect(token)
+        let found = try await EndpointFixture(.json(#"{"active":false,"sub":"ada","scope":7}"#)).oauth.introspect(token)
         #expect(!found.isActive)
         #expect(found.subject == nil && found.scope.isEmpty && found.claims == ["active": false])
     }
@@ -61,7 +63,7 @@ struct IntrospectionTests {
     @Test("Several audiences, a bound token, times with fractions")
     func more() async throws {
         let text = #"{"active":true,"aud":["a","b"],"cnf":{"jkt":"x"},"nbf":1.5,"token_type":"DPoP","exp":null}"#
-        let found = try await EndpointDesk(.json(text)).oauth.introspect(token)
+        let found = try await EndpointFixture(.json(text)).oauth.introspect(token)
         #expect(found.audience == ["a", "b"])
         #expect(found.confirmation == ["jkt": "x"])
         #expect(found.notBefore == Date(timeIntervalSince1970: 1.5))
@@ -79,32 +81,32 @@ struct IntrospectionTests {
         ]
     )
     func wrongTypes(json: String) async {
-        let desk = EndpointDesk(.json(json))
-        #expect(await failureCode { _ = try await desk.oauth.introspect(token) } == .protocolViolation)
+        let fixture = EndpointFixture(.json(json))
+        #expect(await failureCode { _ = try await fixture.oauth.introspect(token) } == .protocolViolation)
     }
 
     @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let desk = EndpointDesk(step)
-        let error = try #require(await #expect(throws: OAuth2Error.self) { try await desk.oauth.introspect(token) })
+        let fixture = EndpointFixture(step)
+        let error = try #require(await #expect(throws: OAuth2Error.self) { try await fixture.oauth.introspect(token) })
         #expect(error.code == code)
-        for text in EndpointDesk.texts(of: error) {
-            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        for text in EndpointFixture.texts(of: error) {
+            #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
         }
-        #expect(desk.transport.requests.count == 1)
+        #expect(fixture.transport.requests.count == 1)
     }
 
     @Test("A server that fails for the moment is asked again, with a new assertion")
     func repetition() async throws {
         let key = try SigningKey.generate(.es256)
-        let desk = EndpointDesk(
+        let fixture = EndpointFixture(
             .status(503),
             .json(#"{"active":false}"#),
             attempts: 2,
             clientAuthentication: .privateKeyJWT(clientID: "api", signingService: try ES256SigningService(key: key))
         )
-        _ = try await desk.oauth.introspect(token)
-        #expect(Set(desk.forms).count == 2)
+        _ = try await fixture.oauth.introspect(token)
+        #expect(Set(fixture.forms).count == 2)
     }
 
     @Test("A clock that is wrong is corrected by the server's, once")
@@ -112,13 +114,13 @@ struct IntrospectionTests {
         let key = try SigningKey.generate(.es256)
         let late: HTTPHeaders = ["Date": "Sun, 09 Sep 2001 02:46:40 GMT"]
         let refusal = MockTransport.Step.json(#"{"error":"invalid_client"}"#, status: 401, headers: late)
-        let desk = EndpointDesk(
+        let fixture = EndpointFixture(
             refusal,
             .json(#"{"active":false}"#, headers: late),
             clientAuthentication: .privateKeyJWT(clientID: "api", signingService: try ES256SigningService(key: key))
         )
-        _ = try await desk.oauth.introspect(token)
-        let times = try desk.forms.map { form in
+        _ = try await fixture.oauth.introspect(token)
+        let times = try fixture.forms.map { form in
             let assertion = FormURLEncoded.decode(form)?.first { $0.name == "client_assertion" }?.value
             return try UnverifiedToken(try #require(assertion)).unverifiedClaims["iat"]?.number?.integer
         }
@@ -127,28 +129,28 @@ struct IntrospectionTests {
 
     @Test("A server without the endpoint, or with one without TLS, is not asked")
     func noEndpoint() async {
-        let missing = EndpointDesk { $0.introspectionEndpoint = nil }
+        let missing = EndpointFixture { $0.introspectionEndpoint = nil }
         #expect(await failureCode { _ = try await missing.oauth.introspect(token) } == .endpointMissing)
-        let insecure = EndpointDesk { $0.introspectionEndpoint = URL(string: "http://id.example/introspect") }
+        let insecure = EndpointFixture { $0.introspectionEndpoint = URL(string: "http://id.example/introspect") }
         #expect(await failureCode { _ = try await insecure.oauth.introspect(token) } == .insecureTransport)
         #expect(insecure.transport.requests.isEmpty)
     }
 
     @Test("A client that shows a certificate asks at the alias")
     func alias() async throws {
-        let desk = EndpointDesk(.json(#"{"active":false}"#)) { server in
+        let fixture = EndpointFixture(.json(#"{"active":false}"#)) { server in
             server.mutualTLSAliases["introspection_endpoint"] = URL(string: "https://mtls.example/introspect")
             server = server.usingMutualTLSAliases()
         }
-        _ = try await desk.oauth.introspect(token)
-        #expect(desk.transport.requests.map(\.url.host) == ["mtls.example"])
+        _ = try await fixture.oauth.introspect(token)
+        #expect(fixture.transport.requests.map(\.url.host) == ["mtls.example"])
     }
 
     @Test("A caller that is cancelled hears that it was")
     func cancellation() async throws {
         let gate = ResponseGate()
-        let desk = EndpointDesk(.json(#"{"active":true}"#).gated(by: gate))
-        let call = Task { try await desk.oauth.introspect(token) }
+        let fixture = EndpointFixture(.json(#"{"active":true}"#).gated(by: gate))
+        let call = Task { try await fixture.oauth.introspect(token) }
         try await gate.waitForWaiters(count: 1)
         call.cancel()
         let error = await #expect(throws: NetworkError.self) { try await call.value }

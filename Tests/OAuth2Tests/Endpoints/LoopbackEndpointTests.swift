@@ -2,12 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The endpoints of the mock server, on real sockets.
-@Suite("Endpoints on loopback", .timeLimit(.minutes(10)), .turns)
+@Suite("Endpoints on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackEndpointTests {
     @Test("A server is found by both documents, and is who it says it is")
     func discovery() async throws {
@@ -33,14 +33,14 @@ struct LoopbackEndpointTests {
     func badDocuments() async throws {
         try await withServer { server, client in
             let page = LoopbackResponse.text(String(repeating: "x", count: 2 << 20))
-            let cases: [(MockAuthorizationServer.BadDay, OAuth2Error.Code)] = [
+            let cases: [(MockAuthorizationServer.Fault, OAuth2Error.Code)] = [
                 (.cutAnswer, .serverUnreachable), (.html(), .protocolViolation), (.response(page), .protocolViolation),
                 (.response(.status(302, headers: ["Location": "/elsewhere"])), .protocolViolation),
                 (.members(["issuer": "https://evil.example"]), .issuerMismatch), (.unavailable(), .serverTransient),
                 (.silence, .serverUnreachable),
             ]
-            for (day, code) in cases {
-                server.misbehave(at: .metadata, day)
+            for (fault, code) in cases {
+                server.misbehave(at: .metadata, fault)
                 var options = AuthorizationServerDiscovery.Options()
                 options.exchange.attempts = 1
                 if code == .serverUnreachable { options.exchange.timeout = .seconds(3) }

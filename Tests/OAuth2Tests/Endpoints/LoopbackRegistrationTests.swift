@@ -2,12 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Registration, pushed and signed requests and UserInfo of the mock server, on real sockets.
-@Suite("Clients and users on loopback", .timeLimit(.minutes(10)), .turns)
+@Suite("Clients and users on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackRegistrationTests {
     @Test("A client registers itself, gets tokens, changes and goes")
     func registration() async throws {
@@ -144,8 +144,8 @@ struct LoopbackRegistrationTests {
         }
     }
 
-    @Test("Each endpoint's bad days are typed errors")
-    func badDays() async throws {
+    @Test("Each endpoint's faults are typed errors")
+    func faults() async throws {
         try await withServer { server, client in
             server.register(.init(id: "web", secret: "s3cret"))
             let oauth = OAuth2Client(
@@ -155,20 +155,20 @@ struct LoopbackRegistrationTests {
                 options: .init(attempts: 1)
             )
             let registrar = ClientRegistrar(server: server.metadata, client: client, options: .init(attempts: 1))
-            let days: [(MockAuthorizationServer.BadDay, OAuth2Error.Code)] = [
+            let faults: [(MockAuthorizationServer.Fault, OAuth2Error.Code)] = [
                 (.html(), .protocolViolation), (.unavailable(), .serverTransient), (.cutAnswer, .serverUnreachable),
                 (.lostAnswer, .serverUnreachable), (.error("invalid_request"), .requestRejected),
                 (.response(.status(307, headers: ["Location": "/elsewhere"])), .protocolViolation),
             ]
-            for (day, code) in days {
-                server.misbehave(at: .pushedAuthorizationRequests, day)
-                server.misbehave(at: .registration, day)
+            for (fault, code) in faults {
+                server.misbehave(at: .pushedAuthorizationRequests, fault)
+                server.misbehave(at: .registration, fault)
                 let parameters = [(name: "response_type", value: "code")]
                 #expect(await failureCode { _ = try await oauth.push(parameters: parameters) } == code)
                 #expect(await failureCode { _ = try await registrar.register(ClientMetadata()) } == code)
                 // Without a token there is nothing in the answer that could be cut.
                 if code == .serverUnreachable { continue }
-                server.misbehave(at: .userInfo, day)
+                server.misbehave(at: .userInfo, fault)
                 #expect(await failureCode { _ = try await oauth.userInfo(subject: "a", authorized: client) } == code)
             }
         }

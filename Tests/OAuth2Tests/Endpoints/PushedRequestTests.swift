@@ -2,45 +2,45 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Pushed authorization requests", .timeLimit(.minutes(10)), .turns)
+@Suite("Pushed authorization requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct PushedRequestTests {
     private static let uri = "urn:ietf:params:oauth:request_uri:6esc_11ACC5bwc014ltc14eY22c"
     private static let answer = #"{"request_uri":"\#(uri)","expires_in":60}"#
 
     @Test("A request is left at the server, and the user is sent with its name", arguments: [200, 201])
     func push(status: Int) async throws {
-        let desk = EndpointDesk(.json(Self.answer, status: status))
+        let fixture = EndpointFixture(.json(Self.answer, status: status))
         let request = try AuthorizationRequest(
             clientID: "api",
             redirectURI: "https://api.example/callback",
             scope: "read"
         )
-        let pushed = try await desk.oauth.push(request)
+        let pushed = try await fixture.oauth.push(request)
         #expect(pushed.requestURI == Self.uri)
         #expect(pushed.clientID == "api")
-        #expect(pushed.expiry == desk.time.now + .seconds(60))
-        let sent = try #require(desk.transport.requests.first)
+        #expect(pushed.expiry == fixture.time.now + .seconds(60))
+        let sent = try #require(fixture.transport.requests.first)
         #expect(sent.url.absoluteString == "https://id.example/par")
         #expect(sent.headers["Authorization"]?.hasPrefix("Basic ") == true)
-        let fields = FormURLEncoded.decode(desk.forms[0]) ?? []
+        let fields = FormURLEncoded.decode(fixture.forms[0]) ?? []
         #expect(Set(fields.map(\.name)) == Set(request.parameters.map(\.name)))
         for (name, value) in request.parameters { #expect(fields.contains { $0.name == name && $0.value == value }) }
         #expect(
-            try pushed.url(at: EndpointDesk.server).absoluteString
+            try pushed.url(at: EndpointFixture.server).absoluteString
                 == "https://id.example/authorize?client_id=api&request_uri=urn%3Aietf%3Aparams%3Aoauth%3Arequest_uri%3A6esc_11ACC5bwc014ltc14eY22c"
         )
     }
 
     @Test("Parameters of another client, or that were pushed before, are not sent")
     func refusedParameters() async {
-        let desk = EndpointDesk()
+        let fixture = EndpointFixture()
         for parameters in [[("client_id", "other")], [("request_uri", Self.uri)]] {
-            #expect(await failureCode { _ = try await desk.oauth.push(parameters: parameters) } == .malformedRequest)
+            #expect(await failureCode { _ = try await fixture.oauth.push(parameters: parameters) } == .malformedRequest)
         }
-        #expect(desk.transport.requests.isEmpty)
+        #expect(fixture.transport.requests.isEmpty)
     }
 
     @Test(
@@ -53,27 +53,27 @@ struct PushedRequestTests {
         ]
     )
     func violations(json: String) async {
-        let desk = EndpointDesk(.json(json, status: 201))
-        #expect(await failureCode { _ = try await desk.oauth.push(parameters: []) } == .protocolViolation)
+        let fixture = EndpointFixture(.json(json, status: 201))
+        #expect(await failureCode { _ = try await fixture.oauth.push(parameters: []) } == .protocolViolation)
     }
 
     @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let desk = EndpointDesk(step)
+        let fixture = EndpointFixture(step)
         let error = try #require(
             await #expect(throws: OAuth2Error.self) {
-                try await desk.oauth.push(parameters: [("state", EndpointDesk.token)])
+                try await fixture.oauth.push(parameters: [("state", EndpointFixture.token)])
             }
         )
         #expect(error.code == code)
-        for text in EndpointDesk.texts(of: error) {
-            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        for text in EndpointFixture.texts(of: error) {
+            #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
         }
     }
 
     @Test("A server without the endpoint is not asked")
     func noEndpoint() async {
-        let desk = EndpointDesk { $0.pushedAuthorizationRequestEndpoint = nil }
-        #expect(await failureCode { _ = try await desk.oauth.push(parameters: []) } == .endpointMissing)
+        let fixture = EndpointFixture { $0.pushedAuthorizationRequestEndpoint = nil }
+        #expect(await failureCode { _ = try await fixture.oauth.push(parameters: []) } == .endpointMissing)
     }
 }

@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Client registration", .timeLimit(.minutes(10)), .turns)
+@Suite("Client registration", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RegistrationTests {
     private static let secret = "S3cret-of-a-registration"
     private static let answer = """
@@ -17,7 +17,7 @@ struct RegistrationTests {
 
     @Test("A client registers itself, and has all that comes back")
     func register() async throws {
-        let desk = EndpointDesk(.json(Self.answer, status: 201))
+        let fixture = EndpointFixture(.json(Self.answer, status: 201))
         let key = try SigningKey.generate(.es256).verificationKey
         var metadata = ClientMetadata(["client_name": "Reports"])
         metadata.redirectURIs = ["https://api.example/callback"]
@@ -26,8 +26,8 @@ struct RegistrationTests {
         metadata.tokenEndpointAuthenticationMethod = "private_key_jwt"
         metadata.scope = ["read", "write"]
         metadata.keys = [key]
-        let client = try await registrar(desk).register(metadata, initialAccessToken: Secret("initial"))
-        let request = try #require(desk.transport.requests.first)
+        let client = try await registrar(fixture).register(metadata, initialAccessToken: Secret("initial"))
+        let request = try #require(fixture.transport.requests.first)
         #expect(request.method == .post && request.url.path == "/register")
         #expect(request.headers["Authorization"] == "Bearer initial")
         #expect(request.headers["Content-Type"] == "application/json")
@@ -55,7 +55,7 @@ struct RegistrationTests {
         #expect(!metadata.usesMutualTLSAliases)
         metadata.usesMutualTLSAliases = true
         #expect(metadata.members == ["use_mtls_endpoint_aliases": true])
-        var server = Realm.server
+        var server = OAuth2Fixture.server
         server.mutualTLSAliases = ["token_endpoint": try #require(URL(string: "https://mtls.as.example/token"))]
         #expect(server.usingMutualTLSAliases().tokenEndpoint.host == "mtls.as.example")
         metadata.usesMutualTLSAliases = false
@@ -78,12 +78,12 @@ struct RegistrationTests {
 
     @Test("A registration is read, changed and deleted with its token, and keeps what an answer leaves out")
     func management() async throws {
-        let desk = EndpointDesk(
+        let fixture = EndpointFixture(
             .json(#"{"client_id":"c1","client_name":"Reports"}"#),
             .json(#"{"client_id":"c1","client_name":"New","registration_access_token":"t2"}"#),
             .status(204)
         )
-        let registrar = registrar(desk)
+        let registrar = registrar(fixture)
         let read = try await registrar.read(registered)
         #expect(read.clientSecret == registered.clientSecret)
         #expect(read.registrationAccessToken == registered.registrationAccessToken)
@@ -95,7 +95,7 @@ struct RegistrationTests {
         #expect(updated.registrationAccessToken == Secret("t2"))
         #expect(updated.metadata.members == ["client_name": "New"])
         try await registrar.delete(updated)
-        let requests = desk.transport.requests
+        let requests = fixture.transport.requests
         #expect(requests.map(\.method) == [.get, .put, .delete])
         #expect(requests.allSatisfy { $0.url.path == "/register/c1" })
         #expect(
@@ -111,8 +111,8 @@ struct RegistrationTests {
         arguments: ["invalid_redirect_uri", "invalid_client_metadata", "invalid_software_statement"]
     )
     func refusal(serverCode: String) async throws {
-        let desk = EndpointDesk(.error(serverCode))
-        let error = await #expect(throws: OAuth2Error.self) { try await registrar(desk).register(ClientMetadata()) }
+        let fixture = EndpointFixture(.error(serverCode))
+        let error = await #expect(throws: OAuth2Error.self) { try await registrar(fixture).register(ClientMetadata()) }
         #expect(error?.code == .requestRejected)
         #expect(error?.serverCode == serverCode)
     }
@@ -127,17 +127,17 @@ struct RegistrationTests {
         ]
     )
     func violations(json: String) async {
-        let desk = EndpointDesk(.json(json, status: 201))
-        #expect(await failureCode { _ = try await registrar(desk).register(ClientMetadata()) } == .protocolViolation)
+        let fixture = EndpointFixture(.json(json, status: 201))
+        #expect(await failureCode { _ = try await registrar(fixture).register(ClientMetadata()) } == .protocolViolation)
     }
 
     @Test("A registration's URL without TLS, or of another client, is refused")
     func otherClient() async {
-        let insecure = EndpointDesk(.json(#"{"client_id":"a","registration_client_uri":"http://id.example/r"}"#))
+        let insecure = EndpointFixture(.json(#"{"client_id":"a","registration_client_uri":"http://id.example/r"}"#))
         #expect(
             await failureCode { _ = try await registrar(insecure).register(ClientMetadata()) } == .insecureTransport
         )
-        let other = EndpointDesk(.json(#"{"client_id":"c2"}"#))
+        let other = EndpointFixture(.json(#"{"client_id":"c2"}"#))
         #expect(await failureCode { _ = try await registrar(other).read(registered) } == .protocolViolation)
     }
 
@@ -146,44 +146,44 @@ struct RegistrationTests {
         for step in [
             MockTransport.Step.status(503), .text("<html>"), .failure(NetworkError(.connectionLost, "no luck")),
         ] {
-            let desk = EndpointDesk(step, step, attempts: 2)
+            let fixture = EndpointFixture(step, step, attempts: 2)
             await #expect(throws: OAuth2Error.self) {
-                try await registrar(desk, attempts: 2).register(ClientMetadata())
+                try await registrar(fixture, attempts: 2).register(ClientMetadata())
             }
-            #expect(desk.transport.requests.count == 1)
+            #expect(fixture.transport.requests.count == 1)
             await #expect(throws: OAuth2Error.self) {
-                try await registrar(desk, attempts: 2).update(registered, to: .init())
+                try await registrar(fixture, attempts: 2).update(registered, to: .init())
             }
-            #expect(desk.transport.requests.count == 2)
+            #expect(fixture.transport.requests.count == 2)
         }
-        let desk = EndpointDesk(.status(503), .json(#"{"client_id":"c1"}"#))
-        #expect(await failureCode { _ = try await registrar(desk, attempts: 2).read(registered) } == nil)
+        let fixture = EndpointFixture(.status(503), .json(#"{"client_id":"c1"}"#))
+        #expect(await failureCode { _ = try await registrar(fixture, attempts: 2).read(registered) } == nil)
     }
 
     @Test("A registration that can't be managed, or was not deleted, says so")
     func unmanaged() async {
-        let desk = EndpointDesk(.status(202))
+        let fixture = EndpointFixture(.status(202))
         let unmanaged = RegisteredClient(clientID: "c1")
-        #expect(await failureCode { _ = try await registrar(desk).read(unmanaged) } == .endpointMissing)
-        #expect(await failureCode { try await registrar(desk).delete(registered) } == .protocolViolation)
-        let none = EndpointDesk { $0.registrationEndpoint = nil }
+        #expect(await failureCode { _ = try await registrar(fixture).read(unmanaged) } == .endpointMissing)
+        #expect(await failureCode { try await registrar(fixture).delete(registered) } == .protocolViolation)
+        let none = EndpointFixture { $0.registrationEndpoint = nil }
         #expect(await failureCode { _ = try await registrar(none).register(ClientMetadata()) } == .endpointMissing)
     }
 
     @Test("Every other answer has its code, and nothing of what was sent is in the error", arguments: badAnswers)
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let desk = EndpointDesk(step)
+        let fixture = EndpointFixture(step)
         let error = try #require(
             await #expect(throws: OAuth2Error.self) {
-                try await registrar(desk).register(
-                    ClientMetadata(["software_statement": .string(EndpointDesk.secret)]),
-                    initialAccessToken: Secret(EndpointDesk.token)
+                try await registrar(fixture).register(
+                    ClientMetadata(["software_statement": .string(EndpointFixture.secret)]),
+                    initialAccessToken: Secret(EndpointFixture.token)
                 )
             }
         )
         #expect(error.code == code)
-        for text in EndpointDesk.texts(of: error) {
-            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        for text in EndpointFixture.texts(of: error) {
+            #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
         }
     }
 
@@ -196,11 +196,11 @@ struct RegistrationTests {
         )
     }
 
-    private func registrar(_ desk: EndpointDesk, attempts: Int = 1) -> ClientRegistrar {
+    private func registrar(_ fixture: EndpointFixture, attempts: Int = 1) -> ClientRegistrar {
         ClientRegistrar(
-            server: desk.oauth.server,
-            client: NetworkClient(transport: desk.transport, options: .init(timeSource: desk.time.timeSource)),
-            options: .init(attempts: attempts, timeSource: desk.time.timeSource, random: { 0 })
+            server: fixture.oauth.server,
+            client: NetworkClient(transport: fixture.transport, options: .init(timeSource: fixture.time.timeSource)),
+            options: .init(attempts: attempts, timeSource: fixture.time.timeSource, random: { 0 })
         )
     }
 }

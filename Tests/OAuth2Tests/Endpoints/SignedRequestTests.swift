@@ -27,7 +27,7 @@ struct SignedRequestTests {
         )
         let signed = try SignedAuthorizationRequest(
             request,
-            for: EndpointDesk.server,
+            for: EndpointFixture.server,
             signingService: service,
             date: date
         )
@@ -51,7 +51,7 @@ struct SignedRequestTests {
         #expect(token.claims["prompt"] == "login")
         #expect(token.claims["exp"] == 1_000_000_300)
         #expect(token.claims["sub"] == nil && token.claims["request"] == nil && token.claims["request_uri"] == nil)
-        let url = try signed.url(at: EndpointDesk.server).absoluteString
+        let url = try signed.url(at: EndpointFixture.server).absoluteString
         #expect(
             url.hasPrefix("https://id.example/authorize?client_id=api&response_type=code&scope=openid+read&request=ey")
         )
@@ -63,7 +63,7 @@ struct SignedRequestTests {
         let tokens = try (1...2).map { _ in
             try SignedAuthorizationRequest(
                 request,
-                for: EndpointDesk.server,
+                for: EndpointFixture.server,
                 signingService: service,
                 lifetime: .seconds(10_000_000),
                 audience: audience
@@ -85,7 +85,7 @@ struct SignedRequestTests {
         }
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
         let error = #expect(throws: OAuth2Error.self) {
-            try SignedAuthorizationRequest(request, for: EndpointDesk.server, signingService: Broken())
+            try SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: Broken())
         }
         #expect(error?.code == .assertionFailed)
         #expect(error?.cause is Broken.Failure)
@@ -94,11 +94,11 @@ struct SignedRequestTests {
     @Test("A signed request can be pushed, and is not shown")
     func pushing() async throws {
         let request = try AuthorizationRequest(clientID: "api", redirectURI: "https://api.example/callback")
-        let signed = try SignedAuthorizationRequest(request, for: EndpointDesk.server, signingService: service)
-        let desk = EndpointDesk(.json(#"{"request_uri":"urn:x","expires_in":60}"#, status: 201))
-        _ = try await desk.oauth.push(parameters: signed.parameters)
+        let signed = try SignedAuthorizationRequest(request, for: EndpointFixture.server, signingService: service)
+        let fixture = EndpointFixture(.json(#"{"request_uri":"urn:x","expires_in":60}"#, status: 201))
+        _ = try await fixture.oauth.push(parameters: signed.parameters)
         let text = try #require(signed.parameters.last?.value)
-        #expect(desk.forms[0].contains("request=\(text)"))
+        #expect(fixture.forms[0].contains("request=\(text)"))
         var dumped = "\(signed)"
         dump(signed, to: &dumped)
         #expect(!dumped.contains(text) && dumped.contains("api"))

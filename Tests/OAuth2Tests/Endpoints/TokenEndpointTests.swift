@@ -2,10 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Token endpoint", .timeLimit(.minutes(10)), .turns)
+@Suite("Token endpoint", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenEndpointTests {
     @Test(
         "Every error of RFC 6749 §5.2 has its code",
@@ -59,18 +59,18 @@ struct TokenEndpointTests {
 
     @Test("A redirect of the token endpoint is not followed")
     func redirect() async throws {
-        let realm = Realm(steps: [.status(307, headers: ["Location": "https://as.example/elsewhere"])])
-        let error = await #expect(throws: OAuth2Error.self) { try await realm.authenticator().accessToken() }
+        let fixture = OAuth2Fixture(steps: [.status(307, headers: ["Location": "https://as.example/elsewhere"])])
+        let error = await #expect(throws: OAuth2Error.self) { try await fixture.authenticator().accessToken() }
         #expect(error?.code == .protocolViolation)
         #expect(error?.status == 307)
-        #expect(realm.endpoint.requests.map(\.url) == [Realm.server.tokenEndpoint])
+        #expect(fixture.endpoint.requests.map(\.url) == [OAuth2Fixture.server.tokenEndpoint])
     }
 
     @Test("The request is a form of POST that asks for JSON")
     func request() async throws {
-        let realm = Realm()
-        _ = try await realm.authenticator(grant: ClientCredentialsGrant(scope: "a b&c")).accessToken()
-        let request = try #require(realm.endpoint.requests.first)
+        let fixture = OAuth2Fixture()
+        _ = try await fixture.authenticator(grant: ClientCredentialsGrant(scope: "a b&c")).accessToken()
+        let request = try #require(fixture.endpoint.requests.first)
         #expect(request.method == .post)
         #expect(request.headers["Content-Type"] == "application/x-www-form-urlencoded")
         #expect(request.headers["Accept"] == "application/json")
@@ -80,9 +80,9 @@ struct TokenEndpointTests {
 
     @Test("A grant without a scope asks for none")
     func noScope() async throws {
-        let realm = Realm()
-        _ = try await realm.authenticator().accessToken()
-        #expect(realm.forms == [["grant_type": "client_credentials"]])
+        let fixture = OAuth2Fixture()
+        _ = try await fixture.authenticator().accessToken()
+        #expect(fixture.forms == [["grant_type": "client_credentials"]])
     }
 
     @Test(
@@ -121,31 +121,31 @@ struct TokenEndpointTests {
             let isRepeatable = true
             func parameters() async throws -> [(name: String, value: String)]? { throw Missing() }
         }
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let error = await #expect(throws: OAuth2Error.self) {
-            try await realm.authenticator(grant: Assertions()).accessToken()
+            try await fixture.authenticator(grant: Assertions()).accessToken()
         }
         #expect(error?.code == .grantFailed)
         #expect(error?.cause is Assertions.Missing)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     // MARK: Making
 
     private func failure(_ step: MockTransport.Step) async -> OAuth2Error? {
-        await #expect(throws: OAuth2Error.self) { try await Realm(steps: [step]).authenticator().accessToken() }
+        await #expect(throws: OAuth2Error.self) { try await OAuth2Fixture(steps: [step]).authenticator().accessToken() }
     }
 
     private func outcome(tokenEndpoint: String) async throws -> (error: OAuth2Error.Code?, requests: Int) {
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         let authenticator = OAuth2Authenticator(
             server: AuthorizationServer(issuer: "i", tokenEndpoint: try #require(URL(string: tokenEndpoint))),
             clientAuthentication: .clientSecretBasic(clientID: "a", secret: Secret("b")),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: realm.endpoint)
+            client: NetworkClient(transport: fixture.endpoint)
         )
         let code = await failureCode { _ = try await authenticator.accessToken() }
-        return (code, realm.endpoint.requests.count)
+        return (code, fixture.endpoint.requests.count)
     }
 }

@@ -107,8 +107,8 @@ struct TokenResponseTests {
             )
             #expect(response.accessToken.type == "Bearer")
             for omits in [false, true] {
-                let desk = EndpointDesk(.json(json)) { $0.omitsTokenType = omits }
-                let code = await failureCode { _ = try await desk.oauth.tokens(for: ClientCredentialsGrant()) }
+                let fixture = EndpointFixture(.json(json)) { $0.omitsTokenType = omits }
+                let code = await failureCode { _ = try await fixture.oauth.tokens(for: ClientCredentialsGrant()) }
                 #expect(code == (omits ? nil : .protocolViolation))
             }
         }

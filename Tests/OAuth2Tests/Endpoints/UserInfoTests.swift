@@ -3,11 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("UserInfo", .timeLimit(.minutes(10)), .turns)
+@Suite("UserInfo", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UserInfoTests {
     private let key: SigningKey
     private let keys: JWKSet
@@ -19,15 +19,15 @@ struct UserInfoTests {
 
     @Test("The token of the client's authenticator is sent, and the claims come back")
     func json() async throws {
-        let desk = EndpointDesk(.json(#"{"sub":"ada","name":"Ada","email_verified":true}"#))
-        let info = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk))
+        let fixture = EndpointFixture(.json(#"{"sub":"ada","name":"Ada","email_verified":true}"#))
+        let info = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
         #expect(info.subject == "ada")
         #expect(info["name"] == "Ada" && info["email_verified"] == nil && info["email"] == nil)
         #expect(info.claims["email_verified"] == true)
-        let request = try #require(desk.transport.requests.first)
+        let request = try #require(fixture.transport.requests.first)
         #expect(request.method == .get)
         #expect(request.url.absoluteString == "https://id.example/userinfo")
-        #expect(request.headers["Authorization"] == "Bearer \(EndpointDesk.token)")
+        #expect(request.headers["Authorization"] == "Bearer \(EndpointFixture.token)")
         #expect(request.headers["Accept"] == "application/json, application/jwt")
     }
 
@@ -41,19 +41,19 @@ struct UserInfoTests {
         ]
     )
     func subjects(json: String, code: OAuth2Error.Code) async {
-        let desk = EndpointDesk(.json(json))
+        let fixture = EndpointFixture(.json(json))
         #expect(
-            await failureCode { _ = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk)) }
+            await failureCode { _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture)) }
                 == code
         )
     }
 
     @Test("A signed answer counts if it verifies, and nothing else is asked for")
     func signed() async throws {
-        let desk = EndpointDesk(try jwt())
-        let info = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
+        let fixture = EndpointFixture(try jwt())
+        let info = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
         #expect(info["email"] == "ada@example.com")
-        #expect(desk.transport.requests.first?.headers["Accept"] == "application/jwt")
+        #expect(fixture.transport.requests.first?.headers["Accept"] == "application/jwt")
     }
 
     @Test(
@@ -64,9 +64,9 @@ struct UserInfoTests {
         ] as [([String: JSONValue?], TokenError.Code)]
     )
     func badClaims(changes: [String: JSONValue?], code: TokenError.Code) async throws {
-        let desk = EndpointDesk(try jwt(changes))
+        let fixture = EndpointFixture(try jwt(changes))
         let error = await #expect(throws: OAuth2Error.self) {
-            try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
+            try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
         }
         #expect(error?.code == .protocolViolation)
         #expect((error?.cause as? TokenError)?.code == code)
@@ -80,15 +80,15 @@ struct UserInfoTests {
             headers: ["Content-Type": "application/jwt"]
         )
         for step in [try jwt(key: other), try jwt(type: "at+jwt"), unsigned, .json(#"{"sub":"ada"}"#)] {
-            let desk = EndpointDesk(step)
+            let fixture = EndpointFixture(step)
             let code = await failureCode {
-                _ = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk), keys: keys)
+                _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture), keys: keys)
             }
             #expect(code == .protocolViolation)
         }
-        let desk = EndpointDesk(try jwt())
+        let fixture = EndpointFixture(try jwt())
         #expect(
-            await failureCode { _ = try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk)) }
+            await failureCode { _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture)) }
                 == .protocolViolation
         )
     }
@@ -98,17 +98,17 @@ struct UserInfoTests {
         arguments: [#"Bearer error="invalid_token""#, #"Bearer realm="x""#, #"DPoP error="invalid_token""#]
     )
     func refusedToken(challenge: String) async throws {
-        let desk = EndpointDesk(
+        let fixture = EndpointFixture(
             .status(401, headers: ["WWW-Authenticate": challenge]),
             .status(401, headers: ["WWW-Authenticate": challenge])
         )
         let error = try #require(
             await #expect(throws: OAuth2Error.self) {
-                try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk))
+                try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
             }
         )
         #expect(error.code == .accessTokenRejected)
-        for text in EndpointDesk.texts(of: error) { #expect(!text.contains(EndpointDesk.token)) }
+        for text in EndpointFixture.texts(of: error) { #expect(!text.contains(EndpointFixture.token)) }
     }
 
     @Test(
@@ -116,48 +116,48 @@ struct UserInfoTests {
         arguments: badAnswers.filter { $0.name != "another client" }
     )
     func badAnswer(name: String, step: MockTransport.Step, code: OAuth2Error.Code) async throws {
-        let desk = EndpointDesk(step)
+        let fixture = EndpointFixture(step)
         let error = try #require(
             await #expect(throws: OAuth2Error.self) {
-                try await desk.oauth.userInfo(subject: "ada", authorized: client(of: desk))
+                try await fixture.oauth.userInfo(subject: "ada", authorized: client(of: fixture))
             }
         )
         #expect(error.code == code)
-        for text in EndpointDesk.texts(of: error) {
-            #expect(!text.contains(EndpointDesk.token) && !text.contains(EndpointDesk.secret))
+        for text in EndpointFixture.texts(of: error) {
+            #expect(!text.contains(EndpointFixture.token) && !text.contains(EndpointFixture.secret))
         }
     }
 
     @Test("A source that has no token is the error that the caller gets")
     func noToken() async {
-        let desk = EndpointDesk()
+        let fixture = EndpointFixture()
         let source = ClosureTokenSource { _ in throw OAuth2Error(.reauthenticationRequired, "nobody is signed in") }
         let authenticator = OAuth2Authenticator(
             source: source,
             resources: [URL(string: "https://id.example")!],
-            options: .init(timeSource: desk.time.timeSource)
+            options: .init(timeSource: fixture.time.timeSource)
         )
         let client = NetworkClient(
-            transport: desk.transport,
+            transport: fixture.transport,
             interceptors: [authenticator],
-            options: .init(timeSource: desk.time.timeSource)
+            options: .init(timeSource: fixture.time.timeSource)
         )
-        let code = await failureCode { _ = try await desk.oauth.userInfo(subject: "ada", authorized: client) }
+        let code = await failureCode { _ = try await fixture.oauth.userInfo(subject: "ada", authorized: client) }
         #expect(code == .reauthenticationRequired)
-        #expect(desk.transport.requests.isEmpty)
+        #expect(fixture.transport.requests.isEmpty)
     }
 
-    private func client(of desk: EndpointDesk) -> NetworkClient {
-        let source = StaticTokenSource(AccessToken(value: Secret(EndpointDesk.token), requested: desk.time.now))
+    private func client(of fixture: EndpointFixture) -> NetworkClient {
+        let source = StaticTokenSource(AccessToken(value: Secret(EndpointFixture.token), requested: fixture.time.now))
         let authenticator = OAuth2Authenticator(
             source: source,
             resources: [URL(string: "https://id.example")!],
-            options: .init(timeSource: desk.time.timeSource)
+            options: .init(timeSource: fixture.time.timeSource)
         )
         return NetworkClient(
-            transport: desk.transport,
+            transport: fixture.transport,
             interceptors: [authenticator],
-            options: .init(timeSource: desk.time.timeSource)
+            options: .init(timeSource: fixture.time.timeSource)
         )
     }
 

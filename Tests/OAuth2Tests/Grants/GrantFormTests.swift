@@ -151,10 +151,10 @@ struct GrantFormTests {
             ExtensionGrant(type: "urn:x", identifier: "a", isRepeatable: true, scope: "\\") { [] },
         ]
         for grant in grants {
-            let realm = Realm()
-            let code = await failureCode { _ = try await realm.authenticator(grant: grant).accessToken() }
+            let fixture = OAuth2Fixture()
+            let code = await failureCode { _ = try await fixture.authenticator(grant: grant).accessToken() }
             #expect(code == .malformedRequest, "\(grant.identifier)")
-            #expect(realm.endpoint.requests.isEmpty)
+            #expect(fixture.endpoint.requests.isEmpty)
         }
     }
 
@@ -217,8 +217,8 @@ final class CountingSource: TokenSource {
         self.name = name
     }
 
-    func token(for need: TokenNeed) async throws -> AccessToken {
-        let isFirst = count.entries.isEmpty || need.isUnwanted(Secret("\(name)-\(count.entries.count)"))
+    func token(for requirements: TokenRequirements) async throws -> AccessToken {
+        let isFirst = count.entries.isEmpty || requirements.isUnwanted(Secret("\(name)-\(count.entries.count)"))
         if isFirst { count.add("") }
         return AccessToken(value: Secret("\(name)-\(count.entries.count)"), requested: .now)
     }

@@ -3,22 +3,22 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Refresh tokens", .timeLimit(.minutes(10)), .turns)
+@Suite("Refresh tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RefreshTokenTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
 
     @Test("The first refresh token starts the chain, and each successor goes on with it")
     func rotation() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
-        let authenticator = realm.authenticator(grant: grant)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let authenticator = fixture.authenticator(grant: grant)
         #expect(try await authenticator.text() == "a1")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.forms.map { $0["grant_type"] } == ["refresh_token", "refresh_token"])
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(fixture.forms.map { $0["grant_type"] } == ["refresh_token", "refresh_token"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
     @Test("A rotated token is in the store before anyone uses the access token")
@@ -26,7 +26,7 @@ struct RefreshTokenTests {
         let events = Journal()
         let store = ProbedTokenStore { record in events.add("stored \(record.refresh ?? "nothing")")
         }
-        let realm = Realm(
+        let fixture = OAuth2Fixture(
             steps: [.tokens("a1", refresh: "refresh-1")],
             answers: [
                 .handler { request in
@@ -35,39 +35,39 @@ struct RefreshTokenTests {
                 }
             ]
         )
-        let client = realm.client(realm.authenticator(grant: grant, store: store))
-        _ = try await client.makeRequest(URLRequest(url: Realm.api))
+        let client = fixture.client(fixture.authenticator(grant: grant, store: store))
+        _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
         #expect(events.entries == ["stored refresh-1", "used Bearer a1"])
     }
 
     @Test("An answer without a refresh token means the old one to go on")
     func omitted() async throws {
-        let realm = Realm(steps: [.tokens("a1"), .tokens("a2", refresh: ""), .tokens("a3")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2", refresh: ""), .tokens("a3")])
         let store = ProbedTokenStore()
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         for expected in ["a1", "a2", "a3"] {
             #expect(try await authenticator.text() == expected)
-            realm.time.advance(by: .seconds(3600))
+            fixture.time.advance(by: .seconds(3600))
         }
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0", "refresh-0"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0", "refresh-0"])
         #expect(store.written.map(\.refresh) == ["refresh-0", "refresh-0", "refresh-0"])
     }
 
     @Test("A refused refresh token ends the grant: every caller hears so, and the server no more")
     func invalidGrant() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = ProbedTokenStore()
-        let authenticator = realm.authenticator(grant: grant, store: store)
-        let client = realm.client(authenticator)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
+        let client = fixture.client(authenticator)
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         for _ in 1...3 {
             #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
-            let code = await failureCode { _ = try await client.makeRequest(URLRequest(url: Realm.api)) }
+            let code = await failureCode { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
             #expect(code == .reauthenticationRequired)
         }
-        #expect(realm.endpoint.requests.count == 2)
-        #expect(realm.resource.requests.isEmpty)
+        #expect(fixture.endpoint.requests.count == 2)
+        #expect(fixture.resource.requests.isEmpty)
         #expect(store.removals == 1)
     }
 
@@ -76,72 +76,72 @@ struct RefreshTokenTests {
         arguments: [false, true]
     )
     func signedInElsewhere(hasSignedOut: Bool) async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1"), .error("invalid_grant")])
-        let store = InMemoryTokenStore(timeSource: realm.time.timeSource)
-        let ended = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1"), .error("invalid_grant")])
+        let store = InMemoryTokenStore(timeSource: fixture.time.timeSource)
+        let ended = fixture.authenticator(grant: grant, store: store)
         _ = try await ended.text()
-        realm.time.advance(by: .seconds(3_600))
+        fixture.time.advance(by: .seconds(3_600))
         if hasSignedOut { try await ended.signOut() }
         for _ in 1...5 { #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired) }
-        let requests = realm.endpoint.requests.count
-        realm.time.advance(by: .seconds(10))
+        let requests = fixture.endpoint.requests.count
+        fixture.time.advance(by: .seconds(10))
         #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired)
-        #expect(realm.endpoint.requests.count == requests)
-        try await realm.authenticator(grant: grant, store: store).signIn(with: Secret("anew"))
-        realm.time.advance(by: .seconds(1))
+        #expect(fixture.endpoint.requests.count == requests)
+        try await fixture.authenticator(grant: grant, store: store).signIn(with: Secret("anew"))
+        fixture.time.advance(by: .seconds(1))
         if hasSignedOut {
             // It has used none of the steps up.
             #expect(await failureCode { _ = try await ended.text() } == .reauthenticationRequired)
         } else {
             #expect(try await ended.text() == "access-1")
         }
-        #expect(realm.forms.last?["refresh_token"] == "anew")
+        #expect(fixture.forms.last?["refresh_token"] == "anew")
     }
 
     @Test("Five hundred calls after a refusal are one request, and each hears at once how long to wait")
     func backoff() async throws {
-        let realm = Realm(steps: [.error("invalid_scope"), .tokens("a1", refresh: "r1")])
-        let authenticator = realm.authenticator(grant: grant)
+        let fixture = OAuth2Fixture(steps: [.error("invalid_scope"), .tokens("a1", refresh: "r1")])
+        let authenticator = fixture.authenticator(grant: grant)
         #expect(await failureCode { _ = try await authenticator.text() } == .requestRejected)
         for _ in 1...500 {
             let error = await #expect(throws: OAuth2Error.self) {
-                try await authenticator.accessToken(until: realm.time.now + .seconds(600))
+                try await authenticator.accessToken(until: fixture.time.now + .seconds(600))
             }
             #expect(error?.code == .requestRejected)
             #expect(error?.retryAfter == .seconds(1))
         }
-        #expect(realm.endpoint.requests.count == 1)
-        realm.time.advance(by: .seconds(1))
+        #expect(fixture.endpoint.requests.count == 1)
+        fixture.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "a1")
     }
 
     @Test("A 401 without a body is a client that is not accepted", arguments: ["", #"Basic realm="as""#, "Bearer"])
     func emptyUnauthorized(challenge: String) async throws {
         let headers: HTTPHeaders = challenge.isEmpty ? [:] : ["WWW-Authenticate": challenge]
-        let realm = Realm(steps: [.status(401, headers: headers), .tokens("a1", refresh: "r1")])
-        let authenticator = realm.authenticator(grant: grant)
+        let fixture = OAuth2Fixture(steps: [.status(401, headers: headers), .tokens("a1", refresh: "r1")])
+        let authenticator = fixture.authenticator(grant: grant)
         #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
-        realm.time.advance(by: .seconds(1))
+        fixture.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "a1")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
     }
 
     @Test("What a client's refresh brings after its caller has left is there for the next call with the same token")
     func cancelledClient() async throws {
         let gate = ResponseGate()
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1").gated(by: gate), .text(#"{"refresh_token":"refresh-2"}"#),
             .tokens("a3", refresh: "refresh-3"),
         ])
         let client = OAuth2Client(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "app"),
-            client: NetworkClient(transport: realm.endpoint, options: .init(timeSource: realm.time.timeSource)),
-            options: .init(timeSource: realm.time.timeSource)
+            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+            options: .init(timeSource: fixture.time.timeSource)
         )
         let first = Secret("refresh-0")
         let call = Task { try await client.tokens(refreshing: first) }
-        try await realm.endpoint.waitForRequests(count: 1)
+        try await fixture.endpoint.waitForRequests(count: 1)
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
         gate.open()
@@ -152,14 +152,14 @@ struct RefreshTokenTests {
             await failureCode { _ = try await client.tokens(refreshing: Secret("refresh-1")) } == .protocolViolation
         )
         #expect(try await client.tokens(refreshing: Secret("refresh-1")).refreshToken == Secret("refresh-3"))
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
-        await realm.runOut()
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
+        await fixture.runOut()
     }
 
     @Test("The error of a grant that ended has the server's code, status and cause")
     func invalidGrantDetails() async throws {
-        let realm = Realm(steps: [.error("invalid_grant")])
-        let error = await #expect(throws: OAuth2Error.self) { try await realm.authenticator(grant: grant).text() }
+        let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
+        let error = await #expect(throws: OAuth2Error.self) { try await fixture.authenticator(grant: grant).text() }
         #expect(error?.serverCode == "invalid_grant")
         #expect(error?.status == 400)
         #expect((error?.cause as? OAuth2Error)?.cause is ServerError)
@@ -168,14 +168,14 @@ struct RefreshTokenTests {
 
     @Test("A store that can't remove a refused token does not bring it back")
     func refusedTokenStaysRefused() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = ProbedTokenStore()
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         _ = try await authenticator.text()
         store.fail(.remove)
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
     @Test(
@@ -185,80 +185,80 @@ struct RefreshTokenTests {
         ]
     )
     func transient(status: Int, code: String) async throws {
-        let realm = Realm(steps: [.error(code, status: status), .tokens("a1", refresh: "refresh-1")])
-        let authenticator = realm.authenticator(grant: grant)
+        let fixture = OAuth2Fixture(steps: [.error(code, status: status), .tokens("a1", refresh: "refresh-1")])
+        let authenticator = fixture.authenticator(grant: grant)
         #expect(await failureCode { _ = try await authenticator.text() } == .serverTransient)
-        realm.time.advance(by: .seconds(1))
+        fixture.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "a1")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-0"])
     }
 
     @Test("Two users' tokens in one store are two users' tokens")
     func twoUsers() async throws {
-        let realm = Realm(steps: [.tokens("for-alice", refresh: "x"), .tokens("for-bob", refresh: "y")])
+        let fixture = OAuth2Fixture(steps: [.tokens("for-alice", refresh: "x"), .tokens("for-bob", refresh: "y")])
         let store = InMemoryTokenStore()
-        let alice = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("alice")), store: store)
-        let bob = realm.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("bob")), store: store)
+        let alice = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("alice")), store: store)
+        let bob = fixture.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("bob")), store: store)
         #expect(try await alice.text() == "for-alice")
         #expect(try await bob.text() == "for-bob")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["alice", "bob"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["alice", "bob"])
     }
 
     @Test("A new authenticator goes on with the newest token in the store")
     func restart() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let store = InMemoryTokenStore()
-        _ = try await realm.authenticator(grant: grant, store: store).text()
-        realm.time.advance(by: .seconds(3600))
-        #expect(try await realm.authenticator(grant: grant, store: store).text() == "a2")
-        #expect(realm.forms.last?["refresh_token"] == "refresh-1")
+        _ = try await fixture.authenticator(grant: grant, store: store).text()
+        fixture.time.advance(by: .seconds(3600))
+        #expect(try await fixture.authenticator(grant: grant, store: store).text() == "a2")
+        #expect(fixture.forms.last?["refresh_token"] == "refresh-1")
     }
 
     @Test("A record that another removed ends the grant: the first token is not dug out again")
     func removedRecord() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = InMemoryTokenStore()
-        let first = realm.authenticator(grant: grant, store: store)
+        let first = fixture.authenticator(grant: grant, store: store)
         _ = try await first.text()
-        realm.time.advance(by: .seconds(3600))
-        let second = realm.authenticator(grant: grant, store: store)
+        fixture.time.advance(by: .seconds(3600))
+        let second = fixture.authenticator(grant: grant, store: store)
         #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
         #expect(await failureCode { _ = try await first.text() } == .reauthenticationRequired)
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 
     @Test("Nor is it by who only found a record and never refreshed")
     func removedRecordAfterFinding() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
         let store = InMemoryTokenStore()
-        let first = realm.authenticator(grant: grant, store: store)
-        let second = realm.authenticator(grant: grant, store: store)
+        let first = fixture.authenticator(grant: grant, store: store)
+        let second = fixture.authenticator(grant: grant, store: store)
         #expect(try await first.text() == "a1")
         #expect(try await second.text() == "a1")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(await failureCode { _ = try await first.text() } == .reauthenticationRequired)
         #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 
     @Test("Client credentials that are called an invalid grant may be right later, when the clock is")
     func clientCredentials() async throws {
-        let realm = Realm(steps: [.error("invalid_grant")])
-        let authenticator = realm.authenticator()
+        let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
+        let authenticator = fixture.authenticator()
         #expect(await failureCode { _ = try await authenticator.text() } == .requestRejected)
-        realm.time.advance(by: .seconds(1))
+        fixture.time.advance(by: .seconds(1))
         #expect(try await authenticator.text() == "access-1")
     }
 
     @Test("A refused refresh token of client credentials leads back to the client's credentials")
     func refreshTokenOfClientCredentials() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
-        let authenticator = realm.authenticator()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let authenticator = fixture.authenticator()
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "access-1")
         #expect(
-            realm.forms.map { $0["grant_type"] } == ["client_credentials", "refresh_token", "client_credentials"]
+            fixture.forms.map { $0["grant_type"] } == ["client_credentials", "refresh_token", "client_credentials"]
         )
     }
 }

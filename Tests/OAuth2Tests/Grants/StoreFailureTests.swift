@@ -4,71 +4,71 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Stores that fail", .timeLimit(.minutes(10)), .turns)
+@Suite("Stores that fail", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StoreFailureTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("refresh-0"))
     private let store = ProbedTokenStore()
 
     @Test("Tokens that could not be written are used, and written at the next occasion")
     func writeFails() async throws {
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
             .tokens("a3", refresh: "refresh-3"),
         ])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         store.fail(.write, .write, .write)
         #expect(try await authenticator.text() == "a2")
         #expect(store.written.map(\.refresh) == ["refresh-1"])
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a3")
         #expect(store.written.map(\.refresh) == ["refresh-1", "refresh-2", "refresh-3"])
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
     }
 
     @Test("Without any store the tokens in memory go on")
     func storeIsGone() async throws {
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
             .tokens("a3", refresh: "refresh-3"),
         ])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         store.fail(.write, .write, .write)
         #expect(try await authenticator.text() == "a1")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         store.fail(.load, .write, .write, .write)
         #expect(try await authenticator.text() == "a2")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a3")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1", "refresh-2"])
         #expect(store.written.map(\.refresh) == ["refresh-2", "refresh-3"])
     }
 
     @Test("Without the note that a refresh token is being sent it is not sent")
     func noteFails() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         store.fail(.mark, .mark, .mark)
         #expect(await failureCode { _ = try await authenticator.text() } == .storeFailed)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
         #expect(try await authenticator.text() == "a1")
     }
 
     @Test("What the store does not take is brought to it again beside, before anybody asks")
     func savedBeside() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         store.fail(.write, .write, .write)
-        #expect(try await realm.authenticator(grant: grant, store: store).text() == "a1")
+        #expect(try await fixture.authenticator(grant: grant, store: store).text() == "a1")
         #expect(store.written.isEmpty)
-        try await realm.time.waitForSleepers(count: 1)
-        await realm.runOut()
+        try await fixture.time.waitForSleepers(count: 1)
+        await fixture.runOut()
         while store.written.isEmpty { await Task.yield() }
         #expect(store.written.map(\.refresh) == ["refresh-1"])
-        await realm.runOut()
+        await fixture.runOut()
     }
 
     @Test(
@@ -76,48 +76,48 @@ struct StoreFailureTests {
         arguments: [0.0, 79, 80, -3_600]
     )
     func foundNote(age: Double) async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
-        let shared = InMemoryTokenStore(timeSource: realm.time.timeSource)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .error("invalid_grant")])
+        let shared = InMemoryTokenStore(timeSource: fixture.time.timeSource)
         let left = LeavingStore(store: shared)
         // Somebody sends the token, and ends before the answer is there.
         let key = Mutex("")
         left.onWrite { name in key.withLock { $0 = name } }
-        _ = try await realm.authenticator(grant: grant, store: left).text()
-        realm.time.advance(by: .seconds(3_600))
+        _ = try await fixture.authenticator(grant: grant, store: left).text()
+        fixture.time.advance(by: .seconds(3_600))
         let name = key.withLock { $0 }
         let stored = try #require(shared.load(name))
         var record = stored.record
-        record.refreshAttempt = "another@\(Int(realm.time.date.timeIntervalSince1970 - age))"
+        record.refreshAttempt = "another@\(Int(fixture.time.date.timeIntervalSince1970 - age))"
         #expect(shared.compareAndSwap(name, expectedVersion: stored.version, record: record))
-        let authenticator = realm.authenticator(grant: grant, store: shared)
+        let authenticator = fixture.authenticator(grant: grant, store: shared)
         let call = Task { try await authenticator.accessToken() }
         if age < 80 {
-            // The flight and the pause.
-            try await realm.time.waitForSleepers(count: 2)
-            #expect(realm.endpoint.requests.count == 1)
-            realm.time.advance(by: .seconds(20))
+            // The refresh and the pause.
+            try await fixture.time.waitForSleepers(count: 2)
+            #expect(fixture.endpoint.requests.count == 1)
+            fixture.time.advance(by: .seconds(20))
         }
         let error = await #expect(throws: OAuth2Error.self) { try await call.value }
         #expect(error?.code == .reauthenticationRequired)
         #expect(error?.isPossiblyLostRotation == true)
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
-    @Test("A refresh that outlives the flight is stored all the same, and the next flight finds it")
+    @Test("A refresh that outlives the refresh is stored all the same, and the next refresh finds it")
     func lateAnswer() async throws {
         let gate = ResponseGate()
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1").gated(by: gate)])
-        let store = InMemoryTokenStore(timeSource: realm.time.timeSource)
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1").gated(by: gate)])
+        let store = InMemoryTokenStore(timeSource: fixture.time.timeSource)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         let call = Task { try await authenticator.text() }
-        try await realm.endpoint.waitForRequests(count: 1)
-        try await realm.time.waitForSleepers(count: 2)
-        realm.time.advance(by: .seconds(30))
+        try await fixture.endpoint.waitForRequests(count: 1)
+        try await fixture.time.waitForSleepers(count: 2)
+        fixture.time.advance(by: .seconds(30))
         #expect(await failureCode { _ = try await call.value } == .serverUnreachable)
         gate.open()
         #expect(try await authenticator.text() == "a1")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0"])
-        await realm.runOut()
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0"])
+        await fixture.runOut()
     }
 
     @Test(
@@ -135,54 +135,54 @@ struct StoreFailureTests {
         ]
     )
     func oddAnswer(body: String) async throws {
-        let realm = Realm(steps: [.text(body), .tokens("a2", refresh: "refresh-2")])
-        let authenticator = realm.authenticator(grant: grant, store: store, attempts: 3)
+        let fixture = OAuth2Fixture(steps: [.text(body), .tokens("a2", refresh: "refresh-2")])
+        let authenticator = fixture.authenticator(grant: grant, store: store, attempts: 3)
         let code = await failureCode { _ = try await authenticator.text() }
         #expect(code == .protocolViolation || code == .unsupportedTokenType)
         #expect(store.written.map(\.refresh) == ["refresh-1"])
-        realm.time.advance(by: .seconds(60))
+        fixture.time.advance(by: .seconds(60))
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
     @Test("One failure of the store is made up for at once")
     func writeFailsOnce() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
         store.fail(.write)
-        _ = try await realm.authenticator(grant: grant, store: store).text()
+        _ = try await fixture.authenticator(grant: grant, store: store).text()
         #expect(store.written.map(\.refresh) == ["refresh-1"])
     }
 
     @Test("A write that took effect and failed is not taken for another's")
     func writeThenFail() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         store.fail(.writeThenFail)
         #expect(try await authenticator.text() == "a1")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
         #expect(store.written.map(\.refresh) == ["refresh-1", "refresh-2"])
     }
 
     @Test("A write whose result could not be read back loses nothing")
     func reloadFails() async throws {
-        let realm = Realm(steps: [
+        let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2"),
             .tokens("a3", refresh: "refresh-3"),
         ])
         let reloading = FailingReload(store: store)
-        let authenticator = realm.authenticator(grant: grant, store: reloading)
+        let authenticator = fixture.authenticator(grant: grant, store: reloading)
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         store.fail(.write, .write, .write)
         _ = try await authenticator.text()
         // The token is stored later, and nothing else runs when the next write can't be read back.
         while store.written.count < 2 {
-            _ = realm.time.advanceToNextSleeper()
+            _ = fixture.time.advanceToNextSleeper()
             await Task.yield()
         }
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         reloading.failsAfterWrite.open()
         #expect(try await authenticator.text() == "a3")
         #expect(store.written.map(\.refresh) == ["refresh-1", "refresh-2", "refresh-3"])
@@ -190,71 +190,71 @@ struct StoreFailureTests {
 
     @Test("An access token from before a failed write does not come back")
     func oldAccessToken() async throws {
-        let realm = Realm(steps: [.tokens("a1"), .tokens("a2"), .tokens("a3")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
-        let client = realm.client(authenticator)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2"), .tokens("a3")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
+        let client = fixture.client(authenticator)
         for (expected, token) in [("Bearer a1", "a1"), ("Bearer a2", "a2"), ("Bearer a3", "a3")] {
-            realm.revoke()
-            realm.issue(token)
+            fixture.revoke()
+            fixture.issue(token)
             store.fail(.write, .write, .write)
-            _ = try await client.makeRequest(URLRequest(url: Realm.api))
-            #expect(realm.credentials.last == expected)
-            realm.time.advance(by: .seconds(1))
+            _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+            #expect(fixture.credentials.last == expected)
+            fixture.time.advance(by: .seconds(1))
         }
-        #expect(realm.credentials == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2", "Bearer a3"])
+        #expect(fixture.credentials == ["Bearer a1", "Bearer a1", "Bearer a2", "Bearer a2", "Bearer a3"])
     }
 
     @Test("A store that can't be read fails the caller, who may come again")
     func loadFails() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         store.fail(.load)
         #expect(await failureCode { _ = try await authenticator.text() } == .storeFailed)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
         #expect(try await authenticator.text() == "a1")
     }
 
     @Test("A store that gives no exclusive access fails the caller: no refresh without it")
     func enterFails() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         store.fail(.enter)
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.text() }
         #expect(error?.code == .storeFailed)
         #expect(error?.cause is ProbedTokenStore.Failure)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A store that hangs costs the time of one flight, not the tokens")
+    @Test("A store that hangs costs the time of one refresh, not the tokens")
     func writeHangs() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         store.fail(.hang)
         let call = Task { try await authenticator.text() }
-        try await realm.endpoint.waitForRequests(count: 1)
+        try await fixture.endpoint.waitForRequests(count: 1)
         while !store.isHanging { await Task.yield() }
         while store.isHanging {
-            realm.time.advance(by: .seconds(10))
+            fixture.time.advance(by: .seconds(10))
             await Task.yield()
         }
-        // Whether the flight was over by then or not: the token is there for the next to find.
+        // Whether the refresh was over by then or not: the token is there for the next to find.
         _ = try? await call.value
         _ = try await authenticator.text()
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         _ = try await authenticator.text()
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
     }
 
     @Test("A store that gives no exclusive access doesn't stop a grant that needs nobody")
     func enterFailsWithoutNeed() async throws {
-        let realm = Realm()
-        let authenticator = realm.authenticator(store: store)
+        let fixture = OAuth2Fixture()
+        let authenticator = fixture.authenticator(store: store)
         store.fail(.enter)
         #expect(try await authenticator.text() == "access-1")
         #expect(store.written.isEmpty)
         #expect(authenticator.counters.storeFailures == 1)
         // An error of the server is the server's.
-        let refused = Realm(steps: [.error("invalid_client")])
+        let refused = OAuth2Fixture(steps: [.error("invalid_client")])
         store.fail(.enter)
         let other = refused.authenticator(store: store)
         #expect(await failureCode { _ = try await other.text() } == .invalidClient)
@@ -265,53 +265,53 @@ struct StoreFailureTests {
     func noLockFiles() async throws {
         try await withTemporaryDirectory { parent in
             let directory = parent.appending(path: "tokens")
-            let realm = Realm()
-            let files = try FileTokenStore(directory: directory, timeSource: realm.time.timeSource)
+            let fixture = OAuth2Fixture()
+            let files = try FileTokenStore(directory: directory, timeSource: fixture.time.timeSource)
             try FileManager.default.removeItem(at: directory)
-            #expect(try await realm.authenticator(store: files).text() == "access-1")
-            let user = realm.authenticator(grant: grant, store: files)
+            #expect(try await fixture.authenticator(store: files).text() == "access-1")
+            let user = fixture.authenticator(grant: grant, store: files)
             #expect(await failureCode { _ = try await user.text() } == .storeFailed)
-            #expect(realm.endpoint.requests.count == 1)
+            #expect(fixture.endpoint.requests.count == 1)
         }
     }
 
     @Test("A store that hangs before anything is sent is unavailable, and the server isn't blamed")
     func enterHangs() async throws {
-        let realm = Realm()
-        let authenticator = realm.authenticator(grant: grant, store: HangingStore())
+        let fixture = OAuth2Fixture()
+        let authenticator = fixture.authenticator(grant: grant, store: HangingStore())
         let call = Task { try await authenticator.text() }
-        try await realm.time.waitForSleepers(count: 1)
-        realm.time.advance(by: .seconds(30))
+        try await fixture.time.waitForSleepers(count: 1)
+        fixture.time.advance(by: .seconds(30))
         let error = await #expect(throws: OAuth2Error.self) { try await call.value }
         #expect(error?.code == .storeUnavailable)
         #expect(error?.isRetryable == false)
-        #expect(realm.endpoint.requests.isEmpty)
+        #expect(fixture.endpoint.requests.isEmpty)
     }
 
     @Test("A stored token from the future was stored before the clock was set back: it counts as expired")
     func clockSetBack() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let shared = InMemoryTokenStore()
-        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a1")
-        let date = realm.time.date
+        #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a1")
+        let date = fixture.time.date
         // Another process finds it while the clock is right.
-        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a1")
-        realm.time.setDate(date.addingTimeInterval(-86_400))
-        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a2")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
-        #expect(try await realm.authenticator(grant: grant, store: shared).text() == "a2")
+        #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a1")
+        fixture.time.setDate(date.addingTimeInterval(-86_400))
+        #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a2")
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "refresh-1"])
+        #expect(try await fixture.authenticator(grant: grant, store: shared).text() == "a2")
     }
 
     @Test("What another has written since counts")
     func conflict() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "refresh-1"), .tokens("a2", refresh: "refresh-2")])
         let shared = InMemoryTokenStore()
         let intruding = IntrudingStore(store: shared)
-        let authenticator = realm.authenticator(grant: grant, store: intruding)
+        let authenticator = fixture.authenticator(grant: grant, store: intruding)
         #expect(try await authenticator.text() == "a1")
-        realm.time.advance(by: .seconds(7200))
+        fixture.time.advance(by: .seconds(7200))
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["refresh-0", "another's"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["refresh-0", "another's"])
     }
 }
 

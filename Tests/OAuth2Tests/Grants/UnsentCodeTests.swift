@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
 /// Codes, which are good for one request, and requests that were never sent.
-@Suite("Codes that were not sent", .timeLimit(.minutes(10)), .turns)
+@Suite("Codes that were not sent", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UnsentCodeTests {
     private func code() throws -> AuthorizationCodeGrant {
         AuthorizationCodeGrant(
@@ -22,22 +22,22 @@ struct UnsentCodeTests {
         arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .rateLimited, .circuitOpen]
     )
     func notSent(_ failure: NetworkError.Code) async throws {
-        let desk = EndpointDesk(.failure(NetworkError(failure, "no luck")), .tokens("a1"), .tokens("a2"))
+        let fixture = EndpointFixture(.failure(NetworkError(failure, "no luck")), .tokens("a1"), .tokens("a2"))
         let code = try code()
-        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .serverUnreachable)
-        #expect(try await desk.oauth.tokens(for: code).accessToken.value == Secret("a1"))
-        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .reauthenticationRequired)
-        #expect(desk.transport.requests.count == 2)
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: code) } == .serverUnreachable)
+        #expect(try await fixture.oauth.tokens(for: code).accessToken.value == Secret("a1"))
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(fixture.transport.requests.count == 2)
     }
 
     @Test("A code is good for another attempt if the client's own proof could not be made")
     func noProof() async throws {
         let code = try code()
-        let broken = EndpointDesk(clientAuthentication: FailingAuthentication())
+        let broken = EndpointFixture(clientAuthentication: FailingAuthentication())
         #expect(await failureCode { _ = try await broken.oauth.tokens(for: code) } == .assertionFailed)
         #expect(broken.transport.requests.isEmpty)
-        let desk = EndpointDesk(.tokens("a1"))
-        #expect(try await desk.oauth.tokens(for: code).accessToken.value == Secret("a1"))
+        let fixture = EndpointFixture(.tokens("a1"))
+        #expect(try await fixture.oauth.tokens(for: code).accessToken.value == Secret("a1"))
     }
 
     @Test(
@@ -49,19 +49,19 @@ struct UnsentCodeTests {
         ]
     )
     func sent(_ step: MockTransport.Step) async throws {
-        let desk = EndpointDesk(step, .tokens("a1"))
+        let fixture = EndpointFixture(step, .tokens("a1"))
         let code = try code()
-        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } != nil)
-        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .reauthenticationRequired)
-        #expect(desk.transport.requests.count == 1)
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: code) } != nil)
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(fixture.transport.requests.count == 1)
     }
 
     @Test("One attempt that was sent spends the code, even if the next one was not")
     func sentThenNotSent() async throws {
-        let desk = EndpointDesk(.status(503), .failure(NetworkError(.cannotConnect, "no luck")), attempts: 2)
+        let fixture = EndpointFixture(.status(503), .failure(NetworkError(.cannotConnect, "no luck")), attempts: 2)
         let code = try code()
-        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } != nil)
-        #expect(await failureCode { _ = try await desk.oauth.tokens(for: code) } == .reauthenticationRequired)
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: code) } != nil)
+        #expect(await failureCode { _ = try await fixture.oauth.tokens(for: code) } == .reauthenticationRequired)
     }
 
     private struct FailingAuthentication: ClientAuthentication {

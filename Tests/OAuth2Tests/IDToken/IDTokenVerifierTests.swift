@@ -2,12 +2,12 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Named after the modules of the OpenID conformance suite, as oauth4webapi runs them, where there is one.
-@Suite("IDTokenVerifier", .timeLimit(.minutes(10)), .turns)
+@Suite("IDTokenVerifier", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct IDTokenVerifierTests {
     private static let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
     private static let code = "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk"

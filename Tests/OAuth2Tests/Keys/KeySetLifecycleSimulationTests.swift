@@ -1,5 +1,5 @@
 import Foundation
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -8,7 +8,7 @@ import TokenGeneration
 /// Random callers, answers, failures and time, against what a key set promises.
 ///
 /// `LIVES=100000` makes it more than the two thousand that are enough for every day.
-@Suite("KeySetLifecycle: simulation", .timeLimit(.minutes(10)), .turns)
+@Suite("KeySetLifecycle: simulation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct KeySetLifecycleSimulationTests {
     @Test("Random lives keep what is promised", arguments: 0..<2)
     func lives(part: Int) throws {
@@ -39,7 +39,7 @@ private struct KeySetSimulation {
     private var lifecycle: KeySetLifecycle
     private var now = ContinuousClock.Instant.now
     private var random: Seeded
-    private var flight: Int?
+    private var refresh: Int?
     private var latest: (keys: LoadedKeys, landed: ContinuousClock.Instant, lifetime: Duration)?
     private var attempt: Attempt?
 
@@ -79,7 +79,7 @@ private struct KeySetSimulation {
             check(!isFresh, "waits though there are fresh keys")
             start(id)
         case .join(let id):
-            check(!isFresh && id == flight, "waits though there are fresh keys, or for nobody")
+            check(!isFresh && id == refresh, "waits though there are fresh keys, or for nobody")
         case .fail(let error):
             check(!isGood, "fails though there are good keys")
             check(attempt?.lifetime == nil && error == lifecycle.failure, "fails without a failure")
@@ -97,14 +97,14 @@ private struct KeySetSimulation {
         case .start(let id):
             check(load == latest.keys.load, "a fetch though there are newer keys")
             start(id)
-        case .join(let id): check(load == latest.keys.load && id == flight, "waits for nobody")
+        case .join(let id): check(load == latest.keys.load && id == refresh, "waits for nobody")
         case .fail: check(attempt?.lifetime == nil, "fails without a failure")
         }
     }
 
     private mutating func start(_ id: Int) {
-        check(flight == nil, "two requests at a time")
-        flight = id
+        check(refresh == nil, "two requests at a time")
+        refresh = id
         fetches += 1
         guard let attempt else { return }
         let pause = now - attempt.ended
@@ -118,8 +118,8 @@ private struct KeySetSimulation {
     }
 
     private mutating func end() {
-        guard let id = flight else { return }
-        flight = nil
+        guard let id = refresh else { return }
+        refresh = nil
         if Bool.random(using: &random) {
             let lifetime = Duration.seconds(Int.random(in: 60...600, using: &random))
             let isSame = Bool.random(using: &random)

@@ -3,7 +3,7 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
@@ -12,7 +12,7 @@ import TokenGeneration
 /// Asking for other keys only, and for how long an answer says that they are good.
 ///
 /// The clock stands at Sun, 09 Sep 2001 01:46:40 GMT.
-@Suite("RemoteKeySet: validity and conditions", .timeLimit(.minutes(10)), .turns)
+@Suite("RemoteKeySet: validity and conditions", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RemoteKeySetConditionTests {
     private let first: IssuerKey
     private let second: IssuerKey

@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet when the issuer fails", .timeLimit(.minutes(10)), .turns)
+@Suite("RemoteKeySet when the issuer fails", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RemoteKeySetFailureTests {
     private let key: IssuerKey
 
@@ -88,7 +88,7 @@ struct RemoteKeySetFailureTests {
         let issuer = PublishedKeys([], steps: [.never])
         let keys = issuer.keySet()
         let call = Task { try await keys.keys() }
-        // The flight's end, the request's deadline.
+        // The refresh's end, the request's deadline.
         try await issuer.time.waitForSleepers(count: 2)
         issuer.time.advance(by: .seconds(5))
         await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await call.value }

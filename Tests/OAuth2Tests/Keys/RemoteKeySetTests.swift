@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet", .timeLimit(.minutes(10)), .turns)
+@Suite("RemoteKeySet", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RemoteKeySetTests {
     private let first: IssuerKey
     private let second: IssuerKey

@@ -1,6 +1,6 @@
 import Foundation
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import OAuth2
@@ -8,7 +8,7 @@ import Testing
 /// Random interleavings of callers, refusals, failures, sign-outs and time, against a server that rotates refresh tokens.
 ///
 /// `LIVES=10000` makes it more than the twelve hundred that are enough for every day.
-@Suite("TokenLifecycle: simulation", .timeLimit(.minutes(10)), .turns)
+@Suite("TokenLifecycle: simulation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenLifecycleSimulationTests {
     @Test("Random lives keep what is promised", arguments: 0..<3)
     func lives(part: Int) throws {
@@ -41,7 +41,7 @@ private struct Simulation {
     private enum Stage { case waitingForSection, asking(token: Int) }
 
     private struct Flight {
-        let id: TokenLifecycle.FlightID
+        let id: TokenLifecycle.RefreshID
         var stage: Stage
         /// When it goes on.
         var next: ContinuousClock.Instant
@@ -49,7 +49,7 @@ private struct Simulation {
     }
 
     private struct Waiter {
-        let flight: TokenLifecycle.FlightID
+        let flight: TokenLifecycle.RefreshID
         let deadline: ContinuousClock.Instant
     }
 
@@ -139,7 +139,7 @@ private struct Simulation {
         if sentTokens.count > 12 { sentTokens.removeFirst() }
     }
 
-    private mutating func wait(for id: TokenLifecycle.FlightID) {
+    private mutating func wait(for id: TokenLifecycle.RefreshID) {
         waiters[asked] = Waiter(flight: id, deadline: now + .seconds(Int64(1 + random.number(upTo: 60))))
     }
 
@@ -204,9 +204,9 @@ private struct Simulation {
         current = lastToken
     }
 
-    // MARK: Flights
+    // MARK: Refreshing
 
-    private mutating func start(_ id: TokenLifecycle.FlightID) {
+    private mutating func start(_ id: TokenLifecycle.RefreshID) {
         let live = flights.filter { $0.isLive && $0.id.epoch == id.epoch && now < $0.id.deadline }
         if !live.isEmpty { violations.append("two flights at once, replacing \(id.replacing)") }
         if id.replacing != life.generation { violations.append("a flight for a generation that is gone") }

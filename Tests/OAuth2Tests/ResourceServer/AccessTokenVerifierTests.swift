@@ -3,11 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import ResourceServer
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier", .timeLimit(.minutes(10)), .turns)
+@Suite("AccessTokenVerifier", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AccessTokenVerifierTests {
     private var api: GuardedAPI
 

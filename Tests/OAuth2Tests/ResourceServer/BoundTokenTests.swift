@@ -2,12 +2,13 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Access tokens that are bound to a key", .timeLimit(.minutes(10)), .turns)
+@Suite("Access tokens that are bound to a key", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct BoundTokenTests {
     private var api: GuardedAPI
     private let prover: DPoPProofGenerator

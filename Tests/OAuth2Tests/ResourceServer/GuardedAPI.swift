@@ -2,6 +2,7 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import TokenGeneration
 
 /// An API, its issuer and its callers, in memory, on a clock that stands still.

@@ -2,12 +2,13 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
+import ResourceServer
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier by introspection", .timeLimit(.minutes(10)), .turns)
+@Suite("AccessTokenVerifier by introspection", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct IntrospectedTokenTests {
     private static let url = URL(string: "https://as.example/introspect")!
 
@@ -18,7 +19,10 @@ struct IntrospectedTokenTests {
         capacity: Int = 1_000,
         lifetime: Duration = .seconds(60)
     ) -> CachedTokenIntrospection {
-        var server = Realm.server
+        var server = AuthorizationServer(
+            issuer: "https://as.example",
+            tokenEndpoint: URL(string: "https://as.example/token")!
+        )
         server.introspectionEndpoint = Self.url
         let client = OAuth2Client(
             server: server,

@@ -1,6 +1,7 @@
 import Foundation
 import Networking
 import OAuth2
+import ResourceServer
 import Testing
 import TokenGeneration
 

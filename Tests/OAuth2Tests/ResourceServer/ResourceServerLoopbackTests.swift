@@ -3,12 +3,13 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import ResourceServer
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// Verifiers and the mock authorization server, over real sockets.
-@Suite("Resource server on loopback", .timeLimit(.minutes(10)), .turns)
+@Suite("Resource server on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceServerLoopbackTests {
     private static let audience = "https://api.example"
 
@@ -152,13 +153,13 @@ struct ResourceServerLoopbackTests {
             (.redirect(to: URL(string: "http://127.0.0.1:1/jwks")!, status: 307), .protocolViolation),
             (.huge(), .protocolViolation), (.unavailable(), .serverTransient), (.cutAnswer, .serverUnreachable),
             (.lostAnswer, .serverUnreachable), (.members(["keys": .some("none")]), .protocolViolation),
-        ] as [(MockAuthorizationServer.BadDay, OAuth2Error.Code)]
+        ] as [(MockAuthorizationServer.Fault, OAuth2Error.Code)]
     )
-    func badKeySets(day: MockAuthorizationServer.BadDay, code: OAuth2Error.Code) async throws {
+    func badKeySets(fault: MockAuthorizationServer.Fault, code: OAuth2Error.Code) async throws {
         try await withServer { server in
             let url = try #require(server.metadata.keySetURL)
             let keys = RemoteKeySet(url: url, options: Self.options)
-            server.misbehave(at: .keys, day)
+            server.misbehave(at: .keys, fault)
             let error = await #expect(throws: OAuth2Error.self) { try await keys.keys() }
             #expect(error?.code == code)
             #expect(try await keys.keys().keys.count == 1)
@@ -169,15 +170,15 @@ struct ResourceServerLoopbackTests {
     // MARK: ID tokens
 
     @Test(
-        "Each trouble with an ID token has its error",
+        "Each fault with an ID token has its error",
         arguments: [
             (.unsigned, .algorithmMismatch), (.mixedUpKeys, .signatureInvalid), (.unknownKey, .unknownKey),
             (.wrongNonce, .nonceMismatch), (.wrongIssuer, .issuerMismatch), (.wrongAudience, .audienceMismatch),
             (.wrongAccessTokenHash, .hashMismatch), (.wrongCodeHash, .hashMismatch), (.old(.seconds(604_800)), .tooOld),
             (.claims(["sub": nil]), .missingClaim), (.claims(["exp": 1]), .expired), (nil, nil),
-        ] as [(MockAuthorizationServer.IDTokenTrouble?, TokenError.Code?)]
+        ] as [(MockAuthorizationServer.IDTokenFault?, TokenError.Code?)]
     )
-    func idTokens(trouble: MockAuthorizationServer.IDTokenTrouble?, code: TokenError.Code?) async throws {
+    func idTokens(fault: MockAuthorizationServer.IDTokenFault?, code: TokenError.Code?) async throws {
         try await withServer { server in
             let verifier = IDTokenVerifier(
                 issuer: server.metadata.issuer,
@@ -194,7 +195,7 @@ struct ResourceServerLoopbackTests {
                 nonce: "n",
                 accessToken: "access",
                 code: "code",
-                trouble: trouble
+                fault: fault
             )
             func verify() async throws -> VerifiedToken {
                 try await verifier.verify(

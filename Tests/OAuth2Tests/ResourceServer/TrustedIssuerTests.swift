@@ -2,12 +2,13 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import ResourceServer
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// An API behind two authorization servers, and what others send it.
-@Suite("AccessTokenVerifier of several issuers", .timeLimit(.minutes(10)), .turns)
+@Suite("AccessTokenVerifier of several issuers", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TrustedIssuerTests {
     private static let staff = PublishedKeys.issuer
     private static let partners = "https://partners.example"
@@ -307,7 +308,7 @@ struct TrustedIssuerTests {
     }
 
     private func introspection(_ transport: MockTransport, _ issuer: String) -> CachedTokenIntrospection {
-        var server = AuthorizationServer(issuer: issuer, tokenEndpoint: Realm.server.tokenEndpoint)
+        var server = AuthorizationServer(issuer: issuer, tokenEndpoint: URL(string: "https://as.example/token")!)
         server.introspectionEndpoint = URL(string: "https://as.example/introspect")
         let time = api.issuer.time.timeSource
         let client = OAuth2Client(

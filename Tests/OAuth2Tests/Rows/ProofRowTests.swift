@@ -3,12 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The decision table for resources, rows 6 and 7: proofs of possession.
-@Suite("Resource table: proofs", .timeLimit(.minutes(10)), .turns)
+@Suite("Resource table: proofs", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProofRowTests {
     /// SHA-256 of `bound-1`, computed by Python's hashlib.
     private static let hashOfBound1 = "EpOx4yzc41i0tCmTizlMU9v-YNcwJcJ0Vf91WdP_B_M"
@@ -49,7 +49,7 @@ struct ProofRowTests {
         let next = try await call.request()
         #expect(try next.proof()["nonce"]?.string == "n1")
         #expect(next.value(forHTTPHeaderField: "Authorization") == "DPoP bound-1")
-        #expect(call.realm.endpoint.requests.count == 1)
+        #expect(call.fixture.endpoint.requests.count == 1)
     }
 
     @Test("Row 6a: a nonce that is asked for and not given ends the call")
@@ -70,7 +70,7 @@ struct ProofRowTests {
         let call = RefusedCall.dpop()
         let earlier = ["n1", "n2"].map { RefusedCall.failure(401, RefusedCall.nonceNeeded, nonce: $0) }
         for (count, expected) in [(1, DecidedAction.retry), (2, .noRetry(.tooManyNonces))] {
-            let state = Retry.State(authenticationErrors: Array(earlier.prefix(count)), started: call.realm.time.now)
+            let state = Retry.State(authenticationErrors: Array(earlier.prefix(count)), started: call.fixture.time.now)
             let action = try await call.action(
                 401,
                 RefusedCall.nonceNeeded,
@@ -89,17 +89,19 @@ struct ProofRowTests {
                 headers: ["WWW-Authenticate": RefusedCall.nonceNeeded, "DPoP-Nonce": "n\(number)"]
             )
         }
-        let realm = Realm(steps: [.boundToken("b1"), .boundToken("b2")], answers: answers)
-        let client = realm.client(realm.authenticator(dpop: .generated()))
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: Realm.api)) }
+        let fixture = OAuth2Fixture(steps: [.boundToken("b1"), .boundToken("b2")], answers: answers)
+        let client = fixture.client(fixture.authenticator(dpop: .generated()))
+        let error = await #expect(throws: ServerError.self) {
+            try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+        }
         #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.tooManyNonces))
-        #expect(realm.resource.requests.count == 3)
-        #expect(realm.endpoint.requests.count == 1)
+        #expect(fixture.resource.requests.count == 3)
+        #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("A nonce is taken from answers of every kind, and used for that origin alone")
     func nonceOfEveryAnswer() async throws {
-        let realm = Realm(
+        let fixture = OAuth2Fixture(
             steps: [.boundToken("b1")],
             answers: [
                 .text("ok", headers: ["DPoP-Nonce": "n1"]), .status(404, headers: ["DPoP-Nonce": "n2"]),
@@ -107,11 +109,11 @@ struct ProofRowTests {
                 .text("ok", headers: ["DPoP-Nonce": String(repeating: "n", count: 1_025)]), .text("ok"), .text("ok"),
             ]
         )
-        let client = realm.client(realm.authenticator(dpop: .generated()))
-        for _ in 1...5 { _ = try? await client.makeRequest(URLRequest(url: Realm.api)) }
+        let client = fixture.client(fixture.authenticator(dpop: .generated()))
+        for _ in 1...5 { _ = try? await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
         let elsewhere = try #require(URL(string: "https://other.example/"))
         _ = try? await client.makeRequest(URLRequest(url: elsewhere))
-        let nonces = try realm.resource.requests.map { request in
+        let nonces = try fixture.resource.requests.map { request in
             try UnverifiedToken(#require(request.headers["DPoP"])).unverifiedClaims["nonce"]?.string
         }
         #expect(nonces == [nil, "n1", "n2", "n2", "n2", nil])
@@ -123,14 +125,14 @@ struct ProofRowTests {
         let challenge = #"DPoP error="invalid_dpop_proof""#
         #expect(try await call.action(401, challenge) == .noRetry(.proofRejected))
         // The server's clock is five minutes ahead.
-        let date = HTTPDateText.text(call.realm.time.date.addingTimeInterval(300))
+        let date = HTTPDateText.text(call.fixture.time.date.addingTimeInterval(300))
         #expect(try await call.action(401, challenge, headers: ["Date": date]) == .retry)
         let next = try await call.request()
         let issued = try #require(try next.proof()["iat"]?.number?.double)
-        #expect(abs(issued - call.realm.time.date.timeIntervalSince1970 - 300) <= 1)
+        #expect(abs(issued - call.fixture.time.date.timeIntervalSince1970 - 300) <= 1)
         let state = Retry.State(
             authenticationErrors: [RefusedCall.failure(401, challenge)],
-            started: call.realm.time.now
+            started: call.fixture.time.now
         )
         #expect(
             try await call.action(401, challenge, headers: ["Date": date], state: state) == .noRetry(.proofRejected)
@@ -140,35 +142,36 @@ struct ProofRowTests {
 
     @Test("A bearer token is not taken where one that is bound was asked for, unless that is allowed")
     func bearerInsteadOfDPoP() async throws {
-        let realm = Realm()
+        let fixture = OAuth2Fixture()
         #expect(
-            await failureCode { _ = try await realm.authenticator(dpop: .generated()).text() } == .unsupportedTokenType
+            await failureCode { _ = try await fixture.authenticator(dpop: .generated()).text() }
+                == .unsupportedTokenType
         )
         var lenient = DPoPKey.generated()
         lenient.insecurelyAcceptsBearerTokens = true
-        let call = RefusedCall(realm, authenticator: realm.authenticator(dpop: lenient))
+        let call = RefusedCall(fixture, authenticator: fixture.authenticator(dpop: lenient))
         #expect(try await call.request().value(forHTTPHeaderField: "Authorization") == "Bearer access-2")
     }
 
     @Test("The key stays with the tokens: another authenticator goes on with both")
     func keyInStore() async throws {
         let store = InMemoryTokenStore()
-        let realm = Realm(steps: [.boundToken("b1", refresh: "r1"), .boundToken("b2", refresh: "r2")])
-        let first = RefusedCall(realm, authenticator: realm.authenticator(store: store, dpop: .generated()))
-        let second = RefusedCall(realm, authenticator: realm.authenticator(store: store, dpop: .generated()))
+        let fixture = OAuth2Fixture(steps: [.boundToken("b1", refresh: "r1"), .boundToken("b2", refresh: "r2")])
+        let first = RefusedCall(fixture, authenticator: fixture.authenticator(store: store, dpop: .generated()))
+        let second = RefusedCall(fixture, authenticator: fixture.authenticator(store: store, dpop: .generated()))
         let keys = try [await first.request(), await second.request()].map { request in
             try UnverifiedToken(#require(request.value(forHTTPHeaderField: "DPoP"))).unverifiedHeader["jwk"]
         }
         #expect(keys[0] != nil)
         #expect(keys[0] == keys[1])
-        #expect(realm.endpoint.requests.count == 1)
-        realm.time.advance(by: .seconds(3600))
+        #expect(fixture.endpoint.requests.count == 1)
+        fixture.time.advance(by: .seconds(3600))
         _ = try await second.request()
-        let proof = try UnverifiedToken(#require(realm.endpoint.requests.last?.headers["DPoP"]))
+        let proof = try UnverifiedToken(#require(fixture.endpoint.requests.last?.headers["DPoP"]))
         #expect(proof.unverifiedHeader["jwk"] == keys[0])
         #expect(proof.unverifiedClaims["ath"] == nil)
         #expect(proof.unverifiedClaims["htm"]?.string == "POST")
-        #expect(realm.forms.last?["refresh_token"] == "r1")
+        #expect(fixture.forms.last?["refresh_token"] == "r1")
     }
 }
 

@@ -8,24 +8,28 @@ import TokenGeneration
 
 /// One request with a token, and what an authenticator says of the answers to it.
 struct RefusedCall {
-    let realm: Realm
+    let fixture: OAuth2Fixture
     let authenticator: OAuth2Authenticator
 
-    init(_ realm: Realm = Realm(), authenticator: OAuth2Authenticator? = nil) {
-        self.realm = realm
-        self.authenticator = authenticator ?? realm.authenticator()
+    init(_ fixture: OAuth2Fixture = OAuth2Fixture(), authenticator: OAuth2Authenticator? = nil) {
+        self.fixture = fixture
+        self.authenticator = authenticator ?? fixture.authenticator()
     }
 
     /// A realm whose tokens are bound to a key.
-    static func dpop(_ realm: Realm = Realm(steps: [.boundToken("bound-1"), .boundToken("bound-2")])) -> Self {
-        Self(realm, authenticator: realm.authenticator(dpop: .generated()))
+    static func dpop(
+        _ fixture: OAuth2Fixture = OAuth2Fixture(steps: [.boundToken("bound-1"), .boundToken("bound-2")])
+    ) -> Self {
+        Self(fixture, authenticator: fixture.authenticator(dpop: .generated()))
     }
 
     func request(
-        url: URL = Realm.api,
+        url: URL = OAuth2Fixture.api,
         after earlier: [any Error] = []
     ) async throws -> URLRequest {
-        let context = RequestContext(retryState: Retry.State(authenticationErrors: earlier, started: realm.time.now))
+        let context = InterceptorContext(
+            retryState: Retry.State(authenticationErrors: earlier, started: fixture.time.now)
+        )
         return try await authenticator.authenticateRequest(URLRequest(url: url), context: context)
     }
 
@@ -75,7 +79,7 @@ struct RefusedCall {
             data: Data(body.utf8),
             response: response,
             error: error ?? ServerError(endpoint: "reports", errorCode: status ?? 0),
-            retryState: state ?? Retry.State(started: realm.time.now)
+            retryState: state ?? Retry.State(started: fixture.time.now)
         )
     }
 

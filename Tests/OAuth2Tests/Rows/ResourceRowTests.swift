@@ -4,11 +4,11 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// The decision table for resources, rows 1 to 5 and 8 to 12: what is not about the token, or not mended by another.
-@Suite("Resource table", .timeLimit(.minutes(10)), .turns)
+@Suite("Resource table", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceRowTests {
     @Test("Row 1: a cancelled request is nobody's refusal")
     func row1() async throws {
@@ -26,7 +26,7 @@ struct ResourceRowTests {
     @Test("Row 3: a request that is not ours, or whose answer comes from elsewhere, says nothing of the token")
     func row3() async throws {
         let call = RefusedCall()
-        var request = URLRequest(url: Realm.api)
+        var request = URLRequest(url: OAuth2Fixture.api)
         #expect(try await call.action(401, on: request) == .none)
         request.setValue("Bearer the caller's", forHTTPHeaderField: "Authorization")
         #expect(try await call.action(401, on: request) == .none)
@@ -49,14 +49,14 @@ struct ResourceRowTests {
 
     @Test("Row 5: a body that can be sent only once ends the call, and the token is replaced for the next one")
     func row5() async throws {
-        let realm = Realm(answers: [.refusal])
-        let client = realm.client(realm.authenticator())
+        let fixture = OAuth2Fixture(answers: [.refusal])
+        let client = fixture.client(fixture.authenticator())
         let parts = AsyncStream<Data> { continuation in
             continuation.yield(Data("once".utf8))
             continuation.finish()
         }
         let body = HTTPBody.once(parts)
-        var request = URLRequest(url: Realm.api)
+        var request = URLRequest(url: OAuth2Fixture.api)
         request.httpMethod = "POST"
         let error = await #expect(throws: ServerError.self) {
             try await client.makeRequest(request, options: RequestOptions(body: body))
@@ -65,15 +65,15 @@ struct ResourceRowTests {
             Issue.record("ended for another reason: \(String(describing: error?.retry?.reason))")
             return
         }
-        #expect(realm.resource.requests.count == 1)
-        _ = try await client.makeRequest(URLRequest(url: Realm.api))
-        #expect(realm.credentials.last == "Bearer access-2")
+        #expect(fixture.resource.requests.count == 1)
+        _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+        #expect(fixture.credentials.last == "Bearer access-2")
     }
 
     @Test("Row 8: a step-up is never answered by a refresh, and says what would do")
     func row8() async throws {
-        let realm = Realm()
-        let call = RefusedCall(realm)
+        let fixture = OAuth2Fixture()
+        let call = RefusedCall(fixture)
         let challenge = #"""
             Bearer error="insufficient_user_authentication", acr_values="gold silver", max_age="300", \#
             scope="pay", resource_metadata="https://api.example/.well-known/oauth-protected-resource"
@@ -92,20 +92,20 @@ struct ResourceRowTests {
             error.demand?.resourceMetadata?.absoluteString == "https://api.example/.well-known/oauth-protected-resource"
         )
         #expect(try await call.authenticator.text() == "access-1")
-        #expect(realm.endpoint.requests.count == 1)
+        #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("Row 8: a grant that can step up without a user repeats the call once, with a token of its own")
     func row8Grant() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
-        let realm = Realm(answers: [.challenge(demand)])
-        let client = realm.client(realm.authenticator(grant: SteppingGrant()))
-        #expect(try await client.makeRequest(URLRequest(url: Realm.api)) == Data("ok".utf8))
-        #expect(realm.credentials == ["Bearer access-1", "Bearer access-2"])
-        #expect(realm.forms.map { $0["acr_values"] } == [nil, "gold"])
+        let fixture = OAuth2Fixture(answers: [.challenge(demand)])
+        let client = fixture.client(fixture.authenticator(grant: SteppingGrant()))
+        #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
+        #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
+        #expect(fixture.forms.map { $0["acr_values"] } == [nil, "gold"])
         // The next call goes with the token of the grant itself again.
-        _ = try await client.makeRequest(URLRequest(url: Realm.api))
-        #expect(realm.credentials.last == "Bearer access-1")
+        _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+        #expect(fixture.credentials.last == "Bearer access-1")
     }
 
     @Test(
@@ -114,18 +114,18 @@ struct ResourceRowTests {
     func row8Source() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
         let success = MockTransport.Step.status(200, body: Data("ok".utf8))
-        let realm = Realm(answers: [.challenge(demand), success, .challenge(demand), success])
+        let fixture = OAuth2Fixture(answers: [.challenge(demand), success, .challenge(demand), success])
         let asked = Mutex<[ResourceDemand]>([])
-        let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: realm.time.now))
-        let authenticator = realm.authenticator { demand in
+        let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: fixture.time.now))
+        let authenticator = fixture.authenticator { demand in
             asked.withLock { $0.append(demand) }
             return golden
         }
-        let client = realm.client(authenticator)
-        for _ in 1...2 { #expect(try await client.makeRequest(URLRequest(url: Realm.api)) == Data("ok".utf8)) }
-        #expect(realm.credentials == ["Bearer access-1", "Bearer golden", "Bearer access-1", "Bearer golden"])
+        let client = fixture.client(authenticator)
+        for _ in 1...2 { #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8)) }
+        #expect(fixture.credentials == ["Bearer access-1", "Bearer golden", "Bearer access-1", "Bearer golden"])
         #expect(asked.withLock { $0 } == [ResourceDemand(acrValues: ["gold"])])
-        #expect(realm.endpoint.requests.count == 1)
+        #expect(fixture.endpoint.requests.count == 1)
     }
 
     @Test("Row 8: a demand that such a source has nothing for ends the call, and so does one that goes on after it")
@@ -133,38 +133,40 @@ struct ResourceRowTests {
         let demands = ["silver", "gold", "gold"].map {
             #"Bearer error="insufficient_user_authentication", acr_values="\#($0)""#
         }
-        let realm = Realm(answers: demands.map { .challenge($0) })
-        let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: realm.time.now))
-        let client = realm.client(realm.authenticator { $0.acrValues == ["gold"] ? golden : nil })
+        let fixture = OAuth2Fixture(answers: demands.map { .challenge($0) })
+        let golden = StaticTokenSource(AccessToken(value: Secret("golden"), requested: fixture.time.now))
+        let client = fixture.client(fixture.authenticator { $0.acrValues == ["gold"] ? golden : nil })
         for count in [1, 3] {
             let error = await #expect(throws: ServerError.self) {
-                try await client.makeRequest(URLRequest(url: Realm.api))
+                try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
             }
             #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.stepUpRequired))
-            #expect(realm.resource.requests.count == count)
+            #expect(fixture.resource.requests.count == count)
         }
     }
 
     @Test("Row 9a: more scope is asked for, once, together with the grant's own", arguments: [401, 403])
     func row9a(status: Int) async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write read""#]
-        let realm = Realm(answers: [.status(status, headers: headers)])
-        let client = realm.client(realm.authenticator(grant: ClientCredentialsGrant(scope: "read list")))
-        #expect(try await client.makeRequest(URLRequest(url: Realm.api)) == Data("ok".utf8))
-        #expect(realm.forms.map { $0["scope"] } == ["read list", "read list write"])
-        #expect(realm.credentials == ["Bearer access-1", "Bearer access-2"])
+        let fixture = OAuth2Fixture(answers: [.status(status, headers: headers)])
+        let client = fixture.client(fixture.authenticator(grant: ClientCredentialsGrant(scope: "read list")))
+        #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
+        #expect(fixture.forms.map { $0["scope"] } == ["read list", "read list write"])
+        #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
     }
 
     @Test("Row 9a: a demand that goes on after that ends the call")
     func row9aOnce() async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write""#]
         let again: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="delete""#]
-        let realm = Realm(answers: [.status(403, headers: headers), .status(403, headers: again)])
-        let client = realm.client(realm.authenticator())
-        let error = await #expect(throws: ServerError.self) { try await client.makeRequest(URLRequest(url: Realm.api)) }
+        let fixture = OAuth2Fixture(answers: [.status(403, headers: headers), .status(403, headers: again)])
+        let client = fixture.client(fixture.authenticator())
+        let error = await #expect(throws: ServerError.self) {
+            try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+        }
         #expect(error.map { DecidedAction($0.retry?.reason) } == .noRetry(.insufficientScope))
-        #expect(realm.resource.requests.count == 2)
-        #expect(realm.endpoint.requests.count == 2)
+        #expect(fixture.resource.requests.count == 2)
+        #expect(fixture.endpoint.requests.count == 2)
     }
 
     @Test(
@@ -172,10 +174,13 @@ struct ResourceRowTests {
         arguments: [#"Bearer error="insufficient_scope", scope="read""#, #"Bearer error="insufficient_scope""#]
     )
     func row9b(challenge: String) async throws {
-        let realm = Realm()
-        let call = RefusedCall(realm, authenticator: realm.authenticator(grant: ClientCredentialsGrant(scope: "read")))
+        let fixture = OAuth2Fixture()
+        let call = RefusedCall(
+            fixture,
+            authenticator: fixture.authenticator(grant: ClientCredentialsGrant(scope: "read"))
+        )
         #expect(try await call.action(403, challenge) == .noRetry(.insufficientScope))
-        let refreshing = Realm(steps: [.tokens("a1", refresh: "r1")])
+        let refreshing = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let user = RefusedCall(
             refreshing,
             authenticator: refreshing.authenticator(grant: RefreshTokenGrant(refreshToken: Secret("r0")))
@@ -186,20 +191,20 @@ struct ResourceRowTests {
 
     @Test("Row 10: another 403 is not the token's fault, unless the server is known to mean 401")
     func row10() async throws {
-        let realm = Realm()
-        #expect(try await RefusedCall(realm).action(403) == .none)
-        #expect(try await RefusedCall(realm).action(403, RefusedCall.invalidToken) == .none)
-        var options = OAuth2Authenticator.Options(attempts: 1, timeSource: realm.time.timeSource, random: { 0 })
+        let fixture = OAuth2Fixture()
+        #expect(try await RefusedCall(fixture).action(403) == .none)
+        #expect(try await RefusedCall(fixture).action(403, RefusedCall.invalidToken) == .none)
+        var options = OAuth2Authenticator.Options(attempts: 1, timeSource: fixture.time.timeSource, random: { 0 })
         options.insecurelyTreatsForbiddenAsInvalidToken = true
         let lenient = OAuth2Authenticator(
-            server: Realm.server,
+            server: OAuth2Fixture.server,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
-            client: NetworkClient(transport: realm.endpoint, options: .init(timeSource: realm.time.timeSource)),
+            client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
             options: options
         )
-        #expect(try await RefusedCall(realm, authenticator: lenient).action(403) == .retry)
+        #expect(try await RefusedCall(fixture, authenticator: lenient).action(403) == .retry)
         #expect(try await lenient.text() == "access-4")
     }
 

@@ -3,12 +3,12 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
 /// The table of the token endpoint's outcomes, row by row.
-@Suite("Token endpoint table", .timeLimit(.minutes(10)), .turns)
+@Suite("Token endpoint table", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenEndpointRowTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 
@@ -23,20 +23,20 @@ struct TokenEndpointRowTests {
         _ steps: [MockTransport.Step],
         grant: any Grant = ClientCredentialsGrant(),
         dpop: DPoPKey? = nil
-    ) async -> (outcome: Outcome, realm: Realm, authenticator: OAuth2Authenticator) {
-        let realm = Realm(steps: steps)
-        let authenticator = realm.authenticator(grant: grant, dpop: dpop, random: 0, attempts: 3)
+    ) async -> (outcome: Outcome, fixture: OAuth2Fixture, authenticator: OAuth2Authenticator) {
+        let fixture = OAuth2Fixture(steps: steps)
+        let authenticator = fixture.authenticator(grant: grant, dpop: dpop, random: 0, attempts: 3)
         var outcome = Outcome(forms: [])
         do { outcome.text = try await authenticator.text() } catch { outcome.error = error as? OAuth2Error }
-        outcome.forms = realm.forms
-        return (outcome, realm, authenticator)
+        outcome.forms = fixture.forms
+        return (outcome, fixture, authenticator)
     }
 
-    @Test("T1: the refresh token is in the store before the token is used; a store that fails costs nothing")
+    @Test("The refresh token is in the store before the token is used; a store that fails costs nothing")
     func t1() async throws {
         let journal = Journal()
         let store = ProbedTokenStore { journal.add("stored \($0.refresh ?? "")") }
-        let realm = Realm(
+        let fixture = OAuth2Fixture(
             steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")],
             answers: [
                 .handler { request in
@@ -45,12 +45,12 @@ struct TokenEndpointRowTests {
                 }
             ]
         )
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         var events = authenticator.events.makeAsyncIterator()
-        _ = try await realm.client(authenticator).makeRequest(.init(url: Realm.api))
+        _ = try await fixture.client(authenticator).makeRequest(.init(url: OAuth2Fixture.api))
         #expect(journal.entries == ["stored r1", "used Bearer a1"])
         store.fail(.write, .write, .write)
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a2")
         #expect(authenticator.counters.storeFailures == 1)
         var seen: [OAuth2Event] = []
@@ -60,22 +60,22 @@ struct TokenEndpointRowTests {
         }
         #expect(seen.contains(.storeFailed))
         // The record that the store refused is brought to it again, which ends the task for that.
-        while realm.time.sleeperCount > 0 {
-            realm.time.advance(by: .seconds(1))
+        while fixture.time.sleeperCount > 0 {
+            fixture.time.advance(by: .seconds(1))
             try await Task.sleep(for: .milliseconds(1))
         }
     }
 
-    @Test("T2: an answer without a refresh token leaves the old one")
+    @Test("An answer without a refresh token leaves the old one")
     func t2() async throws {
-        let (outcome, realm, authenticator) = await outcome([.tokens("a1"), .tokens("a2")], grant: grant)
+        let (outcome, fixture, authenticator) = await outcome([.tokens("a1"), .tokens("a2")], grant: grant)
         #expect(outcome.text == "a1")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "a2")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
     }
 
-    @Test("T3: an error with the status 200 is that error")
+    @Test("An error with the status 200 is that error")
     func t3() async {
         let answer = MockTransport.Step.json(#"{"error":"bad_refresh_token","error_description":"no"}"#)
         let (outcome, _, _) = await outcome([answer], grant: grant)
@@ -87,7 +87,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "T4: what is not an answer of OAuth is asked for once more if the status is good, and not if it is not",
+        "What is not an answer of OAuth is asked for once more if the status is good, and not if it is not",
         arguments: ["<html>Sign in</html>", "", "[]", #""token""#, #"{"access_token":5}"#, #"{"access_token":"a"}"#]
     )
     func t4(body: String) async {
@@ -103,7 +103,7 @@ struct TokenEndpointRowTests {
         #expect(await outcome([.text(body, status: 500), .tokens("a1")]).outcome.text == "a1")
     }
 
-    @Test("T5: a token of another type than was asked for is dropped", arguments: ["mac", "DPoP", "N_A", ""])
+    @Test("A token of another type than was asked for is dropped", arguments: ["mac", "DPoP", "N_A", ""])
     func t5(type: String) async {
         let answer = MockTransport.Step.json(#"{"access_token":"a","token_type":"\#(type)"}"#)
         let (outcome, _, _) = await outcome([answer])
@@ -111,15 +111,15 @@ struct TokenEndpointRowTests {
         #expect(outcome.forms.count == 1)
     }
 
-    @Test("T6: a refused refresh token is not sent again, unless the store has another")
+    @Test("A refused refresh token is not sent again, unless the store has another")
     func t6() async throws {
         let store = InMemoryTokenStore()
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1")])
-        let authenticator = realm.authenticator(grant: grant, store: store)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
+        let authenticator = fixture.authenticator(grant: grant, store: store)
         _ = try await authenticator.text()
         // Somebody who does not keep to the section rotates the token while it is under way.
         let rotating = RotatingStore(store: store, replacement: "r2")
-        let other = Realm(steps: [.error("invalid_grant"), .tokens("a3", refresh: "r3")])
+        let other = OAuth2Fixture(steps: [.error("invalid_grant"), .tokens("a3", refresh: "r3")])
         other.time.advance(by: .seconds(7200))
         #expect(try await other.authenticator(grant: grant, store: rotating).text() == "a3")
         #expect(other.forms.map { $0["refresh_token"] } == ["r1", "r2"])
@@ -129,54 +129,54 @@ struct TokenEndpointRowTests {
         #expect(dead.forms.map { $0["refresh_token"] } == ["r0"])
     }
 
-    @Test("T6: a grant of the client's own is asked instead")
+    @Test("A grant of the client's own is asked instead")
     func t6Primary() async throws {
-        let (outcome, realm, authenticator) = await outcome([.tokens("a1", refresh: "r1"), .error("invalid_grant")])
+        let (outcome, fixture, authenticator) = await outcome([.tokens("a1", refresh: "r1"), .error("invalid_grant")])
         #expect(outcome.text == "a1")
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(try await authenticator.text() == "access-1")
         #expect(
-            realm.forms.map { $0["grant_type"] } == ["client_credentials", "refresh_token", "client_credentials"]
+            fixture.forms.map { $0["grant_type"] } == ["client_credentials", "refresh_token", "client_credentials"]
         )
     }
 
-    @Test("T7: a client that is refused three times in sequence leaves the server alone for a minute")
+    @Test("A client that is refused three times in sequence leaves the server alone for a minute")
     func t7() async throws {
-        let realm = Realm(steps: Array(repeating: .error("invalid_client", status: 401), count: 4))
-        let authenticator = realm.authenticator(grant: grant)
+        let fixture = OAuth2Fixture(steps: Array(repeating: .error("invalid_client", status: 401), count: 4))
+        let authenticator = fixture.authenticator(grant: grant)
         for pause in [1, 2, 0] {
             #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
-            realm.time.advance(by: .seconds(pause))
+            fixture.time.advance(by: .seconds(pause))
         }
         for _ in 1...5 {
-            let soon = realm.time.now + .seconds(1)
+            let soon = fixture.time.now + .seconds(1)
             let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken(until: soon) }
             #expect(error?.code == .invalidClient)
             #expect(error?.retryAfter == .seconds(60))
         }
-        #expect(realm.endpoint.requests.count == 3)
-        realm.time.advance(by: .seconds(60))
+        #expect(fixture.endpoint.requests.count == 3)
+        fixture.time.advance(by: .seconds(60))
         #expect(await failureCode { _ = try await authenticator.text() } == .invalidClient)
-        realm.time.advance(by: .seconds(60))
+        fixture.time.advance(by: .seconds(60))
         #expect(try await authenticator.text() == "access-1")
-        #expect(Set(realm.forms.map { $0["refresh_token"] }) == ["r0"])
+        #expect(Set(fixture.forms.map { $0["refresh_token"] }) == ["r0"])
     }
 
     @Test(
-        "T8: a rejected request is the caller's affair, and nothing is lost by it",
+        "A rejected request is the caller's affair, and nothing is lost by it",
         arguments: [
             "invalid_scope", "invalid_target", "invalid_authorization_details", "invalid_request",
             "unauthorized_client", "unsupported_grant_type",
         ]
     )
     func t8(code: String) async throws {
-        let (outcome, realm, authenticator) = await outcome([.error(code)], grant: grant)
+        let (outcome, fixture, authenticator) = await outcome([.error(code)], grant: grant)
         #expect(outcome.error?.code == .requestRejected)
         #expect(outcome.error?.serverCode == code)
         #expect(outcome.forms.count == 1)
-        realm.time.advance(by: .milliseconds(500))
+        fixture.time.advance(by: .milliseconds(500))
         #expect(try await authenticator.text() == "access-1")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
     }
 
     @Test(
@@ -206,16 +206,16 @@ struct TokenEndpointRowTests {
         #expect(twice.forms.count == 2)
     }
 
-    @Test("T9: a nonce that is asked for is sent, once, with a proof and an assertion of their own")
+    @Test("A nonce that is asked for is sent, once, with a proof and an assertion of their own")
     func t9() async throws {
         let needed = MockTransport.Step.json(
             #"{"error":"use_dpop_nonce"}"#,
             status: 400,
             headers: ["DPoP-Nonce": "n1"]
         )
-        let (outcome, realm, _) = await outcome([needed, .boundToken("b1")], dpop: .generated())
+        let (outcome, fixture, _) = await outcome([needed, .boundToken("b1")], dpop: .generated())
         #expect(outcome.text == "b1")
-        let proofs = try realm.endpoint.requests.map {
+        let proofs = try fixture.endpoint.requests.map {
             try UnverifiedToken(#require($0.headers["DPoP"])).unverifiedClaims
         }
         #expect(proofs.map { $0["nonce"]?.string } == [nil, "n1"])
@@ -232,7 +232,7 @@ struct TokenEndpointRowTests {
         #expect(endless.forms.count == 2)
     }
 
-    @Test("T10: a proof that a wrong clock has made is made anew, once; any other is not")
+    @Test("A proof that a wrong clock has made is made anew, once; any other is not")
     func t10() async throws {
         let now = ManualTime().date
         let late = MockTransport.Step.json(
@@ -240,9 +240,9 @@ struct TokenEndpointRowTests {
             status: 400,
             headers: ["Date": HTTPDateText.text(now.addingTimeInterval(-120))]
         )
-        let (outcome, realm, _) = await outcome([late, .boundToken("b1")], dpop: .generated())
+        let (outcome, fixture, _) = await outcome([late, .boundToken("b1")], dpop: .generated())
         #expect(outcome.text == "b1")
-        let issued = try realm.endpoint.requests.map { request in
+        let issued = try fixture.endpoint.requests.map { request in
             try UnverifiedToken(#require(request.headers["DPoP"])).unverifiedClaims["iat"]?.number?.double
         }
         #expect(try abs(#require(issued[1]) - #require(issued[0]) + 120) <= 1)
@@ -255,7 +255,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "T11: a server that fails for the moment is asked three times, whatever code it sends, and loses no token",
+        "A server that fails for the moment is asked three times, whatever code it sends, and loses no token",
         arguments: [
             (503, "invalid_client"), (429, "invalid_request"), (400, "temporarily_unavailable"),
         ]
@@ -263,47 +263,47 @@ struct TokenEndpointRowTests {
     func t11(status: Int, code: String) async throws {
         let failure = MockTransport.Step.error(code, status: status)
         #expect(await outcome([failure, failure, .tokens("a1")], grant: grant).outcome.text == "a1")
-        let (outcome, realm, authenticator) = await outcome([failure, failure, failure, .tokens("a1")], grant: grant)
+        let (outcome, fixture, authenticator) = await outcome([failure, failure, failure, .tokens("a1")], grant: grant)
         #expect(outcome.error?.code == .serverTransient)
         #expect(outcome.forms.map { $0["refresh_token"] } == ["r0", "r0", "r0"])
         #expect(try await authenticator.text() == "a1")
-        #expect(realm.forms.last?["refresh_token"] == "r0")
+        #expect(fixture.forms.last?["refresh_token"] == "r0")
     }
 
     @Test(
-        "T11: a server that has failed over a refresh token is not asked again in the same flight, and loses no token",
+        "A server that has failed over a refresh token is not asked again in the same task, and loses no token",
         arguments: [(500, "invalid_grant"), (400, "server_error"), (501, "invalid_request")]
     )
     func t11Failed(status: Int, code: String) async throws {
         let failure = MockTransport.Step.error(code, status: status)
-        let (outcome, realm, authenticator) = await outcome([failure, .tokens("a1")], grant: grant)
+        let (outcome, fixture, authenticator) = await outcome([failure, .tokens("a1")], grant: grant)
         #expect(outcome.error?.code == .serverTransient)
         #expect(outcome.error?.isPossiblyLostRotation == false)
         #expect(try await authenticator.text() == "a1")
-        #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+        #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
         #expect(await self.outcome([failure, failure, .tokens("a1")]).outcome.text == "a1")
     }
 
-    @Test("T11: a Retry-After beyond the flight's time ends it, and is waited for before the next")
+    @Test("A Retry-After beyond the refresh's time ends it, and is waited for before the next")
     func t11RetryAfter() async throws {
-        let (outcome, realm, authenticator) = await outcome([.retryAfter(40), .tokens("a1")], grant: grant)
+        let (outcome, fixture, authenticator) = await outcome([.retryAfter(40), .tokens("a1")], grant: grant)
         #expect(outcome.error?.code == .serverTransient)
         #expect(outcome.error?.retryAfter == .seconds(40))
-        realm.time.advance(by: .seconds(10))
-        let soon = realm.time.now + .seconds(29)
+        fixture.time.advance(by: .seconds(10))
+        let soon = fixture.time.now + .seconds(29)
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken(until: soon) }
         #expect(error?.retryAfter == .seconds(30))
-        #expect(realm.endpoint.requests.count == 1)
+        #expect(fixture.endpoint.requests.count == 1)
         let patient = await #expect(throws: OAuth2Error.self) {
-            try await authenticator.accessToken(until: realm.time.now + .seconds(60))
+            try await authenticator.accessToken(until: fixture.time.now + .seconds(60))
         }
         #expect(patient?.retryAfter == .seconds(30))
-        realm.time.advance(by: .seconds(30))
+        fixture.time.advance(by: .seconds(30))
         #expect(try await authenticator.text() == "a1")
     }
 
     @Test(
-        "T12: a server that can't be reached is asked three times, and nothing can have been lost",
+        "A server that can't be reached is asked three times, and nothing can have been lost",
         arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .tls]
     )
     func t12(code: NetworkError.Code) async {
@@ -315,7 +315,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "T13: a refresh token whose answer was lost is not sent again while the request may be on its way; if it is refused then, the error says what may have been",
+        "A refresh token whose answer was lost is not sent again while the request may be on its way; if it is refused then, the error says what may have been",
         arguments: [
             .failure(NetworkError(.timedOut, "cut")), .failure(NetworkError(.connectionLost, "cut")),
             .failure(NetworkError(.invalidResponse, "cut")), .failure(NetworkError(.bodyTooLarge, "cut")),
@@ -325,16 +325,16 @@ struct TokenEndpointRowTests {
     )
     func t13(lost: MockTransport.Step) async throws {
         for (last, text) in [(MockTransport.Step.tokens("a1", refresh: "r1"), "a1"), (.error("invalid_grant"), nil)] {
-            let (outcome, realm, authenticator) = await outcome([lost, last], grant: grant)
+            let (outcome, fixture, authenticator) = await outcome([lost, last], grant: grant)
             #expect(outcome.error?.isPossiblyLostRotation == true)
             #expect(outcome.error?.code != .reauthenticationRequired)
             for pause in [0, 10, 9] {
-                realm.time.advance(by: .seconds(pause))
+                fixture.time.advance(by: .seconds(pause))
                 let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
                 #expect(error?.retryAfter == .seconds([0: 20, 10: 10, 9: 1][pause] ?? 0))
             }
-            #expect(realm.forms.count == 1)
-            realm.time.advance(by: .seconds(1))
+            #expect(fixture.forms.count == 1)
+            fixture.time.advance(by: .seconds(1))
             if let text {
                 #expect(try await authenticator.text() == text)
             } else {
@@ -342,7 +342,7 @@ struct TokenEndpointRowTests {
                 #expect(error?.code == .reauthenticationRequired)
                 #expect(error?.isPossiblyLostRotation == true)
             }
-            #expect(realm.forms.map { $0["refresh_token"] } == ["r0", "r0"])
+            #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
         }
     }
 }

@@ -3,11 +3,11 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
 /// The decision table for resources, rows 13 and 14: tokens that are refused.
-@Suite("Resource table: refused tokens", .timeLimit(.minutes(10)), .turns)
+@Suite("Resource table: refused tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenRowTests {
     private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)
 
@@ -30,24 +30,24 @@ struct TokenRowTests {
         for count in 0...2 {
             let state = Retry.State(
                 authenticationErrors: Array(repeating: refusal, count: count),
-                started: call.realm.time.now - .seconds(60)
+                started: call.fixture.time.now - .seconds(60)
             )
             #expect(try await call.action(401, on: late, state: state) == .retry)
         }
-        let last = Retry.State(authenticationErrors: [refusal, refusal, refusal], started: call.realm.time.now)
+        let last = Retry.State(authenticationErrors: [refusal, refusal, refusal], started: call.fixture.time.now)
         #expect(try await call.action(401, on: late, state: last) == .noRetry(.freshTokenRejected))
-        #expect(call.realm.endpoint.requests.count == 2)
+        #expect(call.fixture.endpoint.requests.count == 2)
     }
 
     @Test("Row 13b: a token that was issued for the call, or a second refusal of any, ends it")
     func row13b() async throws {
         let call = RefusedCall()
-        let started = call.realm.time.now
+        let started = call.fixture.time.now
         _ = try await call.request()
         let state = Retry.State(authenticationErrors: [refusal], started: started)
         #expect(try await call.action(401, state: state) == .noRetry(.freshTokenRejected))
-        call.realm.time.advance(by: .seconds(1))
-        let twice = Retry.State(authenticationErrors: [refusal, refusal], started: call.realm.time.now)
+        call.fixture.time.advance(by: .seconds(1))
+        let twice = Retry.State(authenticationErrors: [refusal, refusal], started: call.fixture.time.now)
         #expect(try await call.action(401, state: twice) == .noRetry(.freshTokenRejected))
         #expect(try await call.authenticator.text() == "access-1")
     }
@@ -56,14 +56,14 @@ struct TokenRowTests {
     func row13bMark() async throws {
         let call = RefusedCall()
         _ = try await call.request()
-        let state = Retry.State(authenticationErrors: [refusal], started: call.realm.time.now)
+        let state = Retry.State(authenticationErrors: [refusal], started: call.fixture.time.now)
         #expect(try await call.action(401, state: state) == .noRetry(.freshTokenRejected))
         #expect(try await call.action(401) == .noRetry(.freshTokenRejected))
-        call.realm.time.advance(by: .seconds(30))
+        call.fixture.time.advance(by: .seconds(30))
         #expect(try await call.action(401) == .retry)
         let other = RefusedCall()
         _ = try await other.request()
-        let first = Retry.State(authenticationErrors: [refusal], started: other.realm.time.now)
+        let first = Retry.State(authenticationErrors: [refusal], started: other.fixture.time.now)
         #expect(try await other.action(401, state: first) == .noRetry(.freshTokenRejected))
         let elsewhere = try await other.request(url: #require(URL(string: "https://other.example/")))
         #expect(try await other.action(401, on: elsewhere) == .retry)
@@ -71,25 +71,25 @@ struct TokenRowTests {
 
     @Test("Row 13c: when the grant has ended, that is the reason")
     func row13c() async throws {
-        let realm = Realm(steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")])
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")])
         let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
-        let call = RefusedCall(realm, authenticator: realm.authenticator(grant: grant))
+        let call = RefusedCall(fixture, authenticator: fixture.authenticator(grant: grant))
         let request = try await call.request()
-        realm.time.advance(by: .seconds(3600))
+        fixture.time.advance(by: .seconds(3600))
         #expect(await failureCode { _ = try await call.authenticator.text() } == .reauthenticationRequired)
         #expect(try await call.action(401, on: request) == .noRetry(.reauthenticationRequired))
     }
 
     @Test("Row 13d: a source that has no other token ends the call")
     func row13d() async throws {
-        let realm = Realm()
-        let token = AccessToken(value: Secret("static"), requested: realm.time.now)
+        let fixture = OAuth2Fixture()
+        let token = AccessToken(value: Secret("static"), requested: fixture.time.now)
         let authenticator = OAuth2Authenticator(
             source: StaticTokenSource(token),
             resources: .everyHTTPSOrigin,
-            options: .init(timeSource: realm.time.timeSource)
+            options: .init(timeSource: fixture.time.timeSource)
         )
-        let call = RefusedCall(realm, authenticator: authenticator)
+        let call = RefusedCall(fixture, authenticator: authenticator)
         #expect(try await call.action(401) == .noRetry(.reauthenticationRequired))
         #expect(try await authenticator.text() == "static")
     }
@@ -99,21 +99,21 @@ struct TokenRowTests {
         let call = RefusedCall()
         for _ in 1...5 { #expect(try await call.action(401) == .retry) }
         #expect(try await call.action(401) == .noRetry(.excessiveRefresh))
-        #expect(call.realm.endpoint.requests.count == 6)
-        call.realm.time.advance(by: .seconds(30.001))
+        #expect(call.fixture.endpoint.requests.count == 6)
+        call.fixture.time.advance(by: .seconds(30.001))
         #expect(try await call.action(401) == .retry)
     }
 
     @Test("Row 13f: while the server wants to be left alone, the call is held back for as long, within its budget")
     func row13f() async throws {
-        let realm = Realm(steps: [.tokens("a1"), .retryAfter(20)])
-        let call = RefusedCall(realm)
+        let fixture = OAuth2Fixture(steps: [.tokens("a1"), .retryAfter(20)])
+        let call = RefusedCall(fixture)
         let request = try await call.request()
         #expect(try await call.action(401, on: request) == .retry)
         #expect(await failureCode { _ = try await call.authenticator.text() } == .serverTransient)
-        realm.time.advance(by: .seconds(5))
+        fixture.time.advance(by: .seconds(5))
         #expect(try await call.action(401, on: request) == .retryAfter(.seconds(15)))
-        let spent = Retry.State(delays: [.seconds(46)], started: realm.time.now)
+        let spent = Retry.State(delays: [.seconds(46)], started: fixture.time.now)
         guard case .noRetry(.delay(let budget)) = try await call.rawAction(401, on: request, state: spent) else {
             Issue.record("not ended by its budget")
             return
@@ -123,15 +123,15 @@ struct TokenRowTests {
 
     @Test("Row 13g: a resource that learns of tokens late is given the time, once")
     func row13g() async throws {
-        let realm = Realm()
-        let call = RefusedCall(realm, authenticator: realm.authenticator(replicationDelay: .milliseconds(500)))
+        let fixture = OAuth2Fixture()
+        let call = RefusedCall(fixture, authenticator: fixture.authenticator(replicationDelay: .milliseconds(500)))
         let request = try await call.request()
         #expect(try await call.action(401, on: request) == .retryAfter(.milliseconds(500)))
-        #expect(realm.endpoint.requests.count == 1)
-        let again = Retry.State(authenticationErrors: [refusal], started: realm.time.now + .seconds(1))
+        #expect(fixture.endpoint.requests.count == 1)
+        let again = Retry.State(authenticationErrors: [refusal], started: fixture.time.now + .seconds(1))
         #expect(try await call.action(401, on: request, state: again) == .retry)
         #expect(try await call.authenticator.text() == "access-2")
-        realm.time.advance(by: .seconds(2))
+        fixture.time.advance(by: .seconds(2))
         #expect(try await call.action(401) == .retry)
     }
 
@@ -147,7 +147,7 @@ struct TokenRowTests {
         let call = RefusedCall()
         let request = try await call.request()
         #expect(try await call.action(401, #"Bearer error="something_new""#, on: request) == .none)
-        call.realm.time.advance(by: .seconds(3571))
+        call.fixture.time.advance(by: .seconds(3571))
         #expect(try await call.action(401, #"Bearer error="something_new""#, on: request) == .retry)
         #expect(try await call.authenticator.text() == "access-2")
     }

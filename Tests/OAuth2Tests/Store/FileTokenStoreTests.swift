@@ -2,10 +2,10 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("FileTokenStore", .timeLimit(.minutes(10)), .turns)
+@Suite("FileTokenStore", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct FileTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))
@@ -219,21 +219,21 @@ struct FileTokenStoreTests {
     @Test("Client credentials go on without a damaged record, and set it aside; a user's grant does not")
     func damagedRecord() async throws {
         try await withTemporaryDirectory { directory in
-            let realm = Realm(steps: [.tokens("a1"), .tokens("b1", refresh: "r1")])
+            let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("b1", refresh: "r1")])
             let store = try FileTokenStore(directory: directory)
             let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
-            _ = try await realm.authenticator(store: store).text()
-            _ = try await realm.authenticator(grant: grant, store: store).text()
+            _ = try await fixture.authenticator(store: store).text()
+            _ = try await fixture.authenticator(grant: grant, store: store).text()
             for name in try names(in: directory) where name.hasSuffix(".json") {
                 try Data("damaged".utf8).write(to: directory.appending(path: name))
             }
-            #expect(try await realm.authenticator(store: store).text() == "access-1")
-            let user = realm.authenticator(grant: grant, store: store)
+            #expect(try await fixture.authenticator(store: store).text() == "access-1")
+            let user = fixture.authenticator(grant: grant, store: store)
             for _ in 1...2 { #expect(await failureCode { _ = try await user.text() } == .storeDamaged) }
-            #expect(realm.endpoint.requests.count == 3)
+            #expect(fixture.endpoint.requests.count == 3)
             try await user.signIn(with: Secret("r5"))
             #expect(try await user.text() == "access-2")
-            #expect(realm.forms.last?["refresh_token"] == "r5")
+            #expect(fixture.forms.last?["refresh_token"] == "r5")
             #expect(try names(in: directory).count { $0.contains(".damaged-") } == 2)
         }
     }
@@ -244,15 +244,15 @@ struct FileTokenStoreTests {
             let store = try FileTokenStore(directory: directory)
             let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
             // The first process ends before its answer comes.
-            let first = Realm(steps: [.never])
+            let first = OAuth2Fixture(steps: [.never])
             let call = Task { try await first.authenticator(grant: grant, store: store).text() }
             try await first.endpoint.waitForRequests(count: 1)
             await first.runOut()
             _ = await call.result
-            let second = Realm(steps: [.error("invalid_grant")])
+            let second = OAuth2Fixture(steps: [.error("invalid_grant")])
             let other = try FileTokenStore(directory: directory)
             let later = Task { try await second.authenticator(grant: grant, store: other).text() }
-            // The flight, and the time in which the first request may still be on its way.
+            // The refresh, and the time in which the first request may still be on its way.
             try await second.time.waitForSleepers(count: 2)
             #expect(second.endpoint.requests.isEmpty)
             second.time.advance(by: .seconds(20))

@@ -1,11 +1,11 @@
 import MockNetworking
 import Networking
-import TestTurns
+import TestSupport
 import Testing
 
 @testable import OAuth2
 
-@Suite("InMemoryTokenStore", .timeLimit(.minutes(10)), .turns)
+@Suite("InMemoryTokenStore", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct InMemoryTokenStoreTests {
     private let time = ManualTime()
     private let store: InMemoryTokenStore

@@ -5,7 +5,7 @@ import Synchronization
 /// A store in memory that records what happens to it and fails on demand.
 final class ProbedTokenStore: TokenStore {
     /// One call that fails.
-    enum Trouble: Equatable, Sendable {
+    enum Fault: Equatable, Sendable {
         case load
         /// A write of tokens.
         case write
@@ -24,7 +24,7 @@ final class ProbedTokenStore: TokenStore {
     let outlivesProcess = false
 
     private struct State {
-        var troubles: [Trouble] = []
+        var faults: [Fault] = []
         var written: [TokenRecord] = []
         var removals = 0
         var hanging = 0
@@ -45,8 +45,8 @@ final class ProbedTokenStore: TokenStore {
     var removals: Int { state.withLock { $0.removals } }
 
     /// Makes the next calls of these kinds fail, each once.
-    func fail(_ troubles: Trouble...) {
-        state.withLock { $0.troubles += troubles }
+    func fail(_ faults: Fault...) {
+        state.withLock { $0.faults += faults }
     }
 
     func load(_ key: String) async throws -> VersionedTokenRecord? {
@@ -87,10 +87,10 @@ final class ProbedTokenStore: TokenStore {
         return try await store.withExclusiveAccess(to: key, timeout: timeout, body)
     }
 
-    private func takes(_ trouble: Trouble) -> Bool {
+    private func takes(_ fault: Fault) -> Bool {
         state.withLock { state in
-            guard let index = state.troubles.firstIndex(of: trouble) else { return false }
-            state.troubles.remove(at: index)
+            guard let index = state.faults.firstIndex(of: fault) else { return false }
+            state.faults.remove(at: index)
             return true
         }
     }

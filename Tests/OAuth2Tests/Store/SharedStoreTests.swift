@@ -1,13 +1,13 @@
 import Foundation
 import MockNetworking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 
 /// Several processes with one store in files, against a server that notices every reuse of a refresh token.
 ///
 /// `ROTATIONS=200 PROCESSES=8` and `KILLS=100` make it as large as it should be before a release.
-@Suite("Processes that share a FileTokenStore", .timeLimit(.minutes(30)), .turns)
+@Suite("Processes that share a FileTokenStore", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct SharedStoreTests {
     @Test("Rotations of several processes never use a refresh token twice")
     func rotations() async throws {

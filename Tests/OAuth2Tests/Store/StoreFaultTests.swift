@@ -4,14 +4,14 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
 /// Faults of every store call of a rotation, alone and in pairs, at a server that revokes the whole family of refresh tokens when
 /// one is used twice.
 ///
 /// Each test has a process of its own, where the clock goes on only when all tasks wait. `STORE_FAULTS=all` tries every pair.
-@Suite("Rotations with a store that fails", .timeLimit(.minutes(30)), .turns)
+@Suite("Rotations with a store that fails", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct StoreFaultTests {
     /// A rotation makes five calls, and a few more after a fault.
     private static let calls = 9
@@ -129,7 +129,7 @@ struct StoreFaultTests {
         private func rotate(_ plan: [Int: StoreFault], _ way: Way, after rotations: Int) async throws -> Ending {
             let first = source(way)
             for _ in 0..<rotations {
-                _ = try await first.token(for: TokenNeed())
+                _ = try await first.token(for: TokenRequirements())
                 try await time.sleep(for: .seconds(3_600))
             }
             store.plan(plan)
@@ -164,12 +164,12 @@ struct StoreFaultTests {
         }
 
         private func call(_ source: any TokenSource) async -> AccessToken? {
-            await caller.value { try await source.token(for: TokenNeed()) }
+            await caller.value { try await source.token(for: TokenRequirements()) }
         }
 
         private func source(_ way: Way) -> any TokenSource {
             let source = GrantTokenSource(
-                server: Realm.server,
+                server: OAuth2Fixture.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
                 grant: RefreshTokenGrant(refreshToken: Secret("r0")),
                 store: store,

@@ -2,10 +2,10 @@ import Foundation
 import MockNetworking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("TokenStoreConformance", .timeLimit(.minutes(10)), .turns)
+@Suite("TokenStoreConformance", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenStoreConformanceTests {
     @Test("The store in memory keeps to it")
     func memory() async throws {

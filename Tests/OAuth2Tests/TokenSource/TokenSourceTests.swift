@@ -3,10 +3,10 @@ import MockNetworking
 import Networking
 import OAuth2
 import Synchronization
-import TestTurns
+import TestSupport
 import Testing
 
-@Suite("Token sources", .timeLimit(.minutes(10)), .turns)
+@Suite("Token sources", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenSourceTests {
     private let time = ManualTime()
 
@@ -18,8 +18,11 @@ struct TokenSourceTests {
         )
     }
 
-    private func text(_ source: some TokenSource, _ need: TokenNeed = TokenNeed()) async throws -> String {
-        try await source.token(for: need).value.expose { $0 }
+    private func text(
+        _ source: some TokenSource,
+        _ requirements: TokenRequirements = TokenRequirements()
+    ) async throws -> String {
+        try await source.token(for: requirements).value.expose { $0 }
     }
 
     /// Counts upwards: `name-1`, `name-2` …
@@ -61,8 +64,8 @@ struct TokenSourceTests {
         let source: any TokenSource = StaticTokenSource(token("s"))
         #expect(try await text(source) == "s")
         #expect(!source.canReplaceTokens)
-        let need = TokenNeed.replacing(token("s"))
-        #expect(await failureCode { _ = try await source.token(for: need) } == .reauthenticationRequired)
+        let requirements = TokenRequirements.replacing(token("s"))
+        #expect(await failureCode { _ = try await source.token(for: requirements) } == .reauthenticationRequired)
     }
 
     @Test("A fallback asks the next source when one has no token, or one that will not do")
@@ -124,25 +127,25 @@ struct TokenSourceTests {
 
     @Test("A chain of exchanges refreshes itself from its first link on")
     func chain() async throws {
-        let realm = Realm(steps: [.tokens("b1", lifetime: 100), .tokens("b2", lifetime: 100)])
+        let fixture = OAuth2Fixture(steps: [.tokens("b1", lifetime: 100), .tokens("b2", lifetime: 100)])
         let count = Counter()
         let user = CachedTokenSource(
-            ClosureTokenSource { [time = realm.time] _ in
+            ClosureTokenSource { [time = fixture.time] _ in
                 AccessToken(
                     value: Secret("s-\(count.next())"),
                     expiry: time.now + .seconds(150),
                     requested: time.now
                 )
             },
-            options: .init(timeSource: realm.time.timeSource, random: { 0 })
+            options: .init(timeSource: fixture.time.timeSource, random: { 0 })
         )
         let grant = TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports", scope: "read")
-        let authenticator = realm.authenticator(grant: grant)
+        let authenticator = fixture.authenticator(grant: grant)
         #expect(try await authenticator.text() == "b1")
-        realm.time.advance(by: .seconds(145))
+        fixture.time.advance(by: .seconds(145))
         #expect(try await authenticator.text() == "b2")
-        #expect(realm.forms.map { $0["subject_token"] } == ["s-1", "s-2"])
-        let form = try #require(realm.forms.first)
+        #expect(fixture.forms.map { $0["subject_token"] } == ["s-1", "s-2"])
+        let form = try #require(fixture.forms.first)
         #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:token-exchange")
         #expect(form["subject_token_type"] == "urn:ietf:params:oauth:token-type:access_token")
         #expect(form["audience"] == "reports")
@@ -154,19 +157,19 @@ struct TokenSourceTests {
         arguments: ["invalid_grant", "invalid_request"]
     )
     func exchangeOfRevokedSubject(code: String) async throws {
-        let realm = Realm(steps: [.error(code), .tokens("b1"), .error(code), .error(code)])
+        let fixture = OAuth2Fixture(steps: [.error(code), .tokens("b1"), .error(code), .error(code)])
         let count = Counter()
         let user = CachedTokenSource(
-            ClosureTokenSource { [time = realm.time] _ in
+            ClosureTokenSource { [time = fixture.time] _ in
                 AccessToken(value: Secret("s-\(count.next())"), requested: time.now)
             },
-            options: .init(timeSource: realm.time.timeSource)
+            options: .init(timeSource: fixture.time.timeSource)
         )
         let grant = TokenExchangeGrant(subject: user, identifier: "ada")
-        #expect(try await realm.authenticator(grant: grant).text() == "b1")
-        #expect(realm.forms.map { $0["subject_token"] } == ["s-1", "s-2"])
-        #expect(await failureCode { _ = try await realm.authenticator(grant: grant).text() } == .requestRejected)
-        #expect(realm.endpoint.requests.count == 4)
+        #expect(try await fixture.authenticator(grant: grant).text() == "b1")
+        #expect(fixture.forms.map { $0["subject_token"] } == ["s-1", "s-2"])
+        #expect(await failureCode { _ = try await fixture.authenticator(grant: grant).text() } == .requestRejected)
+        #expect(fixture.endpoint.requests.count == 4)
     }
 }
 

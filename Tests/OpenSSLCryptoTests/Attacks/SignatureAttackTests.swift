@@ -6,7 +6,7 @@ import Testing
 @Suite("Attacks on signatures", .serialized) struct SignatureAttackTests {
     private let message = Array("message".utf8)
 
-    @Test("C1: r and s of zero, and of the order, are no signature", arguments: EllipticCurve.forTests)
+    @Test("R and s of zero, and of the order, are no signature", arguments: EllipticCurve.forTests)
     func psychicSignatures(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve).publicKey
         let zero = [UInt8](repeating: 0, count: curve.coordinateSize)
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test("C2: DER, and numbers without or with further zeros, are no raw signature", arguments: EllipticCurve.forTests)
+    @Test("DER, and numbers without or with further zeros, are no raw signature", arguments: EllipticCurve.forTests)
     func otherFormats(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let size = curve.coordinateSize
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("C3: the second signature with n - s is valid, as JOSE does not forbid it", arguments: EllipticCurve.forTests)
+    @Test("The second signature with n - s is valid, as JOSE does not forbid it", arguments: EllipticCurve.forTests)
     func malleability(curve: EllipticCurve) throws {
         let key = try ECPrivateKey.generate(curve)
         let signature = try key.signature(for: message, hash: .sha256)
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(
-        "C4: an RSA signature that is shorter or longer than the modulus is none",
+        "An RSA signature that is shorter or longer than the modulus is none",
         arguments: [RSASignaturePadding.pkcs1v15, .pss]
     )
     func shortRSA(padding: RSASignaturePadding) throws {
@@ -120,7 +120,7 @@ import Testing
         ]
     }
 
-    @Test("C6: a padding that deviates from PKCS#1 anywhere is refused", arguments: Block.all)
+    @Test("A padding that deviates from PKCS#1 anywhere is refused", arguments: Block.all)
     func paddingForgery(block: Block) throws {
         let key = try RSAPrivateKey.test()
         let octets = block.octets(try HashFunction.sha256.hash(message))
@@ -132,7 +132,7 @@ import Testing
         #expect(try !key.publicKey.verifier(.pss, hash: .sha256).isValidSignature(signature, for: message))
     }
 
-    @Test("C11: an EdDSA signature whose S has the order added is refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("An EdDSA signature whose S has the order added is refused", arguments: [EdwardsCurve.ed25519, .ed448])
     func largeS(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let signature = try key.signature(for: message)
@@ -156,7 +156,7 @@ import Testing
         #expect(!key.publicKey.isValidSignature(Array(signature.prefix(half)) + s, for: message))
     }
 
-    @Test("C11: an EdDSA signature with R of small order is refused", arguments: [EdwardsCurve.ed25519, .ed448])
+    @Test("An EdDSA signature with R of small order is refused", arguments: [EdwardsCurve.ed25519, .ed448])
     func smallR(curve: EdwardsCurve) throws {
         let key = try EdwardsPrivateKey.generate(curve)
         let identity = [1] + [UInt8](repeating: 0, count: curve.keySize - 1)

@@ -89,10 +89,10 @@ struct ExactTextTests {
     func exactString() {
         let texts = ["", "a", "ab", Self.composed, Self.decomposed, "K", "\u{212A}"]
         for text in texts {
-            #expect(ExactString(text) == ExactString(String(decoding: Array(text.utf8), as: UTF8.self)))
-            #expect(texts.filter { ExactString($0) == ExactString(text) }.count == 1)
+            #expect(ByteComparedString(text) == ByteComparedString(String(decoding: Array(text.utf8), as: UTF8.self)))
+            #expect(texts.filter { ByteComparedString($0) == ByteComparedString(text) }.count == 1)
         }
-        #expect(Set(texts.map(ExactString.init)).count == texts.count)
+        #expect(Set(texts.map(ByteComparedString.init)).count == texts.count)
     }
 
     @Test("Large texts of combining characters are read, compared and decoded")

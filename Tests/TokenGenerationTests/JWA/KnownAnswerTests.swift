@@ -15,7 +15,7 @@ struct KnownAnswerTests {
     func examples(id: String) throws {
         let vector = try Vector.object(id)
         let name = try #require(vector["alg"] as? String)
-        let algorithm = try #require(JWSAlgorithm(name))
+        let algorithm = try #require(JWSAlgorithm(rawValue: name))
         let compact = try #require(vector["compact"] as? String)
         let parts = compact.split(separator: ".", omittingEmptySubsequences: false)
         let input = Array((parts[0] + "." + parts[1]).utf8)

@@ -23,7 +23,7 @@ struct EdwardsKeyTests {
         arguments: ["Ed25519", "Ed448"]
     )
     func names(curve: String) throws {
-        let full = try #require(JWSAlgorithm(curve))
+        let full = try #require(JWSAlgorithm(rawValue: curve))
         let pair = try SigningKey.generate(full)
         let pem = try pair.pem()
         let publicPEM = try pair.verificationKey.pem()

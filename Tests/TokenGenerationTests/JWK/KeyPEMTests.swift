@@ -25,7 +25,7 @@ struct KeyPEMTests {
         #expect(code { try VerificationKey(pem: Self.p384PublicPEM, algorithm: .es256) } == .algorithmMismatch)
         let pem = try Fixture.signingKey().pem()
         #expect(try SigningKey(pem: pem, algorithm: .es256).algorithm == .es256)
-        let rs256 = try #require(JWSAlgorithm("RS256"))
+        let rs256 = try #require(JWSAlgorithm(rawValue: "RS256"))
         #expect(code { try SigningKey(pem: pem, algorithm: rs256) } == .algorithmMismatch)
     }
 

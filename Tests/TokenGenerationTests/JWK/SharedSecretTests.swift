@@ -154,7 +154,7 @@ struct SharedSecretTests {
         }
         let pem = try SigningKey.generate(.es256).pem()
         #expect(code { try SigningKey(pem: pem, algorithm: .hs256) } == .algorithmMismatch)
-        let unknown = try #require(JWSAlgorithm("X1"))
+        let unknown = try #require(JWSAlgorithm(rawValue: "X1"))
         #expect(code { try SigningKey(secret: secret, algorithm: unknown) } == .unsupportedAlgorithm)
     }
 

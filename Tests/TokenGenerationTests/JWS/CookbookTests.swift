@@ -28,7 +28,10 @@ struct CookbookTests {
             let algorithms = try #require(input["alg"]?.array ?? input["alg"].map { [$0] })
             let jwks = try #require(input["key"]?.array ?? input["key"].map { [$0] })
             keys = try zip(jwks, algorithms).map { jwk, algorithm in
-                try SigningKey(jwk: JWK(#require(jwk.object)), algorithm: JWSAlgorithm(#require(algorithm.string)))
+                try SigningKey(
+                    jwk: JWK(#require(jwk.object)),
+                    algorithm: JWSAlgorithm(rawValue: #require(algorithm.string))
+                )
             }
             let output = try #require(vector["output"]?.object)
             compact = output["compact"]?.string

@@ -122,7 +122,7 @@ struct JWSVectorTests {
     private func key(_ vector: JSONObject) throws -> SigningKey {
         try SigningKey(
             jwk: JWK(#require(vector["key"]?.object)),
-            algorithm: vector["alg"]?.string.flatMap { JWSAlgorithm($0) }
+            algorithm: vector["alg"]?.string.flatMap { JWSAlgorithm(rawValue: $0) }
         )
     }
 

@@ -105,7 +105,7 @@ struct JWSWycheproofTests {
         let stated = (try? UnverifiedJWS(compact: test.text))?.unverifiedSignatures.first?.unverifiedProtectedHeader[
             "alg"
         ]
-        let wanted = jwk.algorithm == nil ? stated?.string.flatMap { JWSAlgorithm($0) } : nil
+        let wanted = jwk.algorithm == nil ? stated?.string.flatMap { JWSAlgorithm(rawValue: $0) } : nil
         guard let key = try? VerificationKey(jwk: jwk, algorithm: wanted) else { return (false, false) }
         let verifier = JWSVerifier(key: key)
         let parts = test.text.split(separator: ".", omittingEmptySubsequences: false).map {

@@ -60,6 +60,8 @@ struct SigningServiceTests {
         let named = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
         #expect(KeySigningService(key: named).keyID == "from-jwk")
         #expect(KeySigningService(key: named, keyID: "given").verificationKey.keyID == "given")
-        #expect(code { try KeySigningService.generate(JWSAlgorithm("X1") ?? .es256) } == .unsupportedAlgorithm)
+        #expect(
+            code { try KeySigningService.generate(JWSAlgorithm(rawValue: "X1") ?? .es256) } == .unsupportedAlgorithm
+        )
     }
 }

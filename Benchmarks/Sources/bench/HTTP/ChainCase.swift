@@ -91,7 +91,7 @@ struct Onlooker: RequestInterceptor {
     func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
-        context: RequestContext
+        context: InterceptorContext
     ) async -> HTTPResponse {
         response
     }

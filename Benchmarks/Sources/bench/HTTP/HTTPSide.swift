@@ -148,7 +148,7 @@ extension HTTPFigures {
 struct FixedToken: URLRequestAuthenticator {
     static let credentials = "Bearer 2YotnFZFEjr1zCsicMWpAA"
 
-    func authenticateRequest(_ request: URLRequest, context: RequestContext) async throws -> URLRequest {
+    func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         var request = request
         request.setAuthorization(Self.credentials)
         return request

@@ -6,7 +6,7 @@ extension JSONObject {
     /// - Parameter value: The value.
     /// - Throws: ``TokenError`` with the code `unencodableContent`, naming the place; its cause is the value's own error.
     public init(encoding value: some Encodable) throws(TokenError) {
-        let json = try ClaimsText(encoding: value).bytes
+        let json = try SerializedClaims(encoding: value).bytes
         do throws(TokenError) {
             try self.init(parsing: json, limits: JSONLimits(size: json.count, members: .max))
         } catch {

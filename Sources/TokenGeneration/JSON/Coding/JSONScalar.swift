@@ -39,18 +39,23 @@ enum JSONScalar {
     /// - Returns: `nil` for a value that must encode itself.
     /// - Throws: ``NotFinite`` for a number that is not finite, and a date outside the years 1 to 9999.
     static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
-        if let string = sameType(value, String.self) { return .string(string) }
-        if let integer = sameType(value, Int.self) { return .integer(integer) }
-        if let date = sameType(value, Date.self) { return try seconds(date) }
-        if let strings = sameType(value, [String].self) { return .strings(strings) }
-        if let data = sameType(value, Data.self) { return .string(data.base64EncodedString()) }
-        if let url = sameType(value, URL.self) { return .string(url.absoluteString) }
-        if let json = sameType(value, JSONValue.self) { return .json(json) }
-        if let object = sameType(value, JSONObject.self) { return .json(.object(object)) }
-        if let decimal = sameType(value, Decimal.self) {
+        if let string = exactly(String.self, value) { return .string(string) }
+        if let integer = exactly(Int.self, value) { return .integer(integer) }
+        if let date = exactly(Date.self, value) { return try seconds(date) }
+        if let strings = exactly([String].self, value) { return .strings(strings) }
+        if let data = exactly(Data.self, value) { return .string(data.base64EncodedString()) }
+        if let url = exactly(URL.self, value) { return .string(url.absoluteString) }
+        if let json = exactly(JSONValue.self, value) { return .json(json) }
+        if let object = exactly(JSONObject.self, value) { return .json(.object(object)) }
+        if let decimal = exactly(Decimal.self, value) {
             return try finite(decimal.isNaN ? nil : JSONNumber(literal: decimal.description).map(JSONScalar.number))
         }
         return nil
+    }
+
+    /// The value, if its type is this one and no other that Swift would convert.
+    private static func exactly<Value, Wanted>(_ type: Wanted.Type, _ value: Value) -> Wanted? {
+        Value.self == type ? value as? Wanted : nil
     }
 
     private static func seconds(_ date: Date) throws(NotFinite) -> JSONScalar {

@@ -9,15 +9,15 @@ extension JSONTreeDecoder {
     ///
     /// - Throws: `DecodingError`, or what the type throws.
     func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
-        if type == String.self { return knownType(try string(value, key), type) }
-        if type == Int.self { return knownType(try integer(value, key) as Int, type) }
-        if type == Date.self { return knownType(try date(value, key), type) }
-        if type == [String].self { return knownType(try strings(value, key), type) }
-        if type == Data.self { return knownType(try data(value, key), type) }
-        if type == URL.self { return knownType(try url(value, key), type) }
-        if type == Decimal.self { return knownType(try decimal(value, key), type) }
-        if type == JSONValue.self { return knownType(value, type) }
-        if type == JSONObject.self { return knownType(try object(value, key), type) }
+        if type == String.self, let value = try string(value, key) as? Value { return value }
+        if type == Int.self, let value = (try integer(value, key) as Int) as? Value { return value }
+        if type == Date.self, let value = try date(value, key) as? Value { return value }
+        if type == [String].self, let value = try strings(value, key) as? Value { return value }
+        if type == Data.self, let value = try data(value, key) as? Value { return value }
+        if type == URL.self, let value = try url(value, key) as? Value { return value }
+        if type == Decimal.self, let value = try decimal(value, key) as? Value { return value }
+        if type == JSONValue.self, let value = value as? Value { return value }
+        if type == JSONObject.self, let value = try object(value, key) as? Value { return value }
         guard let key else { return try type.init(from: self) }
         return try type.init(from: JSONTreeDecoder(value, parent: self, key: key))
     }

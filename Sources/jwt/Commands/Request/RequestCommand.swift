@@ -105,7 +105,7 @@ struct RequestCommand: Sendable {
         let authenticator = OAuth2Authenticator(
             source: RequestTokenSource(access.source),
             resources: .origins(of: request.origins),
-            options: OAuth2Authenticator.Options(flightTimeout: token.server.timeout)
+            options: OAuth2Authenticator.Options(timeout: token.server.timeout)
         )
         let retries = Retry.Policy.backoff(.exponential(.seconds(1), until: .maxRetries(request.retries)))
         return NetworkClient(
@@ -198,7 +198,7 @@ private struct RequestTokenSource: TokenSource {
         self.source = source
     }
 
-    func token(for need: TokenNeed) async throws -> AccessToken {
+    func token(for need: TokenRequirements) async throws -> AccessToken {
         let token = try await source.token(for: need)
         return AccessToken(
             value: token.value,

@@ -83,7 +83,8 @@ struct ClientOptions: Sendable {
         "The key's ID at the server; auto is its RFC 7638 thumbprint (default: the kid of a JWK)"
     )
     private static let audience = Option<NonEmptyText>(
-        "assertion-aud",
+        "assertion-audience",
+        aliases: ["assertion-aud"],
         value: "TEXT",
         section: section,
         "Whom assertions are addressed to (default: the issuer, or the token endpoint if no issuer is given)"

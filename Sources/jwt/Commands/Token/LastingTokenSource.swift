@@ -18,13 +18,13 @@ struct LastingTokenSource: TokenSource {
         self.warn = warn
     }
 
-    func token(for need: TokenNeed) async throws -> AccessToken {
+    func token(for need: TokenRequirements) async throws -> AccessToken {
         let token = try await source.token(for: need)
         guard token.isFound, let expiry = token.expiry, expiry - .now < leastLifetime else { return token }
         let value = token.value
         do {
             return try await source.token(
-                for: TokenNeed(deadline: need.deadline) { $0 == value || need.isUnwanted($0) }
+                for: TokenRequirements(deadline: need.deadline) { $0 == value || need.isUnwanted($0) }
             )
         } catch let error as OAuth2Error
             where error.isRetryable || [.storeBusy, .storeUnavailable].contains(error.code)

@@ -49,7 +49,7 @@ struct SignIn: Sendable {
     /// The command uses the access token only. A bad ID token still says that something is wrong with the answer.
     private func idTokenRule(_ client: OAuth2Client, _ network: NetworkClient) -> IDTokenRule {
         let names = client.server.values(of: "id_token_signing_alg_values_supported") ?? []
-        let algorithms = names.compactMap { JWSAlgorithm($0) }.filter { name in
+        let algorithms = names.compactMap { JWSAlgorithm(rawValue: $0) }.filter { name in
             JWSAlgorithm.implemented.contains(name) && !name.isSymmetric
         }
         guard (scope ?? "").split(separator: " ").contains("openid"), let url = client.server.keySetURL,

@@ -86,7 +86,7 @@ struct TokenAccess: Sendable {
     /// - Throws: ``CommandFailure``.
     func token(isForced: Bool, asksUser: Bool) throws(CommandFailure) -> AccessToken {
         try failing { [self] in
-            var need = TokenNeed()
+            var need = TokenRequirements()
             do {
                 let token = try await source.token()
                 guard isForced, token.isFound else { return token }
@@ -118,7 +118,7 @@ struct TokenAccess: Sendable {
     ///   - need: What a token has to be like that another process has got meanwhile; `nil` if none will do.
     /// - Returns: Their token.
     /// - Throws: `OAuth2Error`.
-    private func token(_ signIn: SignIn, unlessKeptFor need: TokenNeed?) async throws -> AccessToken {
+    private func token(_ signIn: SignIn, unlessKeptFor need: TokenRequirements?) async throws -> AccessToken {
         try await store.withExclusiveAccess(to: "sign-in " + identifier, timeout: SignIn.queueTimeout) {
             if let need {
                 do {

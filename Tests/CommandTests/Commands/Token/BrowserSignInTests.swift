@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Signing in to jwt token in a browser", .serialized, .turns)
+@Suite("Signing in to jwt token in a browser", .serialized, .limitedConcurrency)
 struct BrowserSignInTests {
     /// A browser that shows nothing.
     private static let browser = ["BROWSER": "curl -s -L -o /dev/null"]
@@ -72,8 +72,8 @@ struct BrowserSignInTests {
     func idToken() async throws {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code") + ["--scope", "openid read"]
-            for trouble in [MockAuthorizationServer.IDTokenTrouble.wrongAudience, .wrongNonce, .mixedUpKeys] {
-                scene.authorization.misbehave(.idToken(trouble))
+            for fault in [MockAuthorizationServer.IDTokenFault.wrongAudience, .wrongNonce, .mixedUpKeys] {
+                scene.authorization.misbehave(.idToken(fault))
                 let refused = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
                 #expect(refused.status != 0)
                 #expect(refused.output == "")

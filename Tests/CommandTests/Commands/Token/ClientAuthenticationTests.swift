@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("How jwt token proves the client", .serialized, .turns)
+@Suite("How jwt token proves the client", .serialized, .limitedConcurrency)
 struct ClientAuthenticationTests {
     private typealias Client = MockAuthorizationServer.Client
 

@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Signing in to jwt token on another device", .serialized, .turns)
+@Suite("Signing in to jwt token on another device", .serialized, .limitedConcurrency)
 struct DeviceSignInTests {
     private static var quick: MockAuthorizationServer.Configuration {
         var configuration = MockAuthorizationServer.Configuration()

@@ -1,11 +1,11 @@
 import Foundation
 import MockNetworking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Profiles of jwt token", .serialized, .turns)
+@Suite("Profiles of jwt token", .serialized, .limitedConcurrency)
 struct ProfileTests {
     @Test("files of a profile are found from the configuration file and from the user's folder")
     func paths() async throws {

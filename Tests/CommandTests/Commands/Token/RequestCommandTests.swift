@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt request", .serialized, .turns)
+@Suite("jwt request", .serialized, .limitedConcurrency)
 struct RequestCommandTests {
     @Test("a request gets its token, and the body comes as it is")
     func get() async throws {

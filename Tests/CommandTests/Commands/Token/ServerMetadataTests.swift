@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("What an issuer says about itself, to jwt token", .serialized, .turns)
+@Suite("What an issuer says about itself, to jwt token", .serialized, .limitedConcurrency)
 struct ServerMetadataTests {
     private func flags(_ scene: TokenScene) -> [String] {
         [

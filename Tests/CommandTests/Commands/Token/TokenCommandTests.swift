@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("jwt token", .serialized, .turns)
+@Suite("jwt token", .serialized, .limitedConcurrency)
 struct TokenCommandTests {
     @Test("a token is printed alone, kept for its owner, and printed again without asking")
     func keeps() async throws {

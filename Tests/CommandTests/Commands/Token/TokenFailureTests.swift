@@ -2,11 +2,11 @@ import Foundation
 import MockNetworking
 import Networking
 import OAuth2
-import TestTurns
+import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Failures of jwt token", .serialized, .turns)
+@Suite("Failures of jwt token", .serialized, .limitedConcurrency)
 struct TokenFailureTests {
     @Test("what the server refuses is status 1, with the server's reason and what to do")
     func refused() async throws {

@@ -1,0 +1,305 @@
+import Foundation
+import Networking
+import OAuth2
+import OpenSSLCrypto
+import Synchronization
+import TokenGeneration
+
+/// Where users are asked what they grant, and where the codes for it are kept
+/// ([RFC 6749 §4.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1)).
+final class AuthorizationHandler: Sendable {
+    typealias Decision = MockAuthorizationServer.Decision
+    typealias Prompt = MockAuthorizationServer.Prompt
+
+    /// What a code stands for.
+    struct Issued: Sendable {
+        let authorization: Authorization
+        let redirectURI: String
+        let challenge: String
+        let keyThumbprint: String?
+        let nonce: String?
+        let expiry: ContinuousClock.Instant
+    }
+
+    private struct State {
+        var codes: [String: (issued: Issued, family: Int?)] = [:]
+        var decide: @Sendable (Prompt) -> Decision = { _ in .approved(subject: "ada") }
+    }
+
+    private let state = Mutex(State())
+    private let clients: ClientRegister
+    private let tokens: TokenLedger
+    private let signing: SigningState
+    private let issuer: String
+    private let configuration: MockAuthorizationServer.Configuration
+
+    init(
+        clients: ClientRegister,
+        tokens: TokenLedger,
+        signing: SigningState,
+        issuer: String,
+        configuration: MockAuthorizationServer.Configuration
+    ) {
+        self.clients = clients
+        self.tokens = tokens
+        self.signing = signing
+        self.issuer = issuer
+        self.configuration = configuration
+    }
+
+    func decide(_ decide: @escaping @Sendable (Prompt) -> Decision) {
+        state.withLock { $0.decide = decide }
+    }
+
+    // MARK: The authorization endpoint
+
+    /// Answers a request of a user's browser.
+    ///
+    /// - Parameters:
+    ///   - parameters: The parameters that the browser was sent with.
+    ///   - handler: Finds the request that was pushed before, or reads one that is signed.
+    /// - Returns: Where the browser is sent, or a page if there is nobody to send it to.
+    func response(
+        to parameters: [(name: String, value: String)],
+        resolvedBy handler: AuthorizationRequestHandler
+    ) -> LoopbackResponse {
+        var request = RequestParameters(parameters)
+        if configuration.requiresPushedAuthorizationRequests, request["request_uri"] == nil {
+            return .text("requests must be left here before (RFC 9126)", status: 400)
+        }
+        if request["request"] != nil || request["request_uri"] != nil {
+            do throws(TokenEndpointError) {
+                request = try handler.parameters(request)
+            } catch {
+                return .text(error.description, status: 400)
+            }
+        }
+        // Whom to answer comes first: nobody is sent to a place that no client has registered (RFC 6749 §4.1.2.1).
+        guard let client = request["client_id"].flatMap({ clients.client($0) }) else {
+            return .text("this client is not known here", status: 400)
+        }
+        guard let redirectURI = request["redirect_uri"], client.mayReturn(to: redirectURI), !request.hasRepetition
+        else {
+            return .text("the client has no such redirect URI, or a parameter is there twice", status: 400)
+        }
+        var answer: [(name: String, value: String)]
+        do throws(TokenEndpointError) {
+            answer = [("code", try code(for: request, client, redirectURI))]
+        } catch {
+            answer = [("error", error.code), ("error_description", error.description)]
+        }
+        if let state = request["state"] { answer.append(("state", state)) }
+        if Self.signedModes.contains(request["response_mode"] ?? "") {
+            guard let token = signed(answer, for: client) else { return .status(500) }
+            answer = [("response", token)]
+        } else {
+            answer.append(("iss", issuer))
+        }
+        let separator = redirectURI.contains("?") ? "&" : "?"
+        return .status(303, headers: ["Location": redirectURI + separator + FormURLEncoded.encode(answer)])
+    }
+
+    private static let signedModes: Set = ["jwt", "query.jwt"]
+
+    /// The answer as a JWT ([JARM §2.1](https://openid.net/specs/oauth-v2-jarm-final.html)).
+    private func signed(
+        _ answer: [(name: String, value: String)],
+        for client: MockAuthorizationServer.Client
+    ) -> String? {
+        let now = Int(configuration.serverTime.date().timeIntervalSince1970)
+        var claims: JSONObject = [
+            "iss": .string(issuer), "aud": .string(client.id), "exp": .number(JSONNumber(now + 600)),
+        ]
+        for (name, value) in answer { claims[name] = .string(value) }
+        return try? JWTGenerator(payload: claims, signingService: signing.service).token
+    }
+
+    private func code(
+        for request: RequestParameters,
+        _ client: MockAuthorizationServer.Client,
+        _ redirectURI: String
+    ) throws(TokenEndpointError) -> String {
+        guard request["response_type"] == "code" else {
+            throw TokenEndpointError(code: "unsupported_response_type", description: "only codes are issued here")
+        }
+        guard Self.signedModes.union(["query"]).contains(request["response_mode"] ?? "query") else {
+            throw TokenEndpointError(code: "invalid_request", description: "this response_mode is not known here")
+        }
+        guard let challenge = request["code_challenge"], challenge.utf8.count == 43,
+            request["code_challenge_method"] == "S256"
+        else {
+            throw TokenEndpointError(code: "invalid_request", description: "a code_challenge of S256 is needed")
+        }
+        let authorization = try configuration.authorization(client, request)
+        let decide = state.withLock { $0.decide }
+        let decision = decide(Prompt(clientID: client.id, scope: authorization.scope, parameters: request.fields))
+        let subject: String
+        switch decision.wrapped {
+        case .approved(let name): subject = name
+        case .refused(let code): throw TokenEndpointError(code: code, description: "the user has decided so")
+        }
+        let code = UUID().uuidString
+        let issued = Issued(
+            authorization: authorization.of(subject),
+            redirectURI: redirectURI,
+            challenge: challenge,
+            keyThumbprint: request["dpop_jkt"],
+            nonce: request["nonce"],
+            expiry: configuration.time.now() + .seconds(60)
+        )
+        state.withLock { $0.codes[code] = (issued, nil) }
+        return code
+    }
+
+    // MARK: The token endpoint
+
+    /// Takes a code, once ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
+    ///
+    /// The use of a code that was used before means that somebody else has it: all that came of it is revoked.
+    ///
+    /// - Returns: What the code stands for, and the refresh token that comes of it.
+    func redeem(
+        _ form: Form,
+        clientID: String,
+        keyThumbprint: String?
+    ) throws(TokenEndpointError) -> (issued: Issued, refreshToken: String) {
+        let code = try form.required("code")
+        let redirectURI = try form.required("redirect_uri")
+        let verifier = try form.required("code_verifier")
+        let now = configuration.time.now()
+        let result: Result<Issued, TokenEndpointError> = state.withLock { state in
+            guard let (issued, family) = state.codes[code] else {
+                return .failure(Self.invalidGrant("the code is not known"))
+            }
+            if let family {
+                tokens.revokeFamily(family)
+                return .failure(Self.invalidGrant("the code was used before; all that came of it is revoked"))
+            }
+            // Whatever is wrong with its first use: it is its only one.
+            state.codes[code]?.family = 0
+            guard now < issued.expiry else { return .failure(Self.invalidGrant("the code has expired")) }
+            guard issued.authorization.clientID == clientID else {
+                return .failure(Self.invalidGrant("the code is another client's"))
+            }
+            guard issued.redirectURI == redirectURI else {
+                return .failure(Self.invalidGrant("the redirect_uri is not that of the authorization request"))
+            }
+            guard Self.challenge(of: verifier) == issued.challenge else {
+                return .failure(Self.invalidGrant("the code_verifier is not that of the code_challenge"))
+            }
+            guard issued.keyThumbprint == nil || issued.keyThumbprint == keyThumbprint else {
+                return .failure(Self.invalidGrant("the code is bound to another key than that of the proof"))
+            }
+            return .success(issued)
+        }
+        let issued = try result.get()
+        let (refreshToken, family) = tokens.beginFamily(issued.authorization)
+        state.withLock { $0.codes[code] = (issued.with(family: family), family) }
+        return (issued.with(family: family), refreshToken)
+    }
+
+    private static func challenge(of verifier: String) -> String? {
+        (try? [UInt8](verifier.utf8).withBytes { try HashFunction.sha256.hash($0) }).map { Base64URL.encode($0) }
+    }
+
+    private static func invalidGrant(_ description: String) -> TokenEndpointError {
+        TokenEndpointError(code: "invalid_grant", description: description)
+    }
+}
+
+extension AuthorizationHandler.Issued {
+    fileprivate func with(family: Int) -> Self {
+        var authorization = authorization
+        authorization.family = family
+        return Self(
+            authorization: authorization,
+            redirectURI: redirectURI,
+            challenge: challenge,
+            keyThumbprint: keyThumbprint,
+            nonce: nonce,
+            expiry: expiry
+        )
+    }
+}
+
+/// The parameters of an authorization request, or of a token request.
+struct RequestParameters: Sendable {
+    /// Those that may be there several times ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2),
+    /// [RFC 8693 §2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.1)).
+    static let repeatable: Set = ["resource", "audience"]
+
+    /// The first value of each name.
+    let fields: [String: String]
+    /// Whether one is there twice that may be there once.
+    let hasRepetition: Bool
+    private let pairs: [(name: String, value: String)]
+
+    init(_ pairs: [(name: String, value: String)]) {
+        self.pairs = pairs
+        fields = Dictionary(pairs.map { ($0.name, $0.value) }) { first, _ in first }
+        let single = pairs.map(\.name).filter { !Self.repeatable.contains($0) }
+        hasRepetition = Set(single).count < single.count
+    }
+
+    /// A parameter; one without a value counts as missing.
+    subscript(name: String) -> String? { fields[name].flatMap { $0.isEmpty ? nil : $0 } }
+
+    func without(_ names: Set<String>) -> Self { Self(pairs.filter { !names.contains($0.name) }) }
+
+    func values(_ name: String) -> [String] { pairs.filter { $0.name == name && !$0.value.isEmpty }.map(\.value) }
+}
+
+extension MockAuthorizationServer.Client {
+    /// Whether users may be sent back there: where it is registered, and on this machine whatever the port
+    /// ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
+    func mayReturn(to uri: String) -> Bool {
+        redirectURIs.contains { registered in
+            registered == uri || registered.hasPrefix("http://127.0.0.1/") && Self.withoutPort(uri) == registered
+        }
+    }
+
+    private static func withoutPort(_ uri: String) -> String? {
+        guard var components = URLComponents(string: uri), components.port != nil else { return nil }
+        components.port = nil
+        return components.string
+    }
+}
+
+extension MockAuthorizationServer.Configuration {
+    /// What a client asks for, if it may have it.
+    func authorization(
+        _ client: MockAuthorizationServer.Client,
+        _ request: RequestParameters
+    ) throws(TokenEndpointError) -> Authorization {
+        var authorization = Authorization(
+            clientID: client.id,
+            subject: client.id,
+            scope: try client.grantedScope(request["scope"])
+        )
+        authorization.resources = request.values("resource")
+        for resource in authorization.resources {
+            guard URL(string: resource)?.scheme != nil, !resource.contains("#"), resources?.contains(resource) ?? true
+            else {
+                throw TokenEndpointError(code: "invalid_target", description: "there is no such resource")
+            }
+        }
+        authorization.details = try details(request["authorization_details"])
+        return authorization
+    }
+
+    private func details(_ text: String?) throws(TokenEndpointError) -> [JSONValue] {
+        guard let text else { return [] }
+        // A list is no object, and that is what can be read.
+        let list = (try? JSONObject(parsing: #"{"list":\#(text)}"#))?["list"]?.array
+        let types = list?.compactMap { $0.object?["type"]?.string } ?? []
+        guard let list, types.count == list.count, !list.isEmpty,
+            authorizationDetailTypes?.isSuperset(of: types) ?? true
+        else {
+            throw TokenEndpointError(
+                code: "invalid_authorization_details",
+                description: "the details are not a list of objects of types that are known here"
+            )
+        }
+        return list
+    }
+}

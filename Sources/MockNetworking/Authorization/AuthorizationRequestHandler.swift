@@ -1,0 +1,119 @@
+import Foundation
+import Networking
+import Synchronization
+import TokenGeneration
+
+/// The authorization requests that were left at a server ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)), and those that
+/// are signed ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
+final class AuthorizationRequestHandler: Sendable {
+    private struct Pushed {
+        let clientID: String
+        let parameters: RequestParameters
+        let expiry: ContinuousClock.Instant
+    }
+
+    static let lifetime = 60
+    private let pushed = Mutex<[String: Pushed]>([:])
+    private let issuer: String
+    private let clients: ClientRegister
+    private let time: TimeSource
+
+    init(issuer: String, clients: ClientRegister, time: TimeSource) {
+        self.issuer = issuer
+        self.clients = clients
+        self.time = time
+    }
+
+    /// Keeps the request of a client that has said who it is.
+    func push(_ parameters: RequestParameters, clientID: String) throws(TokenEndpointError) -> String {
+        guard parameters["request_uri"] == nil else {
+            throw TokenEndpointError(code: "invalid_request", description: "a pushed request can't be pushed again")
+        }
+        let parameters = try unsigned(parameters, clientID: clientID)
+        guard parameters["response_type"] != nil else {
+            throw TokenEndpointError(code: "invalid_request", description: "the parameter response_type is missing")
+        }
+        let uri = "urn:ietf:params:oauth:request_uri:\(UUID().uuidString)"
+        let expiry = time.now() + .seconds(Self.lifetime)
+        pushed.withLock { $0[uri] = Pushed(clientID: clientID, parameters: parameters, expiry: expiry) }
+        return uri
+    }
+
+    /// What was left here under a name, which stays good.
+    func pushedParameters(_ uri: String) -> [String: String]? {
+        pushed.withLock { $0[uri]?.parameters.fields }
+    }
+
+    /// What a user was sent with, pushed or signed or neither; a pushed request is good once.
+    func parameters(_ sent: RequestParameters) throws(TokenEndpointError) -> RequestParameters {
+        guard let clientID = sent["client_id"] else {
+            throw TokenEndpointError(code: "invalid_request", description: "the parameter client_id is missing")
+        }
+        guard let uri = sent["request_uri"] else { return try unsigned(sent, clientID: clientID) }
+        let found = pushed.withLock { $0.removeValue(forKey: uri) }
+        guard let found, found.clientID == clientID, time.now() < found.expiry else {
+            throw TokenEndpointError(code: "invalid_request_uri", description: "the pushed request is not known")
+        }
+        return found.parameters
+    }
+
+    /// The parameters in a signed request, which alone count; those of one that is not signed are as they were sent.
+    private func unsigned(
+        _ sent: RequestParameters,
+        clientID: String
+    ) throws(TokenEndpointError) -> RequestParameters {
+        guard let text = sent["request"] else { return sent }
+        guard let key = clients.key(of: clientID) else {
+            throw TokenEndpointError(code: "invalid_request_object", description: "the client has no key here")
+        }
+        var policy = ValidationPolicy(
+            issuer: .exactly(clientID),
+            audience: .contains(issuer),
+            type: "oauth-authz-req+jwt",
+            leeway: .seconds(10),
+            currentDate: time.date
+        )
+        policy.prohibitedClaims = ["request", "request_uri"]
+        let claims: JSONObject
+        do { claims = try JWTVerifier(key: key, policy: policy).verify(text).claims } catch {
+            throw TokenEndpointError(code: "invalid_request_object", description: "\(error.code)")
+        }
+        guard claims["client_id"]?.string == clientID else {
+            throw TokenEndpointError(code: "invalid_request_object", description: "another client has signed")
+        }
+        return RequestParameters(
+            claims.flatMap { claim -> [(name: String, value: String)] in
+                // Of those that may be there several times a list has the values; other lists are JSON.
+                if RequestParameters.repeatable.contains(claim.name), let values = claim.value.array {
+                    return values.compactMap { value in value.string.map { (claim.name, $0) } }
+                }
+                let text = claim.value.string ?? claim.value.number?.literal ?? claim.value.text
+                return text.map { [(claim.name, $0)] } ?? []
+            }
+        )
+    }
+}
+
+extension JSONValue {
+    /// An object or a list as JSON text.
+    fileprivate var text: String? {
+        guard object != nil || array != nil else { return nil }
+        let wrapped = (["": self] as JSONObject).serialized()
+        return String(wrapped.dropFirst(4).dropLast())
+    }
+}
+
+extension TokenEndpointResponder {
+    /// Takes an authorization request ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
+    func pushResponse(to request: LoopbackRequest, _ handler: AuthorizationRequestHandler) -> LoopbackResponse {
+        answer {
+            let form = try Form(request)
+            let client = try clients.authenticate(request, form)
+            let uri = try handler.push(form.requestParameters, clientID: client.id)
+            let body: JSONObject = [
+                "request_uri": .string(uri), "expires_in": .number(JSONNumber(AuthorizationRequestHandler.lifetime)),
+            ]
+            return .json(body.serialized(), status: 201, headers: ["Cache-Control": "no-store"])
+        }
+    }
+}

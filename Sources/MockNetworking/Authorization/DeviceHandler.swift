@@ -1,0 +1,108 @@
+import Foundation
+import Networking
+import Synchronization
+import TokenGeneration
+
+/// Where devices ask and users decide ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+final class DeviceHandler: Sendable {
+    private enum Status {
+        case pending
+        case approved(String)
+        case denied
+        case used
+    }
+
+    private struct Device {
+        let authorization: Authorization
+        let userCode: String
+        let expiry: ContinuousClock.Instant
+        var interval: Duration
+        /// When the device may ask next.
+        var next: ContinuousClock.Instant
+        var status = Status.pending
+    }
+
+    private let devices = Mutex<[String: Device]>([:])
+    private let verificationURI: String
+    private let configuration: MockAuthorizationServer.Configuration
+
+    init(verificationURI: String, configuration: MockAuthorizationServer.Configuration) {
+        self.verificationURI = verificationURI
+        self.configuration = configuration
+    }
+
+    /// Begins ([RFC 8628 §3.2](https://www.rfc-editor.org/rfc/rfc8628#section-3.2)).
+    func begin(_ authorization: Authorization) -> LoopbackResponse {
+        let now = configuration.time.now()
+        let interval = configuration.deviceInterval ?? .seconds(5)
+        let code = UUID().uuidString
+        let letters = Array("BCDFGHJKLMNPQRSTVWXZ")
+        let part = { String((1...4).map { _ in letters.randomElement() ?? "B" }) }
+        let userCode = "\(part())-\(part())"
+        devices.withLock {
+            $0[code] = Device(
+                authorization: authorization,
+                userCode: userCode,
+                expiry: now + configuration.deviceCodeLifetime,
+                interval: interval,
+                next: now + interval
+            )
+        }
+        var body: JSONObject = [
+            "device_code": .string(code),
+            "user_code": .string(userCode),
+            "verification_uri": .string(verificationURI),
+            "verification_uri_complete": .string("\(verificationURI)?user_code=\(userCode)"),
+            "expires_in": .number(JSONNumber(configuration.deviceCodeLifetime.components.seconds)),
+        ]
+        body["interval"] = configuration.deviceInterval.map { .number(JSONNumber($0.components.seconds)) }
+        return .json(body.serialized(), headers: ["Cache-Control": "no-store"])
+    }
+
+    /// Lets a user decide.
+    ///
+    /// - Parameters:
+    ///   - userCode: The code that the user has entered.
+    ///   - subject: Who the user is; `nil` if they refuse.
+    /// - Returns: Whether there is a device that waits with that code.
+    func decide(_ userCode: String, subject: String?) -> Bool {
+        let now = configuration.time.now()
+        return devices.withLock { devices in
+            let found = devices.first { $0.value.userCode == userCode && now < $0.value.expiry }
+            guard let code = found?.key, case .pending? = devices[code]?.status else { return false }
+            devices[code]?.status = subject.map(Status.approved) ?? .denied
+            return true
+        }
+    }
+
+    /// Answers a device that asks ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+    func redeem(_ code: String, clientID: String) throws(TokenEndpointError) -> Authorization {
+        let now = configuration.time.now()
+        let result: Result<Authorization, TokenEndpointError> = devices.withLock { devices in
+            guard var device = devices[code], device.authorization.clientID == clientID else {
+                return .failure(Self.error("invalid_grant", "the device code is not known"))
+            }
+            defer { devices[code] = device }
+            guard now < device.expiry else { return .failure(Self.error("expired_token", "the user's time is over")) }
+            if now < device.next {
+                device.interval += .seconds(5)
+                device.next = now + device.interval
+                return .failure(Self.error("slow_down", "the device asks too often"))
+            }
+            device.next = now + device.interval
+            switch device.status {
+            case .pending: return .failure(Self.error("authorization_pending", "the user has not decided yet"))
+            case .denied: return .failure(Self.error("access_denied", "the user has refused"))
+            case .used: return .failure(Self.error("invalid_grant", "the device code was used before"))
+            case .approved(let subject):
+                device.status = .used
+                return .success(device.authorization.of(subject))
+            }
+        }
+        return try result.get()
+    }
+
+    private static func error(_ code: String, _ description: String) -> TokenEndpointError {
+        TokenEndpointError(code: code, description: description)
+    }
+}

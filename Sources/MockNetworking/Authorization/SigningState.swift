@@ -1,0 +1,52 @@
+import Synchronization
+import TokenGeneration
+
+/// The keys that a server signs with and publishes.
+final class SigningState: Sendable {
+    private struct State {
+        var service: KeySigningService
+        var published: [JWK]
+    }
+
+    private let state: Mutex<State>
+    private let algorithm: JWSAlgorithm
+
+    init(_ algorithm: JWSAlgorithm) throws(TokenError) {
+        self.algorithm = algorithm
+        let service = try Self.newService(algorithm)
+        state = Mutex(State(service: service, published: [service.publishedKey]))
+    }
+
+    /// What signs now; one value, so that a key and its ID belong together.
+    var service: KeySigningService { state.withLock { $0.service } }
+
+    /// What is published now.
+    var keys: JWKSet { JWKSet(keys: state.withLock { $0.published }) }
+
+    /// Signs with a new key from now on.
+    func rotate(withdrawingOld: Bool) throws(TokenError) {
+        let service = try Self.newService(algorithm)
+        state.withLock { state in
+            state.published = (withdrawingOld ? [] : state.published) + [service.publishedKey]
+            state.service = service
+        }
+    }
+
+    /// A key that nobody else knows, under an ID of the caller's choice.
+    static func newService(
+        _ algorithm: JWSAlgorithm,
+        keyID: String? = nil
+    ) throws(TokenError) -> KeySigningService {
+        let key = try SigningKey.generate(algorithm)
+        return KeySigningService(key: key, keyID: keyID ?? key.verificationKey.thumbprint)
+    }
+}
+
+extension KeySigningService {
+    /// The public key as a JWK with the service's key ID.
+    fileprivate var publishedKey: JWK {
+        var jwk = verificationKey.jwk
+        jwk.members["use"] = "sig"
+        return jwk
+    }
+}

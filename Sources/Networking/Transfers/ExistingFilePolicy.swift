@@ -1,0 +1,109 @@
+import Foundation
+import Glibc
+
+/// What a download does where there is a file of its target's name already.
+public struct ExistingFilePolicy: Sendable, Hashable {
+    private enum Wrapped: Sendable { case fail, replace, unique }
+
+    private let wrapped: Wrapped
+
+    /// The download fails with ``NetworkError/Code/fileExists``: before anything is sent if the file is there then, and otherwise at its end.
+    public static let fail = Self(wrapped: .fail)
+    /// The file is replaced in one step at the end of the download.
+    ///
+    /// A link is replaced, and not what it leads to. What is neither, such as a folder or a device, never is.
+    public static let replace = Self(wrapped: .replace)
+    /// The file gets another name: `report (1).pdf`, `report (2).pdf` and so on.
+    public static let unique = Self(wrapped: .unique)
+
+    /// Fails early if the download could only fail in the end.
+    func check(_ target: String) throws(NetworkError) {
+        switch wrapped {
+        case .replace: try Self.checkIsReplaceable(target)
+        case .unique: return
+        case .fail:
+            var status = stat()
+            if unsafe lstat(target, &status) == 0 { throw Self.exists(target) }
+        }
+    }
+
+    private static func checkIsReplaceable(_ target: String) throws(NetworkError) {
+        var status = stat()
+        guard unsafe lstat(target, &status) == 0 else { return }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG, S_IFLNK: return
+        case S_IFDIR: throw isFolder(target)
+        default: throw NetworkError(.fileExists, "“\(name(target))” is a device or the like, which no file replaces")
+        }
+    }
+
+    /// Gives a file its name, in one step.
+    func rename(_ path: String, to target: String) throws(NetworkError) -> String {
+        switch wrapped {
+        case .replace:
+            try Self.checkIsReplaceable(target)
+            guard unsafe Glibc.rename(path, target) == 0 else {
+                if errno == EISDIR { throw Self.isFolder(target) }
+                throw .file(Self.name(target), cannotBe: "made", number: errno)
+            }
+            return target
+        case .fail:
+            guard try Self.renameKeeping(path, to: target) else { throw Self.exists(target) }
+            return target
+        case .unique:
+            if try Self.renameKeeping(path, to: target) { return target }
+            for number in 1..<10_000 {
+                let other = Self.numbered(target, number)
+                if try Self.renameKeeping(path, to: other) { return other }
+            }
+            throw Self.exists(target)
+        }
+    }
+
+    /// Gives a file a name that no file has; false if one has it.
+    ///
+    /// A second link never replaces anything. Where the file system has no links, the name is taken with an empty file first, which
+    /// then is replaced.
+    private static func renameKeeping(_ path: String, to target: String) throws(NetworkError) -> Bool {
+        if unsafe link(path, target) == 0 {
+            _ = unsafe unlink(path)
+            return true
+        }
+        var number = errno
+        if [EPERM, EOPNOTSUPP, ENOSYS].contains(number) {
+            let descriptor = unsafe open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            number = errno
+            if descriptor >= 0 {
+                close(descriptor)
+                if unsafe Glibc.rename(path, target) == 0 { return true }
+                number = errno
+                _ = unsafe unlink(target)
+            }
+        }
+        if number == EEXIST { return false }
+        throw .file(name(target), cannotBe: "made", number: number)
+    }
+
+    /// `folder/report (1).pdf`.
+    private static func numbered(_ target: String, _ number: Int) -> String {
+        let folder = (target as NSString).deletingLastPathComponent
+        let last = name(target)
+        let (stem, ending) = FileName.split(last)
+        let mark = " (\(number))"
+        let room = FileName.maximumLength - ending.utf8.count - mark.utf8.count
+        return (folder as NSString).appendingPathComponent(FileName.shortened(stem, to: room) + mark + ending)
+    }
+
+    private static func name(_ path: String) -> String { (path as NSString).lastPathComponent }
+
+    private static func exists(_ target: String) -> NetworkError {
+        NetworkError(
+            .fileExists,
+            "“\(name(target))” is there already; remove it, or let the download replace it or choose another name"
+        )
+    }
+
+    private static func isFolder(_ target: String) -> NetworkError {
+        NetworkError(.fileExists, "“\(name(target))” is a folder; choose a file in it")
+    }
+}

@@ -1,0 +1,168 @@
+import CCurl
+import System
+
+/// Which exchanges share connections.
+enum CurlTraffic: UInt32, CaseIterable {
+    /// Those that libcurl drives to their end without waiting for anyone; with HTTP/2, many share one connection.
+    case brief
+    /// Those that wait for a reader or for the next part of a body. libcurl before 8.1 stops a whole HTTP/2 connection for one
+    /// stream that waits, and later ones buffer megabytes for it, so each has a connection to itself for as long as it runs.
+    case held
+}
+
+/// A multi handle: its connections, and the transfers that it drives on the engine's thread.
+///
+/// It is told what happened by a poller and a clock; between two calls it does nothing. The handle is freed with
+/// this object, when no transfer is left in it.
+@safe final class CurlMulti {
+    private let multi: OpaquePointer
+    private let traffic: CurlTraffic
+    private let sockets: CurlSockets
+    private let beginning = ContinuousClock.now
+    private var count = 0
+    /// The transfers that haven't waited for a socket yet.
+    ///
+    /// libcurl names a socket only when it waits for it. A response that comes at once on a kept connection can fill the reader's buffer,
+    /// or end the transfer's turn, before that.
+    private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
+    /// The handles that last waited for a socket, by the socket's number, which the system keeps small.
+    private var placed: [CurlHandle?] = []
+    /// When libcurl wants to be called, events or not.
+    private(set) var alarm: ContinuousClock.Instant?
+    /// When the last transfer ended; `nil` while one runs.
+    private(set) var idleSince: ContinuousClock.Instant?
+
+    init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int) {
+        guard let multi = unsafe ccurl_multi_init() else { return nil }
+        unsafe self.multi = multi
+        self.traffic = traffic
+        sockets = CurlSockets(poller: poller, traffic: traffic)
+        let sharing = traffic == .brief ? CCURL_PIPE_MULTIPLEX : CCURL_PIPE_NOTHING
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let codes = [
+            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_PIPELINING, Int(sharing)),
+            unsafe ccurl_multi_set_long(multi, CCURL_MULTI_MAXCONNECTS, maximumIdleConnections),
+            unsafe ccurl_multi_set_socket_function(
+                multi,
+                { easy, socket, interest, context, _ in
+                    guard let multi = unsafe CurlMulti.behind(context) else { return 0 }
+                    let isRemoved = Int(interest) == CCURL_POLL_REMOVE
+                    if let easy = unsafe easy, let handle = unsafe CurlHandle.of(easy) {
+                        if !isRemoved { multi.place(handle, at: socket) }
+                        if multi.traffic == .held { handle.transfer?.note(isWaiting: !isRemoved) }
+                    }
+                    multi.sockets.use(
+                        socket,
+                        readable: !isRemoved && Int(interest) & CCURL_POLL_IN != 0,
+                        writable: !isRemoved && Int(interest) & CCURL_POLL_OUT != 0
+                    )
+                    return 0
+                },
+                context
+            ),
+            unsafe ccurl_multi_set_timer_function(
+                multi,
+                { _, milliseconds, context in
+                    unsafe CurlMulti.behind(context)?.setAlarm(milliseconds: milliseconds)
+                    return 0
+                },
+                context
+            ),
+        ]
+        guard codes.allSatisfy({ $0 == Int32(CCURL_OK) }) else { return nil }
+    }
+
+    deinit {
+        // Closing connections must not call back into an object that is going away.
+        _ = unsafe ccurl_multi_set_socket_function(multi, nil, nil)
+        _ = unsafe ccurl_multi_set_timer_function(multi, nil, nil)
+        _ = unsafe ccurl_multi_cleanup(multi)
+    }
+
+    /// Begins to drive a transfer; false if libcurl refused.
+    func add(_ handle: CurlHandle) -> Bool {
+        guard handle.setSocketOwner(sockets), unsafe handle.join(multi) else { return false }
+        unplaced[ObjectIdentifier(handle)] = handle
+        count += 1
+        idleSince = nil
+        return true
+    }
+
+    /// Stops driving a transfer, finished or not.
+    func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
+        unsafe handle.leave(multi)
+        unplaced[ObjectIdentifier(handle)] = nil
+        if let socket = handle.socket.map(Int.init), placed[socket] === handle { placed[socket] = nil }
+        // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
+        if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
+            sockets.rest(socket)
+        }
+        count -= 1
+        if count == 0 { idleSince = now }
+    }
+
+    /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
+    func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket, isTaken: isTaken) }
+
+    private func place(_ handle: CurlHandle, at socket: Int32) {
+        handle.socket = socket
+        while placed.count <= socket { placed.append(nil) }
+        placed[Int(socket)] = handle
+        if !unplaced.isEmpty { unplaced[ObjectIdentifier(handle)] = nil }
+    }
+
+    /// Whether a transfer that has not waited for a socket yet has this one.
+    private func isTaken(_ socket: Int32) -> Bool {
+        guard !unplaced.isEmpty else { return false }
+        // Unix-domain sockets can't be told apart; rather none is ended than the wrong one.
+        guard let port = CurlSockets.localPort(of: socket) else { return true }
+        guard let handle = unplaced.values.first(where: { $0.number(CCURL_INFO_LOCAL_PORT) == port }) else {
+            return false
+        }
+        place(handle, at: socket)
+        return true
+    }
+
+    /// The transfer that last waited for a socket, if it runs; with HTTP/2 others may wait for the same one.
+    func transfer(at socket: Int32) -> CurlTransfer? {
+        guard placed.indices.contains(Int(socket)), let handle = placed[Int(socket)], handle.socket == socket else {
+            return nil
+        }
+        return handle.transfer
+    }
+
+    /// Moves the transfers of a socket on.
+    func act(on event: EventPoller.Event) {
+        let events = (event.isReadable ? CCURL_READABLE : 0) | (event.isWritable ? CCURL_WRITABLE : 0)
+        _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
+    }
+
+    /// Moves the transfers on whose time has come.
+    func ring(at now: ContinuousClock.Instant) {
+        guard let alarm, alarm <= now else { return }
+        self.alarm = nil
+        _ = unsafe ccurl_multi_act(multi, Int32(CCURL_SOCKET_TIMEOUT), 0)
+    }
+
+    /// Takes a finished transfer and libcurl's result.
+    func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
+        var code: Int32 = 0
+        while let easy = unsafe ccurl_multi_next_finished(multi, &code) {
+            if let transfer = unsafe CurlHandle.of(easy)?.transfer { return (transfer, code) }
+        }
+        return nil
+    }
+
+    private func setAlarm(milliseconds: Int) {
+        switch milliseconds {
+        case ..<0: alarm = nil
+        // At once means before the engine sleeps, for which it need not look at the clock.
+        case 0: alarm = beginning
+        default: alarm = .now + .milliseconds(milliseconds)
+        }
+    }
+
+    private static func behind(_ context: UnsafeMutableRawPointer?) -> CurlMulti? {
+        unsafe context.map { unsafe Unmanaged<CurlMulti>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

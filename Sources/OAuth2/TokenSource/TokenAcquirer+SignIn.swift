@@ -1,0 +1,90 @@
+import Foundation
+import Networking
+import Synchronization
+import TokenGeneration
+
+extension TokenAcquirer {
+    /// Removes the record from the store, once the current holder of the lock has released it.
+    ///
+    /// Where the user has to sign in again, a mark takes its place: another process, or this one after a restart, must not use the
+    /// first refresh token again, or write back a token that it still has.
+    func signOut() async throws(OAuth2Error) {
+        try await inSection {
+            self.state.withLock { state in
+                state.unsaved = nil
+                state.isFirstTokenSpent = true
+                state.boundKey = nil
+            }
+            while true {
+                let stored = try await self.store.load(self.key)
+                if !self.grant.isRepeatable {
+                    let mark = TokenRecord.signedOut
+                    let version = stored?.version
+                    if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: mark) { return }
+                } else {
+                    guard let stored else { return }
+                    if try await self.store.remove(self.key, ifVersion: stored.version) { return }
+                }
+            }
+        }
+    }
+
+    /// Stores a new refresh token in place of the current record.
+    func signIn(_ refreshToken: Secret) async throws(OAuth2Error) {
+        try await signIn(TokenRecord(awaiting: refreshToken))
+    }
+
+    /// Stores new tokens in place of the current record.
+    func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
+        let left = tokens.accessToken.expiry.map { $0 - endpoint.timeSource.now() }
+        let token = tokens.accessToken
+        try await signIn(
+            TokenRecord(
+                accessToken: token.value,
+                tokenType: token.type,
+                scope: token.scope,
+                expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+                refreshToken: tokens.refreshToken,
+                proofKey: tokens.boundKey?.pem,
+                proofKeyThumbprint: tokens.boundKey?.generator.thumbprint,
+                obtained: endpoint.timeSource.date()
+            )
+        )
+    }
+
+    private func signIn(_ record: TokenRecord) async throws(OAuth2Error) {
+        try await inSection {
+            self.state.withLock { state in
+                state.unsaved = nil
+                state.refusedToken = nil
+                state.boundKey = nil
+            }
+            while true {
+                let version: Int?
+                do { version = try await self.store.load(self.key)?.version } catch let error as OAuth2Error {
+                    // There is a new grant, so the damaged record is set aside.
+                    guard error.code == .storeDamaged else { throw error }
+                    version = nil
+                }
+                if try await self.store.compareAndSwap(self.key, expectedVersion: version, record: record) { return }
+            }
+        }
+    }
+
+    private func inSection(_ body: @escaping @Sendable () async throws -> Void) async throws(OAuth2Error) {
+        do { try await store.withExclusiveAccess(to: key, timeout: timeout, body) } catch {
+            let error = (error as? WatchedTokenStore.AccessFailure)?.cause ?? error
+            if let error = error as? OAuth2Error { throw error }
+            throw OAuth2Error(.storeFailed, "the token store could not be changed", cause: error)
+        }
+    }
+}
+
+extension TokenRecord {
+    /// Stands where tokens were until the user signed out.
+    fileprivate static var signedOut: Self {
+        var mark = Self(awaiting: nil)
+        mark.isSignedOut = true
+        return mark
+    }
+}

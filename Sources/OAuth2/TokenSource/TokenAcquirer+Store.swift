@@ -1,0 +1,324 @@
+import Foundation
+import Networking
+import OpenSSLCrypto
+import Synchronization
+import TokenGeneration
+
+extension TokenAcquirer {
+    /// The record to go on from: the store's, or the one that the store has not taken.
+    func current() async throws(OAuth2Error) -> Current {
+        let unsaved = state.withLock { $0.unsaved }
+        let stored: VersionedTokenRecord?
+        do { stored = try await store.load(key) } catch {
+            // Nobody else has an unsaved record, so there is no harm in using it without the store.
+            if let unsaved { return Current(record: unsaved.record, version: unsaved.version) }
+            // What can't be read is no loss to a grant that needs nobody: the next write sets it aside.
+            if (error as? OAuth2Error)?.code == .storeDamaged, grant.isRepeatable {
+                endpoint.journal.add(.storeFailed)
+                return Current(record: nil, version: nil)
+            }
+            if let error = error as? OAuth2Error { throw error }
+            throw OAuth2Error(.storeFailed, "the token store could not be read", cause: error)
+        }
+        if stored?.record.refreshToken != nil { state.withLock { $0.isFirstTokenSpent = true } }
+        guard let unsaved, unsaved.replaces(stored) else {
+            state.withLock { $0.unsaved = nil }
+            return Current(record: stored?.record, version: stored?.version)
+        }
+        await save(unsaved)
+        let saved = try? await store.load(key)
+        guard unsaved.replaces(saved), saved?.record != unsaved.record else {
+            return Current(record: saved?.record, version: saved?.version)
+        }
+        return Current(record: unsaved.record, version: saved?.version ?? stored?.version)
+    }
+
+    // MARK: Attempts
+
+    /// Returns the known state of an attempt that a record names; one that is met for the first time counts as made just now.
+    ///
+    /// Clocks of the wall are set, and those of two machines differ: what counts is how long the record has been seen here. Only an attempt
+    /// that is a minute too old by the wall clock as well is over at once, so that processes that live for a moment get on.
+    func attempt(_ id: String) -> Attempt {
+        let (attempt, isNew) = state.withLock { state in
+            if let known = state.attempt, known.id == id { return (known, false) }
+            let age = id.split(separator: "@").last.flatMap { Double($0) }
+                .map { endpoint.timeSource.date().timeIntervalSince1970 - $0 }
+            let isOver = age.map { $0 >= (lostRequestDelay + Self.clockTolerance) / .seconds(1) } ?? false
+            let now = endpoint.timeSource.now()
+            let new = Attempt(id: id, sendable: isOver ? now : now + lostRequestDelay, isInDoubt: true)
+            state.attempt = new
+            return (new, true)
+        }
+        if isNew { endpoint.journal.add(.refreshInDoubt) }
+        return attempt
+    }
+
+    /// Notes in the store that the refresh token is about to be sent, for processes that read it after a crash.
+    ///
+    /// - Parameters:
+    ///   - refreshToken: The refresh token.
+    ///   - bound: The key that tokens are to be bound to.
+    ///   - earlier: The attempt that the record names already.
+    ///   - current: The record; with the note afterwards.
+    /// - Returns: Whether it is noted; if not, another has written.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store does not take the note: the token is not sent then.
+    func mark(
+        _ refreshToken: Secret,
+        _ bound: BoundKey?,
+        after earlier: Attempt?,
+        in current: inout Current
+    ) async throws(OAuth2Error) -> Bool {
+        let attempt = Attempt(
+            id: "\(try Self.newAttempt())@\(Int(endpoint.timeSource.date().timeIntervalSince1970))",
+            sendable: endpoint.timeSource.now(),
+            isInDoubt: earlier?.isInDoubt ?? false
+        )
+        var record = current.record ?? TokenRecord(awaiting: refreshToken)
+        if record.refreshToken == nil { record.refreshToken = refreshToken }
+        record.refreshAttempt = attempt.id
+        record.proofKey = bound?.pem
+        record.proofKeyThumbprint = bound?.generator.thumbprint
+        // Known before it is written, because the store may throw, hang or be cancelled afterwards.
+        state.withLock { $0.attempt = attempt }
+        var failure: (any Error)?
+        for _ in 1...Self.attempts where !Task.isCancelled {
+            do {
+                let isWritten = try await store.compareAndSwap(key, expectedVersion: current.version, record: record)
+                let stored: VersionedTokenRecord?
+                do { stored = try await store.load(key) } catch {
+                    // The version does not matter: the note's own refresh token says what to replace.
+                    guard isWritten else { throw error }
+                    current = Current(record: record, version: current.version)
+                    return true
+                }
+                guard let stored, stored.record.refreshAttempt == attempt.id else { return false }
+                current = Current(record: stored.record, version: stored.version)
+                return true
+            } catch {
+                failure = error
+            }
+        }
+        let isUnsaved = state.withLock { $0.unsaved?.record.refreshToken == refreshToken }
+        // The store says of the token before this one that it may have been used: that is as good as a note.
+        // And a grant that needs no user has nothing to lose.
+        guard isUnsaved || grant.isRepeatable, !Task.isCancelled else {
+            throw OAuth2Error(
+                .storeFailed,
+                "the token store does not take the note that the refresh token is about to be sent; it was not sent",
+                cause: failure
+            )
+        }
+        endpoint.journal.add(.storeFailed)
+        current.record = record
+        return true
+    }
+
+    /// Notes how an attempt has ended that brought no token.
+    ///
+    /// - Parameters:
+    ///   - current: The record with the attempt.
+    ///   - isLost: Whether the refresh token may have been used all the same.
+    func settle(_ current: Current, isLost: Bool) async {
+        guard var record = current.record, let id = record.refreshAttempt else { return }
+        let now = endpoint.timeSource.now()
+        let isInDoubt = state.withLock { state in
+            var attempt = state.attempt ?? Attempt(id: id, sendable: now, isInDoubt: false)
+            guard attempt.id == id else { return true }
+            attempt.sendable = isLost ? now + lostRequestDelay : now
+            attempt.isInDoubt = attempt.isInDoubt || isLost
+            state.attempt = attempt
+            return attempt.isInDoubt
+        }
+        if isLost { endpoint.journal.add(.refreshInDoubt) }
+        // The note of an attempt in doubt stays for later readers of the record.
+        guard !isInDoubt else { return }
+        record.refreshAttempt = nil
+        let cleared = record
+        _ = try? await limited {
+            try await self.store.compareAndSwap(self.key, expectedVersion: current.version, record: cleared)
+        }
+    }
+
+    private static func newAttempt() throws(OAuth2Error) -> String {
+        do { return try SecureRandom.bytes(count: 16).hexadecimal } catch {
+            throw OAuth2Error(.storeFailed, "there is no random number to name the attempt by", cause: error)
+        }
+    }
+
+    /// A stored token, if there is time to use it, and its key is at hand.
+    func adopt(_ record: TokenRecord, _ bound: BoundKey?) -> AccessToken? {
+        let now = endpoint.timeSource.now()
+        let left = record.timeLeft(at: endpoint.timeSource.date())
+        if let left, !(left > 1) { return nil }
+        if bound != nil, record.tokenType.equalsIgnoringASCIICase("DPoP") {
+            guard record.proofKeyThumbprint == bound?.generator.thumbprint else { return nil }
+        } else if !record.tokenType.equalsIgnoringASCIICase(AccessToken.notApplicable) {
+            guard record.tokenType.equalsIgnoringASCIICase("Bearer"),
+                bound == nil || endpoint.insecurelyAcceptsBearerTokens
+            else { return nil }
+        }
+        guard record.accessToken != TokenRecord.noToken else { return nil }
+        return AccessToken(
+            value: record.accessToken,
+            type: record.tokenType,
+            scope: record.scope,
+            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
+            requested: now,
+            proofGenerator: record.tokenType.equalsIgnoringASCIICase("DPoP") ? bound?.generator : nil,
+            isFound: true
+        )
+    }
+
+    // MARK: Saving
+
+    func save(
+        _ response: TokenResponse,
+        refreshToken: Secret?,
+        bound: BoundKey?,
+        over current: Current,
+        sent: Secret?
+    ) async {
+        let token = response.accessToken
+        let left = token.expiry.map { $0 - endpoint.timeSource.now() }
+        let record = TokenRecord(
+            accessToken: token.value,
+            tokenType: token.type,
+            scope: token.scope,
+            expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+            refreshToken: refreshToken,
+            proofKey: bound?.pem,
+            proofKeyThumbprint: bound?.generator.thumbprint,
+            obtained: endpoint.timeSource.date()
+        )
+        await save(record, over: current, sent: sent)
+    }
+
+    /// Saves a refresh token that came without an access token.
+    func save(_ refreshToken: Secret, bound: BoundKey?, over current: Current, sent: Secret?) async {
+        var record = TokenRecord(awaiting: refreshToken)
+        record.proofKey = bound?.pem
+        record.proofKeyThumbprint = bound?.generator.thumbprint
+        await save(record, over: current, sent: sent)
+    }
+
+    private func save(_ record: TokenRecord, over current: Current, sent: Secret?) async {
+        let pending = state.withLock { state in
+            state.pendingCount += 1
+            let pending = Pending(
+                number: state.pendingCount,
+                record: record,
+                version: current.version,
+                ancestors: (state.unsaved?.ancestors ?? []) + [sent ?? current.record?.refreshToken].compactMap(\.self)
+            )
+            // Noted first, because the store may throw, hang or be cancelled.
+            state.unsaved = pending
+            return pending
+        }
+        await save(pending)
+    }
+
+    /// Writes tokens before anyone uses them: a rotated refresh token that is lost with the process is lost for good.
+    ///
+    /// If the store doesn't take them, a background task tries again and again for as long as the process lives.
+    private func save(_ pending: Pending) async {
+        if await write(pending, attempts: Self.attempts) { return }
+        endpoint.journal.add(.storeFailed)
+        state.withLock { state in
+            guard state.unsaved != nil, state.saver == nil else { return }
+            state.saver = Task.detached { [self] in await saveLater() }
+        }
+    }
+
+    /// Brings the store what it has not taken, until it is there or nothing is left to save.
+    private func saveLater() async {
+        var pause = Self.shortestPause
+        while true {
+            do { try await endpoint.timeSource.sleep(pause) } catch {
+                // The next one to save starts another task, should a source of time fail for a reason of its own.
+                return state.withLock { if !Task.isCancelled { $0.saver = nil } }
+            }
+            pause = min(Self.longestPause, pause * 2)
+            guard let unsaved = state.withLock({ $0.unsaved }), !Task.isCancelled else { return }
+            if await write(unsaved, attempts: Self.attempts) { pause = Self.shortestPause }
+        }
+    }
+
+    /// Writes a record that is on its way.
+    ///
+    /// - Returns: Whether there is nothing left to write: it is in the store, or another's successor is.
+    private func write(_ pending: Pending, attempts: Int) async -> Bool {
+        var version = pending.version
+        for _ in 1...attempts {
+            // The user has signed out or in, or a later token is on its way.
+            guard state.withLock({ $0.unsaved?.number == pending.number }) else { return true }
+            do {
+                let expected = version
+                let isWritten = try await limited {
+                    try await self.store.compareAndSwap(self.key, expectedVersion: expected, record: pending.record)
+                }
+                if !isWritten {
+                    // Another has written, or an earlier call has and failed afterwards.
+                    let stored = try await limited { try await self.store.load(self.key) }
+                    if stored?.record != pending.record, pending.replaces(stored) {
+                        version = stored?.version
+                        continue
+                    }
+                }
+                state.withLock { state in
+                    if state.unsaved?.number == pending.number { state.unsaved = nil }
+                }
+                return true
+            } catch let error as NetworkError where error.code == .timedOut {
+                // Those who wait for the token have waited long enough.
+                return false
+            } catch {
+                continue
+            }
+        }
+        return false
+    }
+
+    /// Gives a store call a limited time, even if the task that makes it is cancelled: a call that hangs must not keep the lock.
+    private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
+        let task = SharedTask(timeout: min(Self.storeTimeout, timeout / 2), timeSource: endpoint.timeSource, call)
+        return try await task.value()
+    }
+
+    /// Drops a refresh token that was refused.
+    ///
+    /// In a store that outlives the process a mark takes its place if somebody has to grant anew: those who come later must not dig out
+    /// the first token again, and have to know whether the chain was revoked or lost.
+    func forget(_ refreshToken: Secret, in current: Current, isPossiblyLost: Bool) async {
+        state.withLock { state in
+            state.refusedToken = refreshToken
+            state.isFirstTokenSpent = true
+            state.unsaved = nil
+            state.attempt = nil
+        }
+        if store.outlivesProcess, !grant.isRepeatable {
+            var mark = TokenRecord(awaiting: nil)
+            if isPossiblyLost { mark.refreshAttempt = current.record?.refreshAttempt ?? "lost" }
+            _ = try? await store.compareAndSwap(key, expectedVersion: current.version, record: mark)
+        } else if let version = current.version {
+            _ = try? await store.remove(key, ifVersion: version)
+        }
+    }
+}
+
+extension TokenRecord {
+    /// Stands for the access token that is still to come.
+    static let noToken = Secret("")
+
+    /// Whether the record says only that the chain of refresh tokens has ended.
+    var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
+
+    /// A refresh token, and no access token yet.
+    init(awaiting refreshToken: Secret?) {
+        self.init(
+            accessToken: Self.noToken,
+            expiration: Date(timeIntervalSince1970: 0),
+            refreshToken: refreshToken
+        )
+    }
+}

@@ -1,0 +1,99 @@
+public import Foundation
+public import FoundationNetworking
+public import Networking
+import OAuth2
+
+/// What a resource server knows of a request before it reads its body: all that decides whether it is let in.
+public struct ProtectedRequest: Sendable {
+    /// The method.
+    public var method: HTTPMethod
+    /// The absolute URL as the client sees it: behind a proxy, the public one.
+    ///
+    /// DPoP proofs name it.
+    public var url: String
+    /// The header fields, repeated ones apart.
+    public var headers: HTTPHeaders
+    /// The certificate that the client showed in the TLS handshake, as DER; `nil` if it showed none.
+    ///
+    /// A proxy that ends TLS has to hand it on in a way that clients can't imitate.
+    public var clientCertificateDER: Data?
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - method: The method.
+    ///   - url: The absolute URL as the client sees it.
+    ///   - headers: The header fields, repeated ones apart.
+    ///   - clientCertificateDER: The certificate that the client showed.
+    public init(method: HTTPMethod, url: String, headers: HTTPHeaders, clientCertificateDER: Data? = nil) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.clientCertificateDER = clientCertificateDER
+    }
+
+    /// Makes one of a `URLRequest`, such as in a test.
+    ///
+    /// The result is `nil` if the request has no URL or no method.
+    ///
+    /// - Parameter request: The request. It can't tell repeated fields from one with commas in it.
+    public init?(_ request: URLRequest) {
+        guard let url = request.url, let method = HTTPMethod(request.httpMethod ?? "GET") else { return nil }
+        let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeaders.Field(name: $0.key, value: $0.value) }
+        self.init(method: method, url: url.absoluteString, headers: HTTPHeaders(fields))
+    }
+}
+
+extension ProtectedRequest: CustomStringConvertible, CustomReflectable {
+    /// The method, the URL without its query, and the names of the header fields.
+    public var description: String {
+        let place = String(url.unicodeScalars.prefix { $0 != "?" && $0 != "#" })
+        return "\(method) \(place) with \(headers.map(\.name).joined(separator: ", "))"
+    }
+
+    /// A mirror without the fields' values.
+    public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
+}
+
+/// The access token of a request, and how it was sent.
+struct PresentedToken {
+    enum Scheme: String {
+        case bearer = "Bearer"
+        case dpop = "DPoP"
+    }
+
+    let scheme: Scheme
+    let text: String
+
+    /// Finds the token of a request ([RFC 6750 §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1),
+    /// [RFC 9449 §7.1](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)).
+    ///
+    /// - Returns: `nil` if there is none, or credentials of another scheme.
+    /// - Throws: ``Malformed``.
+    init?(_ headers: HTTPHeaders) throws(Malformed) {
+        let fields = headers.values(for: "Authorization")
+        guard fields.count <= 1 else { throw Malformed(description: "more than one Authorization field") }
+        guard let field = fields.first else { return nil }
+        let parts = field.asciiOnly.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+        guard let scheme = parts.first.flatMap(Scheme.init(written:)) else { return nil }
+        guard parts.count == 2, case let text = parts[1].drop(while: { $0 == " " }), HTTPSyntax.isToken68(text) else {
+            throw Malformed(description: "the Authorization field has no well-formed access token")
+        }
+        self.scheme = scheme
+        self.text = String(text)
+    }
+
+    /// The request breaks the rules of its authentication scheme.
+    struct Malformed: Error {
+        let description: String
+    }
+}
+
+extension PresentedToken.Scheme {
+    fileprivate init?(written name: Substring) {
+        guard let scheme = [Self.bearer, .dpop].first(where: { name.equalsIgnoringASCIICase($0.rawValue) }) else {
+            return nil
+        }
+        self = scheme
+    }
+}

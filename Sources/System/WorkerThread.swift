@@ -1,0 +1,82 @@
+import Glibc
+import Synchronization
+
+/// A thread that can be waited for.
+package final class WorkerThread: Sendable {
+    private final class Start {
+        private var body: (() -> Void)?
+        private let atEnd: @Sendable () -> Void
+
+        init(body: @escaping () -> Void, atEnd: @escaping @Sendable () -> Void) {
+            self.body = body
+            self.atEnd = atEnd
+        }
+
+        func run() {
+            body?()
+            body = nil
+            atEnd()
+        }
+    }
+
+    /// The thread while it is neither joined nor detached.
+    private let thread: Mutex<pthread_t?>
+
+    /// Starts a thread.
+    ///
+    /// - Parameters:
+    ///   - body: Runs on the thread.
+    ///   - atEnd: Runs on the thread when `body`, with all that it holds, has been released.
+    /// - Throws: ``SystemFailure`` if the system starts no thread.
+    package init(
+        body: sending @escaping () -> Void,
+        atEnd: @escaping @Sendable () -> Void = {}
+    ) throws(SystemFailure) {
+        var identifier = pthread_t()
+        let start = unsafe Unmanaged.passRetained(Start(body: body, atEnd: atEnd))
+        let code = unsafe pthread_create(
+            &identifier,
+            nil,
+            { argument in
+                guard let argument = unsafe argument else { return nil }
+                let start = unsafe Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+                WorkerThread.blockSignals()
+                start.run()
+                return nil
+            },
+            start.toOpaque()
+        )
+        thread = Mutex(code == 0 ? identifier : nil)
+        guard code == 0 else {
+            unsafe start.release()
+            throw SystemFailure("pthread_create", number: code)
+        }
+    }
+
+    deinit {
+        if let identifier = take() { pthread_detach(identifier) }
+    }
+
+    /// Waits for the thread's end, unless somebody already did.
+    package func join() {
+        if let identifier = take() { pthread_join(identifier, nil) }
+    }
+
+    private func take() -> pthread_t? {
+        thread.withLock { thread in
+            defer { thread = nil }
+            return thread
+        }
+    }
+
+    /// The process's signals are handled by its other threads.
+    ///
+    /// That includes SIGPIPE: without signals of its own, libcurl
+    /// would let a TLS write to a closed socket kill the process. Faults stay with the thread that caused them.
+    private static func blockSignals() {
+        var signals = sigset_t()
+        unsafe sigfillset(&signals)
+        for fault in [SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT] { unsafe sigdelset(&signals, fault) }
+        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Glibc
+import Networking
+import Synchronization
+
+/// One line on a terminal that shows how far a transfer is; nothing where standard error is no terminal.
+///
+/// The line is written over itself, ten times a second at most, and ends with the transfer. Standard output is never touched.
+final class ProgressBar: Sendable {
+    private struct State {
+        var lastShown: ContinuousClock.Instant?
+        var hasEnded = false
+    }
+
+    private let label: String
+    private let columns: Int
+    private let timeSource: TimeSource
+    private let write: (@Sendable (String) -> Void)?
+    private let state = Mutex(State())
+
+    /// Makes a bar on standard error, if that is a terminal.
+    ///
+    /// - Parameter label: What is transferred. Control characters in it are not shown.
+    convenience init(_ label: String) {
+        let descriptor = STDERR_FILENO
+        let isTerminal = isatty(descriptor) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+        let print: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+        self.init(label, columns: Self.columns(descriptor), write: isTerminal ? print : nil)
+    }
+
+    init(
+        _ label: String,
+        columns: Int,
+        timeSource: TimeSource = .system,
+        write: (@Sendable (String) -> Void)?
+    ) {
+        // A name that somebody else suggested must not write over other lines.
+        self.label = String(
+            label.unicodeScalars.filter { $0.properties.generalCategory != .control }.map(Character.init)
+        )
+        self.columns = max(20, columns)
+        self.timeSource = timeSource
+        self.write = write
+    }
+
+    /// Shows a progress; the last one of a transfer ends the line.
+    ///
+    /// - Parameter progress: The progress.
+    func show(_ progress: TransferProgress) {
+        guard let write else { return }
+        let now = timeSource.now()
+        let text: String? = state.withLock { state in
+            guard !state.hasEnded else { return nil }
+            state.hasEnded = progress.state.isFinal
+            if let last = state.lastShown, now - last < .milliseconds(100), !state.hasEnded { return nil }
+            state.lastShown = now
+            // Back to the first column, the line, and what is left of an older one removed.
+            return "\r\(line(progress))\u{1B}[K\(state.hasEnded ? "\n" : "")"
+        }
+        if let text { write(text) }
+    }
+
+    /// One line, no longer than the terminal is wide.
+    func line(_ progress: TransferProgress) -> String {
+        var facts = [Self.size(progress.completedBytes)]
+        if let total = progress.totalBytes, progress.state != .completed { facts[0] += " of \(Self.size(total))" }
+        if let rate = progress.bytesPerSecond { facts.append("\(Self.size(Int(min(rate, 1e18))))/s") }
+        if let rest = progress.estimatedTimeRemaining { facts.append("\(Self.clock(rest)) left") }
+        if progress.state != .running { facts.append("\(progress.state)") }
+        let tail = facts.joined(separator: ", ")
+        let room = columns - 1 - tail.count - 1
+        guard room >= 8 else { return String(tail.prefix(columns - 1)) }
+        let fraction = progress.fractionCompleted
+        // The bar gets at least as much of the line as the label.
+        let barWidth = fraction == nil ? 0 : min(30, room / 2)
+        let head = String(label.prefix(max(0, room - (barWidth > 0 ? barWidth + 8 : 0))))
+        guard let fraction, barWidth >= 4 else { return "\(head) \(tail)" }
+        let filled = Int(Double(barWidth) * fraction)
+        let bar = String(repeating: "#", count: filled) + String(repeating: ".", count: barWidth - filled)
+        let percent = "\(Int(fraction * 100))%"
+        return "\(head) [\(bar)] \(String(repeating: " ", count: 4 - percent.count))\(percent) \(tail)"
+    }
+
+    /// Octets with a unit, as in `1.5 MB`.
+    private static func size(_ count: Int) -> String {
+        let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
+        guard count >= 1000 else { return "\(count) B" }
+        var (value, unit) = (Double(count) / 1000, 0)
+        while value >= 999.95, unit < units.count - 1 {
+            value /= 1000
+            unit += 1
+        }
+        return String(format: "%.1f %@", value, units[unit] as NSString)
+    }
+
+    /// A duration as in `1:05` or `2:00:00`.
+    private static func clock(_ duration: Duration) -> String {
+        let seconds = Int(duration / .seconds(1))
+        let minutes = String(format: seconds >= 3600 ? "%02d:%02d" : "%d:%02d", seconds / 60 % 60, seconds % 60)
+        return seconds >= 3600 ? "\(seconds / 3600):\(minutes)" : minutes
+    }
+
+    /// How wide the terminal is; 80 if it does not say.
+    private static func columns(_ descriptor: Int32) -> Int {
+        var size = winsize()
+        guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+}

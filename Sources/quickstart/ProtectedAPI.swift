@@ -1,0 +1,110 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import ResourceServer
+import TokenGeneration
+
+/// An API that verifies access tokens by itself: signature, policy and scope, without asking anybody for each request.
+///
+/// To make it yours, take ``TokenGate`` and call it from your web framework.
+struct ProtectedAPI: Example {
+    static let name = "resource-server"
+    static let summary = "an API that verifies access tokens with a published key set"
+
+    static func run() async throws {
+        let authorization = try MockAuthorizationServer.start(clients: [
+            .init(id: "reader", secret: "s3cret", scopes: ["reports.read"])
+        ])
+        let issuer = authorization.metadata.issuer
+        let gate = TokenGate(keys: authorization.server.url(for: "/jwks"), issuer: issuer, audience: issuer)
+        let api = try LoopbackServer.start { routes in
+            routes.on(.get, "/reports") { request in
+                try await gate.answer(request, scope: "reports.read") { claims in
+                    .text("reports for \(claims.subject ?? "nobody")")
+                }
+            }
+            routes.on(.delete, "/reports") { request in
+                try await gate.answer(request, scope: "reports.write") { _ in .status(204) }
+            }
+        }
+
+        let authenticator = OAuth2Authenticator(
+            server: authorization.metadata,
+            clientAuthentication: .clientSecretBasic(clientID: "reader", secret: Secret("s3cret")),
+            grant: ClientCredentialsGrant(scope: "reports.read"),
+            resources: [api.baseURL]
+        )
+        let client = NetworkClient(interceptors: [authenticator])
+        let answer = try await client.makeRequest(URLRequest(url: api.url(for: "/reports")))
+        print("1. with a token: \(String(decoding: answer, as: UTF8.self))")
+
+        var deletion = URLRequest(url: api.url(for: "/reports"))
+        deletion.httpMethod = "DELETE"
+        try await authenticator.accessToken().value.expose { deletion.setAuthorization("Bearer \($0)") }
+        try await expect(403, "too little scope", deletion, NetworkClient())
+        try await expect(401, "no token", URLRequest(url: api.url(for: "/reports")), NetworkClient())
+        var forged = URLRequest(url: api.url(for: "/reports"))
+        let stranger = try ES256SigningService.generate()
+        let claims = RegisteredClaims(issuer: issuer, audience: [issuer], expiration: Date() + 300)
+        forged.setAuthorization("Bearer \(try JWTGenerator(claims: claims, signingService: stranger).token)")
+        try await expect(401, "a token that somebody else signed", forged, NetworkClient())
+
+        await api.stop()
+        await authorization.stop()
+    }
+
+    private static func expect(
+        _ status: Int,
+        _ what: String,
+        _ request: URLRequest,
+        _ client: NetworkClient
+    ) async throws {
+        do {
+            _ = try await client.makeRequest(request)
+            throw Surprise("\(what) is enough")
+        } catch let error as ServerError {
+            try Surprise.unless(error.errorCode == status, "\(what): \(error.errorCode)")
+            print("\(status): \(what); \(error.httpResponse?.headers["WWW-Authenticate"] ?? "")")
+        }
+    }
+}
+
+/// Lets requests through whose access token is good for what they want.
+struct TokenGate: Sendable {
+    /// Has the issuer's keys at hand, and fetches them when they change.
+    private let verifier: RemoteJWTVerifier
+
+    init(keys: URL, issuer: String, audience: String) {
+        verifier = RemoteJWTVerifier(
+            keys: RemoteKeySet(url: keys),
+            policy: .accessToken(issuer: issuer, audience: audience)
+        )
+    }
+
+    /// Answers as RFC 6750 §3 says if the token is not good; throws if no keys can be had, which is no fault of the token's.
+    func answer(
+        _ request: LoopbackRequest,
+        scope: String,
+        handler: (RegisteredClaims) throws -> LoopbackResponse
+    ) async throws -> LoopbackResponse {
+        let field = request.headers["Authorization"] ?? ""
+        guard field.lowercased().hasPrefix("bearer ") else { return refusal(401, .bearer(realm: "reports")) }
+        let token: VerifiedToken
+        do {
+            token = try await verifier.verify(String(field.dropFirst("bearer ".count)))
+        } catch is TokenError {
+            return refusal(401, .bearer(realm: "reports", error: .invalidToken))
+        }
+        let granted = (token.claims["scope"]?.string ?? "").split(separator: " ").map(String.init)
+        guard granted.contains(scope) else {
+            return refusal(403, .bearer(realm: "reports", error: .insufficientScope, scope: [scope]))
+        }
+        return try handler(token.registered)
+    }
+
+    private func refusal(_ status: Int, _ challenge: AuthenticationChallenge) -> LoopbackResponse {
+        .status(status, headers: ["WWW-Authenticate": AuthenticationChallenge.format([challenge]) ?? "Bearer"])
+    }
+}

@@ -1,0 +1,224 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+import TokenGeneration
+
+/// Over real sockets, on days when servers and clocks go wrong.
+@Suite("OAuth2Authenticator and faulty servers", .timeLimit(.minutes(10)), .limitedConcurrency)
+struct FaultTests {
+    @Test("A clock five minutes early or late costs one more request with a signed assertion", arguments: [-300, 300])
+    func skewedClock(seconds: Int) async throws {
+        let key = try SigningKey.generate(.es256)
+        let time = ManualTime()
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.time = time.timeSource
+        configuration.clockOffset = .seconds(seconds)
+        try await withServer(configuration, [.init(id: "reports", key: key.verificationKey)]) { server in
+            let authenticator = OAuth2Authenticator(
+                server: server.metadata,
+                clientAuthentication: .privateKeyJWT(
+                    clientID: "reports",
+                    signingService: try ES256SigningService(key: key)
+                ),
+                grant: ClientCredentialsGrant(),
+                resources: .everyHTTPSOrigin,
+                options: .init(timeSource: time.timeSource)
+            )
+            let events = authenticator.events
+            let text = try await authenticator.text()
+            #expect(server.isActive(text))
+            #expect(server.tokenRequestCount == 2)
+            for await event in events {
+                guard case .skewChanged(_, let skew) = event else { continue }
+                #expect(abs(skew / .seconds(1) - Double(seconds)) < 1)
+                break
+            }
+        }
+    }
+
+    @Test("Bound tokens, nonces of both servers, and nonces that change, cost one more request each")
+    func nonces() async throws {
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.dpop = .required
+        configuration.requiresNonces = true
+        try await withServer(configuration) { server in
+            let api = try LoopbackServer.start { routes in
+                routes.on(.get, "/reports", server.protecting { _ in .text("ok") })
+            }
+            let client = NetworkClient(interceptors: [authenticator(server, dpop: .generated())])
+            let request = URLRequest(url: api.url(for: "/reports?page=1"))
+            for _ in 1...3 { #expect(try await client.makeRequest(request) == Data("ok".utf8)) }
+            #expect(server.tokenRequestCount == 2)
+            #expect(api.requestCount == 4)
+            server.changeNonces()
+            server.changeNonces()
+            #expect(try await client.makeRequest(request) == Data("ok".utf8))
+            #expect(api.requestCount == 6)
+            server.revokeAccessTokens()
+            #expect(try await client.makeRequest(request) == Data("ok".utf8))
+            await api.stop()
+        }
+    }
+
+    @Test("A resource and a token endpoint of another time accept proofs by their own clocks", arguments: [-300, 300])
+    func skewedProofs(seconds: Int) async throws {
+        // The clocks stand still: what waits for its turn must not look like a server that is slow.
+        let time = ManualTime()
+        var configuration = MockAuthorizationServer.Configuration()
+        configuration.dpop = .required
+        configuration.time = time.timeSource
+        configuration.clockOffset = .seconds(seconds)
+        try await withServer(configuration) { server in
+            var apiConfiguration = LoopbackServer.Configuration()
+            apiConfiguration.time.date = { time.date.addingTimeInterval(Double(seconds)) }
+            let api = try LoopbackServer.start(configuration: apiConfiguration) { routes in
+                routes.on(.get, "/reports", server.protecting { _ in .text("ok") })
+            }
+            let authenticator = authenticator(server, dpop: .generated(), timeSource: time.timeSource)
+            let client = NetworkClient(interceptors: [authenticator])
+            #expect(try await client.makeRequest(URLRequest(url: api.url(for: "/reports"))) == Data("ok".utf8))
+            #expect(server.tokenRequestCount == 2)
+            #expect(api.requestCount == 2)
+            await api.stop()
+        }
+    }
+
+    @Test("A stolen token is of no use without its key")
+    func stolenToken() async throws {
+        try await withServer { server in
+            let api = try LoopbackServer.start {
+                $0.on(.get, "/reports", server.protecting { _ in .text("ok") })
+            }
+            let text = try await authenticator(server, dpop: .generated()).text()
+            for scheme in ["Bearer", "DPoP"] {
+                var request = URLRequest(url: api.url(for: "/reports"))
+                request.setValue("\(scheme) \(text)", forHTTPHeaderField: "Authorization")
+                let error = await #expect(throws: ServerError.self) { try await NetworkClient().makeRequest(request) }
+                #expect(error?.errorCode == 401)
+            }
+            await api.stop()
+        }
+    }
+
+    @Test(
+        "What goes wrong once is made up for in the same call",
+        arguments: [
+            MockAuthorizationServer.Fault.unavailable(), .unavailable(retryAfter: "0"), .tooManyRequests(),
+            .html(), .html(status: 502), .lostAnswer, .cutAnswer, .slow(.milliseconds(20)), .textLifetime, .noLifetime,
+            .members(["token_type": "bEaReR"]), .members(["expires_in": 0]), .error("temporarily_unavailable"),
+            .error("invalid_grant", status: 503),
+        ]
+    )
+    func once(fault: MockAuthorizationServer.Fault) async throws {
+        try await withServer { server in
+            server.misbehave(fault)
+            let text = try await authenticator(server).text()
+            #expect(server.isActive(text))
+        }
+    }
+
+    @Test("A lost answer to a rotation is forgiven by a server with a grace period, and named where it is not")
+    func lostRotation() async throws {
+        for grace in [Duration.seconds(60), .zero] {
+            var configuration = MockAuthorizationServer.Configuration()
+            configuration.refreshTokenGrace = grace
+            try await withServer(configuration) { server in
+                let first = server.issueRefreshToken(clientID: "reports", subject: "ada")
+                let authenticator = authenticator(server, grant: RefreshTokenGrant(refreshToken: first))
+                server.misbehave(.lostAnswer)
+                let lost = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+                #expect(lost?.code == .serverUnreachable)
+                #expect(lost?.isPossiblyLostRotation == true)
+                if grace > .zero {
+                    let text = try await authenticator.text()
+                    #expect(server.isActive(text))
+                    #expect(server.reuseDetectionCount == 0)
+                } else {
+                    let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
+                    #expect(error?.code == .reauthenticationRequired)
+                    #expect(error?.isPossiblyLostRotation == true)
+                }
+            }
+        }
+    }
+
+    @Test("More scope is asked for where a route wants it")
+    func moreScope() async throws {
+        try await withServer { server in
+            let api = try LoopbackServer.start { routes in
+                routes.on(.get, "/reports", server.protecting { _ in .text("read") })
+                routes.on(.post, "/reports", server.protecting(scope: "write") { _ in .text("written") })
+            }
+            let client = NetworkClient(
+                interceptors: [authenticator(server, grant: ClientCredentialsGrant(scope: "read"))]
+            )
+            var request = URLRequest(url: api.url(for: "/reports"))
+            #expect(try await client.makeRequest(request) == Data("read".utf8))
+            request.httpMethod = "POST"
+            #expect(try await client.makeRequest(request) == Data("written".utf8))
+            #expect(server.tokenRequestCount == 2)
+            await api.stop()
+        }
+    }
+
+    @Test(
+        "A redirect to another origin carries neither token nor proof, and its refusal costs none",
+        arguments: [false, true]
+    )
+    func redirect(isBound: Bool) async throws {
+        try await withServer { server in
+            let elsewhere = try LoopbackServer.start { $0.fallback { _ in .status(401) } }
+            let api = try LoopbackServer.start { routes in
+                routes.on(.get, "/away", .status(302, headers: ["Location": elsewhere.url(for: "/").absoluteString]))
+            }
+            let client = NetworkClient(interceptors: [authenticator(server, dpop: isBound ? .generated() : nil)])
+            let error = await #expect(throws: ServerError.self) {
+                try await client.makeRequest(URLRequest(url: api.url(for: "/away")))
+            }
+            #expect(error?.errorCode == 401)
+            #expect(api.requests(for: "/away").map { $0.headers["Authorization"] != nil } == [true])
+            #expect(elsewhere.requests(for: "/").map { $0.headers["Authorization"] } == [nil])
+            #expect(elsewhere.requests(for: "/").map { $0.headers["DPoP"] } == [nil])
+            #expect(server.tokenRequestCount == 1)
+            await elsewhere.stop()
+            await api.stop()
+        }
+    }
+
+    // MARK: Making
+
+    private func authenticator(
+        _ server: MockAuthorizationServer,
+        grant: any Grant = ClientCredentialsGrant(),
+        dpop: DPoPKey? = nil,
+        timeSource: TimeSource = .system
+    ) -> OAuth2Authenticator {
+        var options = OAuth2Authenticator.Options(timeSource: timeSource, random: { 0 })
+        options.lostRequestDelay = .zero
+        return OAuth2Authenticator(
+            server: server.metadata,
+            clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
+            grant: grant,
+            resources: .everyHTTPSOrigin,
+            dpop: dpop,
+            options: options
+        )
+    }
+
+    private func withServer(
+        _ configuration: MockAuthorizationServer.Configuration = .init(),
+        _ clients: [MockAuthorizationServer.Client] = [.init(id: "reports", secret: "s3cret")],
+        _ body: (MockAuthorizationServer) async throws -> Void
+    ) async throws {
+        let server = try MockAuthorizationServer.start(configuration: configuration, clients: clients)
+        do { try await body(server) } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+}

@@ -1,0 +1,245 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TestSupport
+import Testing
+
+/// One request for a token, whoever and however many need it.
+@Suite("OAuth2Authenticator: one refresh", .timeLimit(.minutes(10)), .limitedConcurrency)
+struct SharedTaskTests {
+    @Test("A thousand callers without a token make one token request")
+    func thousandCallers() async throws {
+        let gate = ResponseGate()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
+        let authenticator = fixture.authenticator()
+        let deadline = fixture.time.now + .seconds(120)
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 1...1000 { group.addTask { try await authenticator.text(until: deadline) } }
+            // Each caller's deadline sleeps, and so do the refresh's and the request's: all thousand wait now.
+            try await fixture.time.waitForSleepers(count: 1002)
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "a1", count: 1000))
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("A failed request fails everyone who waits for it, and the next one asks again")
+    func failureIsShared() async throws {
+        let gate = ResponseGate()
+        let fixture = OAuth2Fixture(steps: [.error("invalid_scope").gated(by: gate)])
+        let authenticator = fixture.authenticator()
+        let deadline = fixture.time.now + .seconds(120)
+        let codes = try await withThrowingTaskGroup(of: OAuth2Error.Code?.self) { group in
+            for _ in 1...50 {
+                group.addTask { await failureCode { _ = try await authenticator.text(until: deadline) } }
+            }
+            try await fixture.time.waitForSleepers(count: 52)
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes == Array(repeating: .requestRejected, count: 50))
+        #expect(fixture.endpoint.requests.count == 1)
+        fixture.time.advance(by: .seconds(1))
+        #expect(try await authenticator.text() == "access-1")
+    }
+
+    @Test("A caller that is cancelled returns at once; the refresh goes on and serves the others")
+    func cancelledWaiter() async throws {
+        let gate = ResponseGate()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
+        let authenticator = fixture.authenticator()
+        let deadline = fixture.time.now + .seconds(120)
+        let first = Task { try await authenticator.text(until: deadline) }
+        let other = Task { try await authenticator.text(until: deadline) }
+        try await fixture.time.waitForSleepers(count: 4)
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        #expect(!gate.isOpen)
+        gate.open()
+        #expect(try await other.value == "a1")
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("A caller that is cancelled before it asks gets no token, and stops nobody")
+    func cancelledBefore() async throws {
+        let gate = ResponseGate()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
+        let authenticator = fixture.authenticator()
+        let cancelled = Task {
+            unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            return try await authenticator.text()
+        }
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        gate.open()
+        #expect(try await authenticator.text() == "a1")
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("A call that is cancelled while it waits for a token ends as cancelled")
+    func cancelledCall() async throws {
+        let fixture = OAuth2Fixture(steps: [.never])
+        let client = fixture.client(fixture.authenticator())
+        let call = Task { try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
+        try await fixture.endpoint.waitForRequests(count: 1)
+        call.cancel()
+        await #expect(throws: NetworkError(.cancelled, "")) { try await call.value }
+        #expect(fixture.resource.requests.isEmpty)
+        await fixture.runOut()
+    }
+
+    @Test("When all callers have left, the refresh still lands, and its tokens are stored")
+    func allCancelled() async throws {
+        let gate = ResponseGate()
+        let stored = ResponseGate()
+        let store = ProbedTokenStore { _ in stored.open() }
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1").gated(by: gate)])
+        let authenticator = fixture.authenticator(store: store)
+        let deadline = fixture.time.now + .seconds(120)
+        let callers = (1...10).map { _ in Task { try await authenticator.text(until: deadline) } }
+        try await fixture.time.waitForSleepers(count: 12)
+        for caller in callers { caller.cancel() }
+        for caller in callers { await #expect(throws: CancellationError.self) { try await caller.value } }
+        gate.open()
+        try await stored.wait()
+        #expect(try await authenticator.text() == "a1")
+        #expect(store.written.map(\.refresh) == ["r1"])
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("A refresh that hangs fails at its deadline, and the next caller starts another")
+    func hangingRefresh() async throws {
+        let fixture = OAuth2Fixture(steps: [.never])
+        let authenticator = fixture.authenticator()
+        let callers = (1...3).map { _ in Task { try await authenticator.text(until: fixture.time.now + .seconds(45)) } }
+        try await fixture.time.waitForSleepers(count: 5)
+        fixture.time.advance(by: .seconds(30))
+        for caller in callers {
+            #expect(await failureCode { _ = try await caller.value } == .serverUnreachable)
+        }
+        #expect(try await authenticator.text() == "access-1")
+        #expect(fixture.endpoint.requests.count == 2)
+    }
+
+    @Test("A caller's own deadline, if it comes first, is the caller's own affair")
+    func callersDeadline() async throws {
+        let gate = ResponseGate()
+        let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
+        let authenticator = fixture.authenticator()
+        let hasty = Task { try await authenticator.text(until: fixture.time.now + .seconds(5)) }
+        let patient = Task { try await authenticator.text(until: fixture.time.now + .seconds(25)) }
+        try await fixture.time.waitForSleepers(count: 4)
+        fixture.time.advance(by: .seconds(5))
+        await #expect(throws: NetworkError(.timedOut, "")) { try await hasty.value }
+        gate.open()
+        #expect(try await patient.value == "a1")
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("A deadline that has passed is a timeout, not a cancellation")
+    func deadlineInThePast() async throws {
+        let fixture = OAuth2Fixture(steps: [.never])
+        let authenticator = fixture.authenticator()
+        let past = fixture.time.now - .seconds(1)
+        for _ in 1...100 {
+            await #expect(throws: NetworkError(.timedOut, "")) { try await authenticator.text(until: past) }
+        }
+        try await fixture.endpoint.waitForRequests(count: 1)
+        #expect(fixture.endpoint.requests.count == 1)
+        await fixture.runOut()
+    }
+
+    @Test("An operation's timeout includes the time its token takes")
+    func operationTimeout() async throws {
+        let fixture = OAuth2Fixture(steps: [.never])
+        let client = fixture.client(fixture.authenticator(), timeout: .seconds(5))
+        let call = Task { try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }
+        try await fixture.time.waitForSleepers(count: 3)
+        fixture.time.advance(by: .seconds(5))
+        await #expect(throws: NetworkError(.timedOut, "")) { try await call.value }
+        #expect(fixture.resource.requests.isEmpty)
+        await fixture.runOut()
+    }
+
+    @Test("No task-local value of the first caller reaches the refresh")
+    func taskLocals() async throws {
+        let journal = Journal()
+        let fixture = OAuth2Fixture(steps: [
+            .handler { _ in
+                journal.add(Tracing.requestID)
+                return .json(#"{"access_token":"a1","token_type":"Bearer"}"#)
+            }
+        ])
+        let authenticator = fixture.authenticator()
+        let text = try await Tracing.$requestID.withValue("the first caller's") { try await authenticator.text() }
+        #expect(text == "a1")
+        #expect(journal.entries == ["none"])
+    }
+
+    @Test("Authenticators that share a store share a token")
+    func sharedStore() async throws {
+        let fixture = OAuth2Fixture()
+        let store = InMemoryTokenStore()
+        let authenticators = (1...10).map { _ in fixture.authenticator(store: store) }
+        let texts = try await withThrowingTaskGroup(of: String.self) { group in
+            for authenticator in authenticators { group.addTask { try await authenticator.text() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(texts == Array(repeating: "access-1", count: 10))
+        #expect(fixture.endpoint.requests.count == 1)
+    }
+
+    @Test("Grants of different scope do not share a token")
+    func scopesApart() async throws {
+        let fixture = OAuth2Fixture()
+        let store = InMemoryTokenStore()
+        let reading = fixture.authenticator(grant: ClientCredentialsGrant(scope: "read"), store: store)
+        let writing = fixture.authenticator(grant: ClientCredentialsGrant(scope: "write"), store: store)
+        #expect(try await reading.text() == "access-1")
+        #expect(try await writing.text() == "access-2")
+    }
+
+    @Test(
+        "A stored token of another type, or one that expires within the second, is not used",
+        arguments: [("DPoP", 3600.0), ("Bearer", 0.5), ("Bearer", -60.0)]
+    )
+    func unusableRecord(type: String, left: Double) async throws {
+        let fixture = OAuth2Fixture(steps: [.tokens("a1", lifetime: 1)])
+        let store = TamperedStore { record in
+            record.tokenType = type
+            record.expiration = fixture.time.date.addingTimeInterval(left)
+        }
+        _ = try await fixture.authenticator(store: store).text()
+        #expect(try await fixture.authenticator(store: store).text() == "access-1")
+    }
+
+    @Test("A stored token without an expiry is used until it is refused")
+    func recordWithoutExpiry() async throws {
+        let fixture = OAuth2Fixture(steps: [.tokens("a1")])
+        let store = TamperedStore { $0.expiration = nil }
+        _ = try await fixture.authenticator(store: store).text()
+        let client = fixture.client(fixture.authenticator(store: store))
+        _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
+        #expect(fixture.credentials == ["Bearer a1", "Bearer access-1"])
+    }
+}
+
+private enum Tracing {
+    @TaskLocal static var requestID = "none"
+}
+
+/// A store that changes what it is given.
+private final class TamperedStore: TokenStoreWrapper {
+    let store = InMemoryTokenStore()
+    private let change: @Sendable (inout TokenRecord) -> Void
+
+    init(_ change: @escaping @Sendable (inout TokenRecord) -> Void) { self.change = change }
+
+    func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
+        var record = record
+        change(&record)
+        return store.compareAndSwap(key, expectedVersion: expectedVersion, record: record)
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import FoundationNetworking
+import MockNetworking
+import Networking
+import OAuth2
+import TokenGeneration
+
+/// A `MockAuthorizationServer` and what a client of it needs, on the machine's clock and real sockets.
+struct ServerFixture {
+    static let redirectURI = "https://reports.example/callback"
+    static let secret = "s3cret:/+ é and thirty-two octets long"
+
+    let server: MockAuthorizationServer
+    /// The private key of the client `keyed`.
+    let key: SigningKey
+    let network: NetworkClient
+    private let transport: CurlTransport
+
+    /// Runs a test with a server that knows a client of each kind.
+    ///
+    /// - Parameters:
+    ///   - configure: Changes how the server issues tokens.
+    ///   - body: The test.
+    static func with(
+        _ configure: (inout MockAuthorizationServer.Configuration) -> Void = { _ in },
+        _ body: (ServerFixture) async throws -> Void
+    ) async throws {
+        var configuration = MockAuthorizationServer.Configuration()
+        configure(&configuration)
+        let fixture = try ServerFixture(configuration)
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(fixture)) } catch { result = .failure(error) }
+        await fixture.transport.close()
+        await fixture.server.stop()
+        try result.get()
+    }
+
+    private init(_ configuration: MockAuthorizationServer.Configuration) throws {
+        key = try SigningKey.generate(.es256)
+        let places = [Self.redirectURI, "http://127.0.0.1/callback"]
+        server = try MockAuthorizationServer.start(
+            configuration: configuration,
+            clients: [
+                .init(id: "public", authentication: .none, redirectURIs: places),
+                .init(id: "basic:é", authentication: .clientSecretBasic(Self.secret), redirectURIs: places),
+                .init(id: "raw", authentication: .clientSecretBasic(Self.secret, isEncoded: false)),
+                .init(id: "post", authentication: .clientSecretPost(Self.secret)),
+                .init(id: "mac", authentication: .clientSecretJWT(Self.secret)),
+                .init(id: "keyed", authentication: .privateKeyJWT(key.verificationKey), redirectURIs: places),
+            ]
+        )
+        transport = try CurlTransport(configuration: .init(proxy: .none))
+        network = NetworkClient(transport: transport, options: .init(timeout: .seconds(300)))
+    }
+
+    /// Each client's authentication.
+    func authentications() throws -> [any ClientAuthentication] {
+        let secret = Secret(Self.secret)
+        return [
+            PublicClient(clientID: "public"), ClientSecretBasic(clientID: "basic:é", secret: secret),
+            ClientSecretBasic(clientID: "raw", secret: secret, encoding: .raw),
+            ClientSecretPost(clientID: "post", secret: secret), try ClientSecretJWT(clientID: "mac", secret: secret),
+            try keyed(),
+        ]
+    }
+
+    func keyed(_ audience: AssertionAudience = .issuer, key: SigningKey? = nil) throws -> PrivateKeyJWT {
+        PrivateKeyJWT(
+            clientID: "keyed",
+            signingService: try ES256SigningService(key: key ?? self.key),
+            audience: audience
+        )
+    }
+
+    func client(
+        _ authentication: any ClientAuthentication = .none(clientID: "public"),
+        server metadata: AuthorizationServer? = nil,
+        dpop: DPoPKey? = nil,
+        attempts: Int = 1
+    ) -> OAuth2Client {
+        OAuth2Client(
+            server: metadata ?? server.metadata,
+            clientAuthentication: authentication,
+            dpop: dpop,
+            client: network,
+            options: .init(timeout: .seconds(120), attempts: attempts)
+        )
+    }
+
+    /// A client that sends what an interceptor makes of a request.
+    func network(with interceptor: any RequestInterceptor) -> NetworkClient {
+        NetworkClient(transport: transport, interceptors: [interceptor], options: .init(timeout: .seconds(300)))
+    }
+
+    /// The rule that verifies the ID tokens of a client.
+    func idToken(_ client: OAuth2Client, _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenRule {
+        .verified(by: idTokenVerifier(clientID: client.clientAuthentication.clientID, algorithms))
+    }
+
+    /// A verifier with the server's keys.
+    func idTokenVerifier(clientID: String = "public", _ algorithms: Set<JWSAlgorithm> = [.es256]) -> IDTokenVerifier {
+        IDTokenVerifier(
+            issuer: server.metadata.issuer,
+            clientID: clientID,
+            keys: RemoteKeySet(
+                url: server.metadata.keySetURL ?? server.server.baseURL,
+                client: network,
+                options: .init(timeout: .seconds(120))
+            ),
+            algorithms: algorithms
+        )
+    }
+
+    /// Asks a user, who grants it.
+    func code(
+        _ client: OAuth2Client,
+        scope: String? = nil,
+        resources: [String] = [],
+        details: [AuthorizationDetail] = []
+    ) async throws -> AuthorizationCodeGrant {
+        let request = try client.authorizationRequest(
+            redirectURI: Self.redirectURI,
+            scope: scope,
+            resources: resources,
+            authorizationDetails: details
+        )
+        let redirect = try await server.visit(try request.url(at: client.server), client: network)
+        return try request.grant(from: redirect, of: client.server)
+    }
+
+    /// The claims of an access token that the server issued.
+    func claims(_ tokens: IssuedTokens) throws -> JSONObject {
+        let key = try VerificationKey(jwk: server.keys.keys[0])
+        var policy = ValidationPolicy(issuer: .exactly(server.metadata.issuer))
+        policy.audience = .skipAudienceCheck
+        return try JWTVerifier(key: key, policy: policy).verify(tokens.accessToken.value.expose { $0 }).claims
+    }
+}
