@@ -1,15 +1,15 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Signs with one algorithm that stands in its type, on OpenSSL, with a key of this process.
+/// A signing service for ES256: ECDSA with P-256 and SHA-256, on OpenSSL.
 ///
 /// ```swift
 /// let service = try ES256SigningService(key: SigningKey(pem: pem), keyID: "2025-06")
 /// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token
 /// ```
 ///
-/// A key for another algorithm is refused when the service is made. ``KeySigningService`` takes any key.
-public struct AlgorithmSigningService<Algorithm: SigningAlgorithm>: SigningService {
+/// Creating the service with a key for another algorithm throws. A ``SigningKey`` is a signing service for its own algorithm.
+public struct ES256SigningService: SigningService {
     private let service: KeySigningService
 
     /// Makes a service that signs with a key.
@@ -19,8 +19,8 @@ public struct AlgorithmSigningService<Algorithm: SigningAlgorithm>: SigningServi
     ///   - keyID: The ID to write into headers; by default the one the key has, if any.
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the key is for another algorithm.
     public init(key: SigningKey, keyID: String? = nil) throws(TokenError) {
-        guard key.algorithm == Algorithm.algorithm else {
-            throw TokenError(.algorithmMismatch, "\(Algorithm.algorithm) can't sign with a key for \(key.algorithm)")
+        guard key.algorithm == .es256 else {
+            throw TokenError(.algorithmMismatch, "ES256 can't sign with a key for \(key.algorithm)")
         }
         service = KeySigningService(key: key, keyID: keyID)
     }
@@ -31,11 +31,11 @@ public struct AlgorithmSigningService<Algorithm: SigningAlgorithm>: SigningServi
     /// - Returns: The service.
     /// - Throws: ``TokenError`` if the system can't make a key.
     public static func generate(keyID: String? = nil) throws(TokenError) -> Self {
-        try Self(key: .generate(Algorithm.algorithm), keyID: keyID)
+        try Self(key: .generate(.es256), keyID: keyID)
     }
 
-    /// The algorithm.
-    public var algorithm: JWSAlgorithm { Algorithm.algorithm }
+    /// ES256.
+    public var algorithm: JWSAlgorithm { .es256 }
     /// The ID under which verifiers know the key, or `nil`.
     public var keyID: String? { service.keyID }
     /// What verifies the signatures, for those who do; its JWK has the service's key ID.
@@ -51,7 +51,7 @@ public struct AlgorithmSigningService<Algorithm: SigningAlgorithm>: SigningServi
     }
 }
 
-extension AlgorithmSigningService: InPlaceSigningService {
+extension ES256SigningService: InPlaceSigningService {
     package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
         try service.token(header: header, payload: payload)
     }

@@ -9,8 +9,7 @@ internal import OpenSSLCrypto
 /// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token
 /// ```
 ///
-/// Code that is written for one algorithm can say so: ``AlgorithmSigningService`` takes keys for that algorithm only, and
-/// ``ES256SigningService`` is one of them.
+/// A ``SigningKey`` is a signing service, too. This type adds another key ID.
 public struct KeySigningService: SigningService {
     private let storage: Storage
 

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Something that signs tokens: a key of this process, or a device, agent or test double of yours.
+/// A signer of tokens: a ``SigningKey``, or a device, an agent or a test double.
 ///
 /// ```swift
 /// struct HardwareSigner: SigningService {
@@ -30,4 +30,21 @@ public protocol SigningService: Sendable {
 extension SigningService {
     /// No key ID.
     public var keyID: String? { nil }
+}
+
+extension SigningService {
+    /// Signs claims as a JWT.
+    ///
+    /// ```swift
+    /// let token = try key.sign(claims)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds since 1970.
+    ///   - header: Members of the header besides `alg` and `kid`. The default `typ` is `JWT`.
+    /// - Returns: The token.
+    /// - Throws: ``TokenError`` as ``JWTGenerator/token`` does, and whatever the service throws.
+    public func sign(_ claims: some Encodable, header: JSONObject = [:]) throws -> String {
+        try JWTGenerator(header: header, claims: claims, signingService: self).token
+    }
 }

@@ -12,10 +12,9 @@ struct ReadmeSnippets {
     @Test("Signing and checking")
     func signing() throws {
         let key = try SigningKey.generate(.es256)
-        let service = try ES256SigningService(key: key, keyID: "2026-11")
         var claims = RegisteredClaims(issuer: "reports", audience: ["https://api.example"])
         claims.setTimes(lifetime: .seconds(300))
-        let token = try JWTGenerator(claims: claims, signingService: service).token
+        let token = try key.sign(claims)
 
         let verifier = JWTVerifier(
             key: key.verificationKey,

@@ -1,0 +1,19 @@
+public import Foundation
+
+extension SigningKey: SigningService {
+    /// Signs data with the key's algorithm.
+    ///
+    /// - Parameter data: The JWS signing input.
+    /// - Returns: The JWS signature.
+    /// - Throws: ``TokenError`` with the code `signingFailed`.
+    public func sign(data: Data) throws -> Data {
+        Data(try signature(for: data.bytes))
+    }
+}
+
+extension SigningKey: InPlaceSigningService {
+    package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
+        let header = header ?? EncodedHeader.plain(algorithm, keyID)
+        return try token(header: header, payload: payload)
+    }
+}
