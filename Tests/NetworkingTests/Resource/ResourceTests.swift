@@ -34,13 +34,16 @@ struct ResourceTests {
         let response = try await client.fetch(Resource(endpoint))
         #expect(response.status == 200 && response.headers["X-A"] == "b")
         #expect(try await client.fetch(Resource(endpoint), decoding: .json(Foo.self)) == Foo(foo: "bar"))
+        let fetched: Foo = try await client.fetch(Resource(endpoint))
+        #expect(fetched == Foo(foo: "bar"))
+        #expect(try await client.fetch(Resource(endpoint), as: Foo.self) == fetched)
         #expect(try await client.response(for: endpoint).body == response.body)
         let inferred: Foo = try await client.request(endpoint)
         #expect(inferred == Foo(foo: "bar"))
         #expect(try await client.request(endpoint, as: Foo.self) == inferred)
         #expect(try await client.request(endpoint, decoding: .string) == #"{"foo":"bar"}"#)
         try await client.request(endpoint)
-        #expect(transport.requests.count == 7)
+        #expect(transport.requests.count == 9)
     }
 
     @Test("an endpoint that knows its model needs no more said")
