@@ -178,11 +178,10 @@ struct OAuthSuite {
                 resources: .everyHTTPSOrigin
             )
             let sent = try await authenticator.authenticateRequest(request, context: context)
-            let response = HTTPURLResponse(
+            let response = HTTPResponse(
                 url: request.url!,
-                statusCode: 401,
-                httpVersion: nil,
-                headerFields: ["WWW-Authenticate": #"Bearer error="invalid_token""#]
+                status: 401,
+                headers: ["WWW-Authenticate": #"Bearer error="invalid_token""#]
             )
             let error = ServerError(endpoint: "reports", errorCode: 401)
             let start = CPUClock.now
@@ -191,10 +190,9 @@ struct OAuthSuite {
                     group.addTask {
                         let action = authenticator.evaluateFailedRequest(
                             sent,
-                            data: nil,
                             response: response,
                             error: error,
-                            retryState: Retry.State(started: .now)
+                            context: InterceptorContext(retryState: Retry.State(started: .now))
                         )
                         guard case .retry = action else { throw UsageError(text: "refused: \(action)") }
                         _ = try await authenticator.authenticateRequest(request, context: context)

@@ -129,7 +129,7 @@ public final class MockTransport: HTTPTransport {
             // Taken under the same lock, so that the n-th request gets the n-th step.
             return choose(for: request, matching)
         }
-        let response: HTTPTransportResponse
+        var response: HTTPTransportResponse
         do {
             response = try await answer(request, limits, try choice.get())
         } catch let error as NetworkError {
@@ -149,6 +149,10 @@ public final class MockTransport: HTTPTransport {
                 .bodyTooLarge,
                 "the response to \(request.summary) is larger than \(limits.maximumBodySize) octets; raise the limit"
             )
+        }
+        if limits.streamsBody, response.stream == nil {
+            response.stream = HTTPResponseBody(response.body, trailers: response.trailers)
+            (response.body, response.trailers) = (Data(), [:])
         }
         return response
     }

@@ -13,18 +13,20 @@ extension AttemptLoop {
         metrics: MetricsBox?,
         context: InterceptorContext
     ) {
-        guard !chain.participants.isEmpty else { return }
+        guard !chain.links.isEmpty else { return }
         var attempt = RequestAttempt(context: context, duration: options.timeSource.now() - started)
         attempt.exchanges = metrics?.all ?? []
         switch outcome {
         case .success(let success):
             attempt.request = success.request
-            attempt.response = success.received.response
+            attempt.response = success.response
         case .failure(let failure):
             attempt.request = failure.request
-            attempt.response = failure.received?.response
+            attempt.response = failure.response
             attempt.error = failure.error
         }
+        // Who keeps the attempt must not keep the exchange.
+        attempt.response?.unread = nil
         chain.ended(attempt)
     }
 
@@ -37,15 +39,13 @@ extension AttemptLoop {
         context: InterceptorContext
     ) async throws -> Int? {
         guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
-        let response = failure.received?.response.urlResponse
         var decision = RetryDecision()
         for link in chain.links {
             // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
-            if link.isAuthenticator, failure.received?.isFromFirstOrigin == false { continue }
+            if link.isAuthenticator, !failure.isFromFirstOrigin { continue }
             let action = link.interceptor.evaluateFailedRequest(
                 request,
-                data: failure.received?.response.body,
-                response: response,
+                response: failure.response,
                 error: failure.error,
                 context: context
             )
@@ -55,7 +55,7 @@ extension AttemptLoop {
         if isForAuthentication, state.authenticationErrors.count >= Self.maximumAuthenticationRetries {
             throw failure.error.ending(reason: .retries(Self.maximumAuthenticationRetries), state)
         }
-        if decision.isForAnotherAttempt, !isReplayable(request) {
+        if decision.isForAnotherAttempt, request.httpBody == nil, context.body?.isReplayable == false {
             throw failure.error.ending(reason: .bodyNotReplayable, state)
         }
         let cost: Int?
@@ -94,10 +94,5 @@ extension AttemptLoop {
             throw error.ending(reason: .budget, state)
         }
         return cost
-    }
-
-    private func isReplayable(_ request: URLRequest) -> Bool {
-        if let body = requestOptions.body { return body.isReplayable }
-        return (try? request.heldBody)?.isReplayable ?? true
     }
 }

@@ -5,13 +5,18 @@ import FoundationNetworking
 ///
 /// Every request goes through it, and nothing else sends one.
 struct AttemptLoop {
+    /// A request before the interceptors have seen it, and the body that a `URLRequest` has no room for.
+    typealias Base = (request: URLRequest, body: HTTPBody?)
+
     private let client: NetworkClient
     let chain: InterceptorChain
     let requestOptions: RequestOptions
     private let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
+    /// Whether the body of a response that is accepted is received while it is read.
+    var isStreamed = false
     /// Receives the body of a response that is accepted, as a part of the attempt: what it throws is a failed attempt.
-    var receiver: ((HTTPResponseStream) async throws -> Void)?
+    var receiver: ((HTTPResponse) async throws -> Void)?
 
     init(
         client: NetworkClient,
@@ -34,29 +39,7 @@ struct AttemptLoop {
     /// - Parameter makeBase: Builds the base request; called again for every attempt.
     /// - Returns: The response of the attempt that succeeded.
     /// - Throws: The last error, with the history of the operation.
-    func run(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponse {
-        try await run(makeBase, isStreamed: false).response
-    }
-
-    /// The same up to the response's header: the body of a response that the client accepts is received while it is read.
-    ///
-    /// - Parameter makeBase: Builds the base request; called again for every attempt.
-    /// - Returns: The response of the attempt that succeeded.
-    /// - Throws: The last error, with the history of the operation.
-    func open(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponseStream {
-        HTTPResponseStream(try await run(makeBase, isStreamed: true))
-    }
-
-    /// The same, with all of the body received by the ``receiver``.
-    ///
-    /// - Parameter makeBase: Builds the base request; called again for every attempt.
-    /// - Returns: The head of the response of the attempt that succeeded.
-    /// - Throws: The last error, with the history of the operation.
-    func receive(_ makeBase: () async throws -> URLRequest) async throws -> HTTPResponse {
-        try await run(makeBase, isStreamed: true).response
-    }
-
-    private func run(_ makeBase: () async throws -> URLRequest, isStreamed: Bool) async throws -> Received {
+    func run(_ makeBase: () async throws -> Base) async throws -> HTTPResponse {
         let started = options.timeSource.now()
         let deadline = timeout.map { started + $0 }
         let operation = OperationNumber.next()
@@ -64,20 +47,20 @@ struct AttemptLoop {
         var lastCost: Int?
         var attemptStarted = started
         while true {
-            let context = InterceptorContext(
+            var context = InterceptorContext(
                 retryState: state,
                 deadline: deadline,
                 operation: operation,
                 traits: traits,
-                isStreamed: isStreamed
+                isStreamed: isStreamed || receiver != nil
             )
             let metrics = chain.needsMetrics ? MetricsBox() : nil
-            let outcome = await attempt(makeBase, isStreamed: isStreamed, context: context, metrics: metrics)
+            let outcome = await attempt(makeBase, context: &context, metrics: metrics)
             report(outcome, started: attemptStarted, metrics: metrics, context: context)
             switch outcome {
             case .success(let success):
                 options.retryBudget?.deposit(lastCost, success.request.url)
-                return success.received
+                return success.response
             case .failure(let failure):
                 lastCost = try await prepareNextAttempt(after: failure, state: &state, context: context)
                 attemptStarted = options.timeSource.now()
@@ -92,14 +75,16 @@ struct AttemptLoop {
 
     struct Success {
         let request: URLRequest
-        let received: Received
+        let response: HTTPResponse
     }
 
     /// Why an attempt failed, and what interceptors are told about it.
     struct Failure: Error {
         let error: any Error
         var request: URLRequest?
-        var received: Received?
+        var response: HTTPResponse?
+        /// Whether the request's credentials were for the server that responded.
+        var isFromFirstOrigin = true
         /// Whether there is nothing to ask interceptors about: the request could not be made, or was cancelled.
         var isFinal = false
     }
@@ -107,83 +92,72 @@ struct AttemptLoop {
     // MARK: One attempt
 
     private func attempt(
-        _ makeBase: () async throws -> URLRequest,
-        isStreamed: Bool,
-        context: InterceptorContext,
+        _ makeBase: () async throws -> Base,
+        context: inout InterceptorContext,
         metrics: MetricsBox?
     ) async -> Result<Success, Failure> {
         let request: URLRequest
-        var authentication = Authentication()
         do {
-            request = try await makeRequest(makeBase, authentication: &authentication, context: context)
+            request = try await makeRequest(makeBase, context: &context)
         } catch {
             return .failure(Failure(error: error, isFinal: true))
         }
         chain.scheduled(request, context: context)
-        var received: Received?
+        var received: HTTPResponse?
+        var isFromFirstOrigin = true
         do {
-            var current = try await send(
-                request,
-                isStreamed: isStreamed,
-                authentication: authentication,
-                deadline: context.deadline,
-                metrics: metrics
-            )
-            do {
-                // A span lends them, where a loop counts references to each.
-                let links = chain.participants.span
-                for index in links.indices {
-                    current.replace(
-                        with: try await links[index].interceptor.interceptResponse(
-                            current.response,
-                            for: request,
-                            context: context
-                        )
-                    )
-                }
-            } catch {
-                received = current
-                throw error
+            var response = try await send(request, context: context, metrics: metrics)
+            received = response
+            isFromFirstOrigin = response.isFromFirstOrigin
+            for link in chain.links {
+                let replacement = try await link.interceptor.interceptResponse(response, for: request, context: context)
+                response.replace(with: replacement)
+                received = response
             }
             // An interceptor may have turned a response into a failure whose body is still to come.
-            guard traits.acceptedStatuses.contains(current.response.status) else {
-                received = current
-                try await current.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
-                received = current
+            guard traits.acceptedStatuses.contains(response.status) else {
+                try await response.collect(upTo: maximumFailureSize)
+                received = response
                 let decoding = errorDecoding ?? options.errorDecoding
-                throw ServerError(current.response, to: request, traits: traits, decoding: decoding)
+                throw ServerError(response, to: request, traits: traits, decoding: decoding)
             }
-            if let receiver {
-                received = current
-                try await receiver(HTTPResponseStream(current))
-            }
-            chain.succeeded(request, response: current.response, context: context)
-            return .success(Success(request: request, received: current))
+            try await receiver?(response)
+            chain.succeeded(request, response: response, context: context)
+            return .success(Success(request: request, response: response))
         } catch {
-            if Task.isCancelled || error is CancellationError {
-                let error = NetworkError.cancelled(endpoint: request.endpoint)
-                return .failure(Failure(error: error, request: request, received: received, isFinal: true))
-            }
-            return .failure(Failure(error: error.naming(request.endpoint), request: request, received: received))
+            var failure = Failure(error: error.naming(request.endpoint), request: request, response: received)
+            failure.isFromFirstOrigin = isFromFirstOrigin
+            guard Task.isCancelled || error is CancellationError else { return .failure(failure) }
+            let cancelled = NetworkError.cancelled(endpoint: request.endpoint)
+            return .failure(Failure(error: cancelled, request: request, response: received, isFinal: true))
         }
     }
 
-    /// Makes the request, and notes what authenticators did to it.
+    /// Makes the request, and puts the body that it has no room for into the context.
     private func makeRequest(
-        _ makeBase: () async throws -> URLRequest,
-        authentication: inout Authentication,
-        context: InterceptorContext
+        _ makeBase: () async throws -> Base,
+        context: inout InterceptorContext
     ) async throws -> URLRequest {
         if Task.isCancelled { throw NetworkError.cancelled(endpoint: nil) }
         var result: Result<URLRequest, any Error>
-        do { result = .success(try await makeBase().carrying(requestOptions.body)) } catch { result = .failure(error) }
-        // A span lends them, where a loop counts references to each.
-        let links = chain.participants.span
-        for index in links.indices {
+        do {
+            var base = try await makeBase()
+            if let body = requestOptions.body {
+                base.body = body
+                base.request.httpBody = nil
+            }
+            switch base.body?.source {
+            case .data(let data): base.request.httpBody = data
+            case .file, .stream: context.body = base.body
+            case nil, .some(.none): break
+            }
+            result = .success(base.request)
+        } catch {
+            result = .failure(error)
+        }
+        for link in chain.links {
             do {
-                let request = try await links[index].interceptor.interceptRequest(result, context: context)
-                if links[index].isAuthenticator { authentication.note(request, madeFrom: result) }
-                result = .success(request)
+                result = .success(try await link.interceptor.interceptRequest(result, context: context))
             } catch {
                 result = .failure(error)
             }
@@ -200,50 +174,43 @@ struct AttemptLoop {
 
     private func send(
         _ request: URLRequest,
-        isStreamed: Bool,
-        authentication: Authentication,
-        deadline: ContinuousClock.Instant?,
+        context: InterceptorContext,
         metrics: MetricsBox?
-    ) async throws -> Received {
+    ) async throws -> HTTPResponse {
         let now = options.timeSource.now()
-        if let deadline, now >= deadline {
+        if let deadline = context.deadline, now >= deadline {
             throw NetworkError(.operation, .preparing, "the operation's time was up before the request was sent")
         }
         var limits = HTTPTransportLimits(
-            deadline: deadline,
+            deadline: context.deadline,
             maximumBodySize: maximumBodySize,
             firstByteTimeout: requestOptions.firstByteTimeout,
             idleTimeout: requestOptions.idleTimeout
         )
+        limits.streamsBody = context.isStreamed
         limits.deadlineSource = .operation
-        if let end = request.attemptTimeout.map({ now + $0 }), deadline.map({ end < $0 }) ?? true {
+        if let end = request.attemptTimeout.map({ now + $0 }), context.deadline.map({ end < $0 }) ?? true {
             limits.deadline = end
             limits.deadlineSource = .attempt
         }
-        let request = try HTTPTransportRequest(
-            request,
-            userAgent: options.userAgent,
-            options: requestOptions,
-            metrics: metrics
-        )
-        if isStreamed {
-            let follower = follower(keeping: authentication)
-            var received = Received(try await follower.open(request, limits: limits))
-            try await received.collectFailure(unless: traits.acceptedStatuses, upTo: maximumFailureSize)
-            return received
-        }
-        if case .never = (requestOptions.redirects ?? options.redirects).rule {} else { limits.cutsRedirects = true }
-        let response = try await client.transport.send(request, limits: limits)
-        guard RedirectFollower.concerns(response.status) else { return Received(response, from: request.url) }
-        return Received(try await follower(keeping: authentication).follow(response, to: request, limits: limits))
-    }
-
-    private func follower(keeping authentication: Authentication) -> RedirectFollower {
-        RedirectFollower(
+        var message = try HTTPTransportRequest(request, body: context.body, userAgent: options.userAgent)
+        message.observer = requestOptions.observer
+        metrics?.observe(&message)
+        let follower = RedirectFollower(
             transport: client.transport,
             policy: requestOptions.redirects ?? options.redirects,
-            authentication: authentication
+            credentialFields: chain.credentialFields
         )
+        var response = try await follower.send(message, limits: limits)
+        if !context.isStreamed {
+            try await response.collect(upTo: maximumBodySize)
+        } else if !traits.acceptedStatuses.contains(response.status) {
+            try await response.collect(upTo: maximumFailureSize)
+        } else if response.unread == nil {
+            // A transport that receives the whole body first makes no difference to interceptors.
+            (response.unread, response.body, response.trailers) = (response.stream, Data(), [:])
+        }
+        return response
     }
 
     private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }

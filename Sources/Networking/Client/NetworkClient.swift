@@ -105,21 +105,62 @@ public final class NetworkClient: Sendable {
 
     /// Sends a request and returns the response's body.
     ///
-    /// An empty body, as of a 204, is empty data and not an error.
+    /// An empty body, as of a 204, is empty data and not an error. ``data(for:options:)`` is another name for it.
     ///
-    /// - Parameter request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
+    /// - Parameters:
+    ///   - request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
+    ///   - options: What it does otherwise than the client.
     /// - Returns: The body of a response with a status of 200…299.
-    /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response.
-    public func makeRequest(_ request: URLRequest) async throws -> Data {
-        try await response(for: request).body
+    /// - Throws: What ``response(for:options:)`` throws.
+    public func makeRequest(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> Data {
+        try await response(for: request, options: options).body
+    }
+
+    /// Sends a request and returns the response's body, as ``makeRequest(_:options:)`` does.
+    ///
+    /// - Parameters:
+    ///   - request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
+    ///   - options: What it does otherwise than the client.
+    /// - Returns: The body of a response with a status of 200…299.
+    /// - Throws: What ``response(for:options:)`` throws.
+    public func data(for request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> Data {
+        try await response(for: request, options: options).body
     }
 
     /// Sends a request and returns the whole response.
     ///
-    /// - Parameter request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
+    /// - Parameters:
+    ///   - request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
+    ///   - options: What it does otherwise than the client.
     /// - Returns: A response with a status of 200…299.
-    /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response.
-    public func response(for request: URLRequest) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, chain: chain).run { request }
+    /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response. If the body can be sent only once and
+    ///   an interceptor asked for another attempt, the error's `retry` has the reason `bodyNotReplayable`.
+    public func response(
+        for request: URLRequest,
+        options: RequestOptions = RequestOptions()
+    ) async throws -> HTTPResponse {
+        try await AttemptLoop(client: self, chain: chain, options: options).run { (request, nil) }
+    }
+
+    /// Sends a request and returns the response as soon as its header is there; the body is received while it is read.
+    ///
+    /// ```swift
+    /// let response = try await client.stream(request)
+    /// for try await part in response.stream { try file.write(contentsOf: part) }
+    /// ```
+    ///
+    /// Interceptors see the response with an empty `body`, and attempts are repeated up to the header. What is lost later, the stream
+    /// throws. The operation's timeout, the request's `timeoutInterval` and the largest body hold until the body's end: give
+    /// ``RequestOptions`` for a long one. A response with another status than 200…299 is received whole before it is thrown.
+    ///
+    /// - Parameters:
+    ///   - request: What to send.
+    ///   - options: What it does otherwise than the client.
+    /// - Returns: A response with a status of 200…299, whose body is read from its ``HTTPResponse/stream``.
+    /// - Throws: What ``response(for:options:)`` throws.
+    public func stream(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> HTTPResponse {
+        var loop = AttemptLoop(client: self, chain: chain, options: options)
+        loop.isStreamed = true
+        return try await loop.run { (request, nil) }
     }
 }

@@ -5,28 +5,6 @@ extension URLRequest {
     /// The last component of the path, by which errors name an endpoint; `nil` if the path is empty.
     var endpoint: String? { url?.pathComponents.last }
 
-    /// The body that the request carries, whichever way; `nil` if it has none.
-    ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is a stream that can't be sent again.
-    var heldBody: HTTPBody? {
-        get throws(NetworkError) {
-            guard let stream = httpBodyStream else { return httpBody.map(HTTPBody.data) }
-            guard let stream = stream as? HTTPBodyStream else {
-                throw NetworkError(
-                    .invalidRequest,
-                    "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
-                )
-            }
-            return stream.body
-        }
-    }
-
-    /// The names of the header fields that another version of the request does not have, or has with another value.
-    func fieldNames(changedSince earlier: URLRequest?) -> [String] {
-        let before = earlier?.allHTTPHeaderFields ?? [:]
-        return (allHTTPHeaderFields ?? [:]).filter { before[$0.key] != $0.value }.map(\.key)
-    }
-
     /// How long one attempt may take; `nil` if the request does not say.
     var attemptTimeout: Duration? {
         // A day is more than any attempt needs, and `Duration` traps on what it can't hold.
@@ -41,33 +19,29 @@ extension HTTPTransportRequest {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - body: The body of a request without an `httpBody`.
     ///   - userAgent: The `User-Agent` if the request has none. It is added here and not to the `URLRequest`, whose setter takes
     ///     longer than the rest of the client.
-    ///   - options: What the request can't say.
-    ///   - metrics: Listens to the exchange; `nil` if nobody wants to know.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a malformed method or a body stream of
-    ///   another kind than ours.
-    init(
-        _ request: URLRequest,
-        userAgent: String,
-        options: RequestOptions,
-        metrics: MetricsBox?
-    ) throws(NetworkError) {
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a malformed method or a body stream.
+    init(_ request: URLRequest, body: HTTPBody?, userAgent: String) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
         guard let method = HTTPMethod(request.httpMethod ?? "GET") else {
             throw NetworkError(.invalidRequest, "the method has a character that a method must not have")
         }
-        let body = if let body = options.body { body } else { try request.heldBody }
+        guard request.httpBodyStream == nil else {
+            throw NetworkError(
+                .invalidRequest,
+                "a URLRequest's body stream is not supported; use httpBody, or the body of RequestOptions"
+            )
+        }
         self.init(
             method: method,
             url: url,
             headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:], userAgent: userAgent),
-            body: body ?? .none,
-            observer: options.observer
+            body: request.httpBody.map(HTTPBody.data) ?? body ?? .none
         )
-        metrics?.observe(&self)
     }
 }
 

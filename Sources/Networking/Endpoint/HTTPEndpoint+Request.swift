@@ -38,6 +38,15 @@ extension HTTPEndpoint {
     /// - Throws: What ``makeURL()`` and the endpoint's body throw; ``NetworkError`` with the code `invalidRequest` if the timeout is
     ///   zero or less, or a header field has a name that isn't a token or a control character in its value.
     public func makeRequest() throws -> URLRequest {
+        let (request, body) = try makeBase()
+        guard case .data(let data) = body?.source else { return request }
+        var copy = request
+        copy.httpBody = data
+        return copy
+    }
+
+    /// The request, and its body.
+    func makeBase() throws -> AttemptLoop.Base {
         var request = URLRequest(url: try makeURL(), cachePolicy: cachePolicy)
         request.httpMethod = method.rawValue
         if let timeout {
@@ -51,8 +60,7 @@ extension HTTPEndpoint {
         if let contentType = body.contentType, headers["Content-Type"] == nil {
             try request.setHeaderField("Content-Type", to: contentType)
         }
-        request.setBody(body.content)
-        return request
+        return (request, body.content)
     }
 
     private func baseText() throws(NetworkError) -> String {

@@ -1,55 +1,36 @@
 public import Foundation
 public import FoundationNetworking
 
-/// A response as interceptors and callers see it.
+/// A response as interceptors and callers see it: its head, and its body or a stream of it.
 public struct HTTPResponse: Sendable {
-    /// All in one place: interceptors hand a response on more often than they look into it, and each time would count five references.
-    private var storage: Storage
-
-    /// The URL that answered: after redirects, the last one.
-    public var url: URL {
-        get { storage.url }
-        set { changed.url = newValue }
-    }
-
+    /// The URL that responded: after redirects, the last one.
+    public var url: URL
     /// The status code.
-    public var status: Int {
-        get { storage.status }
-        set { changed.status = newValue }
-    }
-
+    public var status: Int
     /// The protocol version: `HTTP/1.1`, `HTTP/2`.
-    public var version: String {
-        get { storage.version }
-        set { changed.version = newValue }
-    }
-
+    public var version: String
     /// The header fields, in order, repeated ones apart.
-    public var headers: HTTPHeaders {
-        get { storage.headers }
-        set { changed.headers = newValue }
-    }
-
-    /// The body after content decoding; empty if there is none.
-    public var body: Data {
-        get { storage.body }
-        set { changed.body = newValue }
-    }
-
+    public var headers: HTTPHeaders
+    /// The body after content decoding.
+    ///
+    /// It is empty if there is none, and while the body can still be read from ``stream``.
+    public var body: Data
+    /// The fields after the ``body`` ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    public var trailers: HTTPHeaders
     /// The redirects that were followed, oldest first.
-    public var redirects: [RedirectHop] {
-        get { storage.redirects }
-        set { changed.redirects = newValue }
-    }
+    public var redirects: [RedirectHop]
+    /// The body that is received while it is read; `nil` if it is in ``body``.
+    var unread: HTTPResponseBody?
 
     /// Makes a response.
     ///
     /// - Parameters:
-    ///   - url: The URL that answered.
+    ///   - url: The URL that responded.
     ///   - status: The status code.
     ///   - version: The protocol version.
     ///   - headers: The header fields.
     ///   - body: The body after content decoding.
+    ///   - trailers: The fields after the body.
     ///   - redirects: The redirects that were followed, oldest first.
     public init(
         url: URL,
@@ -57,47 +38,33 @@ public struct HTTPResponse: Sendable {
         version: String = "HTTP/1.1",
         headers: HTTPHeaders = [:],
         body: Data = Data(),
+        trailers: HTTPHeaders = [:],
         redirects: [RedirectHop] = []
     ) {
-        storage = Storage(url, status, version, headers, body, redirects)
+        self.url = url
+        self.status = status
+        self.version = version
+        self.headers = headers
+        self.body = body
+        self.trailers = trailers
+        self.redirects = redirects
     }
 
-    /// The storage, which no other response has from now on.
-    private var changed: Storage {
-        mutating get {
-            if !isKnownUniquelyReferenced(&storage) {
-                let old = storage
-                storage = Storage(old.url, old.status, old.version, old.headers, old.body, old.redirects)
-            }
-            return storage
-        }
+    init(_ response: HTTPTransportResponse, from url: URL, redirects: [RedirectHop] = []) {
+        self.init(
+            url: url,
+            status: response.status,
+            version: response.version,
+            headers: response.headers,
+            body: response.body,
+            trailers: response.trailers,
+            redirects: redirects
+        )
+        unread = response.stream
     }
 
-    /// Unchecked, and right: it is changed only through the one response that refers to it.
-    private final class Storage: @unchecked Sendable {
-        var url: URL
-        var status: Int
-        var version: String
-        var headers: HTTPHeaders
-        var body: Data
-        var redirects: [RedirectHop]
-
-        init(
-            _ url: URL,
-            _ status: Int,
-            _ version: String,
-            _ headers: HTTPHeaders,
-            _ body: Data,
-            _ redirects: [RedirectHop]
-        ) {
-            self.url = url
-            self.status = status
-            self.version = version
-            self.headers = headers
-            self.body = body
-            self.redirects = redirects
-        }
-    }
+    /// The body in parts: what ``NetworkClient/stream(_:options:)`` receives, or the ``body`` as one part.
+    public var stream: HTTPResponseBody { unread ?? HTTPResponseBody(body, trailers: trailers) }
 
     /// Whether the status is 200…299.
     public var isSuccessful: Bool { (200...299).contains(status) }
@@ -112,6 +79,38 @@ public struct HTTPResponse: Sendable {
             fatalError("not a response")  // reason: the initializer is failable in name only
         }
         return response
+    }
+}
+
+// What the attempt loop does with a response.
+extension HTTPResponse {
+    /// Whether all requests went to one scheme, host and port, so that the first one's credentials were for the server that responded.
+    var isFromFirstOrigin: Bool {
+        guard !redirects.isEmpty else { return true }
+        let origin = HTTPOrigin(url)
+        return redirects.allSatisfy { HTTPOrigin($0.url) == origin }
+    }
+
+    /// Takes what an interceptor made of the response.
+    ///
+    /// A body in it replaces the one that is being received.
+    mutating func replace(with response: Self) {
+        let unread = unread
+        self = response
+        if body.isEmpty {
+            self.unread = unread
+        } else {
+            self.unread = nil
+            unread?.cancel()
+        }
+    }
+
+    /// Receives the rest of the body.
+    mutating func collect(upTo limit: Int) async throws {
+        guard let unread else { return }
+        body = try await unread.collect(upTo: limit)
+        trailers = unread.trailers
+        self.unread = nil
     }
 }
 

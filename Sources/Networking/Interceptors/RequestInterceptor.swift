@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import FoundationNetworking
 
 /// What hooks into every attempt of a request.
@@ -11,7 +11,7 @@ public import FoundationNetworking
 /// 3. ``interceptResponse(_:for:context:)`` may replace the response;
 /// 4. ``requestSucceeded(_:response:context:)`` sees a response that the client accepts;
 /// 5. ``attemptEnded(_:)`` sees how the attempt ended, whatever came of it;
-/// 6. ``evaluateFailedRequest(_:data:response:error:retryState:)`` says whether a failed attempt should be repeated.
+/// 6. ``evaluateFailedRequest(_:response:error:context:)`` says whether a failed attempt should be repeated.
 ///    *Every* interceptor is asked, and the answer with the highest priority wins.
 public protocol RequestInterceptor: Sendable {
     /// Changes, fails or recovers a request before it is sent.
@@ -65,35 +65,14 @@ public protocol RequestInterceptor: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
-    ///   - data: The response's body, if there was a response.
     ///   - response: The response, if there was one.
     ///   - error: Why the attempt failed: a ``ServerError`` for a status that is not accepted, a ``NetworkError``, or
     ///     what an interceptor threw.
-    ///   - retryState: What has happened before; the current error is not in it.
+    ///   - context: What is known about the operation; the current error is not in its `retryState`.
     /// - Returns: What this interceptor wants to happen.
     func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
-        error: any Error,
-        retryState: Retry.State
-    ) -> Retry.Action
-
-    /// Says whether a failed attempt should be repeated, for interceptors that need to know more of the operation.
-    ///
-    /// It is what the client calls; by default it asks ``evaluateFailedRequest(_:data:response:error:retryState:)``.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it was sent.
-    ///   - data: The response's body, if there was a response.
-    ///   - response: The response, if there was one.
-    ///   - error: Why the attempt failed.
-    ///   - context: What is known about the operation.
-    /// - Returns: What this interceptor wants to happen.
-    func evaluateFailedRequest(
-        _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
         context: InterceptorContext
     ) -> Retry.Action
@@ -124,6 +103,8 @@ public struct InterceptorContext: Sendable {
     /// What is particular about the operation's requests.
     public let traits: RequestTraits
 
+    /// The request's body if it isn't in memory, for which a `URLRequest` has no room; an `httpBody` that an interceptor sets replaces it.
+    public internal(set) var body: HTTPBody?
     /// Whether the response's body is received while it is read, so that interceptors do not see it.
     public let isStreamed: Bool
 
@@ -137,18 +118,21 @@ public struct InterceptorContext: Sendable {
     ///   - deadline: When the whole operation must have ended.
     ///   - operation: The operation's number.
     ///   - traits: What is particular about the operation's requests.
+    ///   - body: The request's body if it isn't in memory.
     ///   - isStreamed: Whether the response's body is received while it is read.
     public init(
         retryState: Retry.State = .empty,
         deadline: ContinuousClock.Instant? = nil,
         operation: UInt64 = 0,
         traits: RequestTraits = RequestTraits(),
+        body: HTTPBody? = nil,
         isStreamed: Bool = false
     ) {
         self.retryState = retryState
         self.deadline = deadline
         self.operation = operation
         self.traits = traits
+        self.body = body
         self.isStreamed = isStreamed
     }
 }
@@ -202,38 +186,17 @@ extension RequestInterceptor {
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
-    ///   - data: The response's body.
-    ///   - response: The response.
-    ///   - error: Why the attempt failed.
-    ///   - retryState: What has happened before.
-    /// - Returns: `none`.
-    public func evaluateFailedRequest(
-        _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
-        error: any Error,
-        retryState: Retry.State
-    ) -> Retry.Action {
-        .none
-    }
-
-    /// Asks the method that gets no context.
-    ///
-    /// - Parameters:
-    ///   - request: The request as it was sent.
-    ///   - data: The response's body.
     ///   - response: The response.
     ///   - error: Why the attempt failed.
     ///   - context: What is known about the operation.
-    /// - Returns: What this interceptor wants to happen.
+    /// - Returns: `none`.
     public func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
         context: InterceptorContext
     ) -> Retry.Action {
-        evaluateFailedRequest(request, data: data, response: response, error: error, retryState: context.retryState)
+        .none
     }
 
     /// Does nothing.

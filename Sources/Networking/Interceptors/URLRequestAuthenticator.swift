@@ -6,9 +6,14 @@ public import FoundationNetworking
 /// ``Retry/Policy`` can't suppress them, another policy's delay does not delay them, and they don't use up a policy's
 /// attempts. An authenticator's `noRetry` ends the operation.
 ///
-/// The header fields that an authenticator adds or changes are not sent along with a redirect to another scheme, host or port, and it
-/// is not asked about the answer to a request that lost them.
+/// A redirect to another scheme, host or port loses the ``credentialFields``, and the authenticator is not asked about the response to a
+/// request that lost them.
 public protocol URLRequestAuthenticator: RequestInterceptor {
+    /// The names of all header fields that the authenticator may put on a request, such as `Authorization`.
+    ///
+    /// A field that is missing here is sent to wherever a redirect leads.
+    var credentialFields: Set<String> { get }
+
     /// Puts the credential on a request, getting or refreshing it first if need be.
     ///
     /// `URLRequest.setAuthorization(_:)` does that in less time than Foundation's setter.

@@ -71,14 +71,14 @@ public struct LoggingInterceptor: RequestInterceptor {
     ///   - context: What is known about the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         let url = request.url.map(redaction.redacted) ?? "no URL"
-        let body = try? request.heldBody
+        let body = request.httpBody.map(HTTPBody.data) ?? context.body
         let size = body?.contentLength.map { "\($0) octets" } ?? (body == nil ? "0 octets" : "octets of unknown number")
         var lines = ["\(Self.name(context)) \(request.httpMethod ?? "GET") \(url), \(size)"]
         if level >= .headers { lines += headerLines(request.headerFields) }
         if level >= .body, case .data(let data)? = body?.source {
             lines += bodyLines(data, contentType: request.value(forHTTPHeaderField: "Content-Type"))
         }
-        if writesCurlCommands { lines.append(request.curlCommand(redaction: redaction)) }
+        if writesCurlCommands { lines.append(request.curlCommand(body: context.body, redaction: redaction)) }
         write(lines)
     }
 

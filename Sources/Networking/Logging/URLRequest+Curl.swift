@@ -7,9 +7,11 @@ extension URLRequest {
     /// Every word is quoted, so that no value can be taken for a command. A body that is no text is piped in as base64; one that is not
     /// in memory is left out and named in a comment.
     ///
-    /// - Parameter redaction: What is taken out; ``Redaction/insecureNone`` for a command that works with its credentials.
+    /// - Parameters:
+    ///   - body: The body of a request without an `httpBody`, such as ``InterceptorContext/body``.
+    ///   - redaction: What is taken out; ``Redaction/insecureNone`` for a command that works with its credentials.
     /// - Returns: The command, in one line unless the body has several.
-    public func curlCommand(redaction: Redaction = .standard) -> String {
+    public func curlCommand(body: HTTPBody? = nil, redaction: Redaction = .standard) -> String {
         var words = ["curl", "--globoff", "--path-as-is"]
         let method = httpMethod ?? "GET"
         switch method {
@@ -22,7 +24,7 @@ extension URLRequest {
             words += ["--header", field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"]
         }
         var (source, comment) = ("", "")
-        switch (try? heldBody)?.source {
+        switch (httpBody.map(HTTPBody.data) ?? body)?.source {
         case nil, .some(.none): break
         case .data(let data):
             if let text = redaction.redacted(data, contentType: value(forHTTPHeaderField: "Content-Type")),

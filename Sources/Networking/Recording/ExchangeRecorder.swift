@@ -59,7 +59,7 @@ public final class ExchangeRecorder: HTTPTransport {
         recording = try RecordingFile(in: folder, at: timeSource.date(), limit: sessionLimit)
     }
 
-    /// Sends a request through the other transport, and records the exchange.
+    /// Sends a request through the other transport, and records the exchange; one with a stream when its body has been read or given up.
     ///
     /// - Parameters:
     ///   - request: What to send.
@@ -72,33 +72,14 @@ public final class ExchangeRecorder: HTTPTransport {
     ) async throws -> HTTPTransportResponse {
         let exchange = RecordedExchange(request, recorder: self)
         do {
-            let response = try await transport.send(exchange.observedRequest, limits: limits)
-            exchange.end(.success(response))
+            var response = try await transport.send(exchange.observedRequest, limits: limits)
+            if let stream = response.stream {
+                let body = RecordedBody(response, stream, exchange: exchange, limit: writer.maximumBodySize)
+                response.stream = HTTPResponseBody(source: body)
+            } else {
+                exchange.end(.success(response))
+            }
             return response
-        } catch {
-            exchange.end(.failure(error))
-            throw error
-        }
-    }
-
-    /// Opens an exchange with the other transport; it is recorded when its body has been read or given up.
-    ///
-    /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
-    /// - Returns: The response.
-    /// - Throws: What the other transport throws, which is recorded too.
-    public func open(
-        _ request: HTTPTransportRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportStream {
-        let exchange = RecordedExchange(request, recorder: self)
-        do {
-            var stream = try await transport.open(exchange.observedRequest, limits: limits)
-            stream.body = HTTPResponseBody(
-                source: RecordedBody(stream, exchange: exchange, limit: writer.maximumBodySize)
-            )
-            return stream
         } catch {
             exchange.end(.failure(error))
             throw error

@@ -11,12 +11,19 @@ final class RecordedBody: HTTPResponseBodySource {
         var received = 0
     }
 
-    private let stream: HTTPTransportStream
+    private let response: HTTPTransportResponse
+    private let stream: HTTPResponseBody
     private let exchange: RecordedExchange
     private let limit: Int
     private let state = Mutex(State())
 
-    init(_ stream: HTTPTransportStream, exchange: RecordedExchange, limit: Int) {
+    init(
+        _ response: HTTPTransportResponse,
+        _ stream: HTTPResponseBody,
+        exchange: RecordedExchange,
+        limit: Int
+    ) {
+        self.response = response
         self.stream = stream
         self.exchange = exchange
         self.limit = limit
@@ -26,11 +33,11 @@ final class RecordedBody: HTTPResponseBodySource {
         end(error: nil)
     }
 
-    var trailers: HTTPHeaders { stream.body.trailers }
+    var trailers: HTTPHeaders { stream.trailers }
 
     func next() async throws -> Data? {
         do {
-            var iterator = stream.body.makeAsyncIterator()
+            var iterator = stream.makeAsyncIterator()
             guard let part = try await iterator.next() else {
                 end(error: nil)
                 return nil
@@ -52,7 +59,7 @@ final class RecordedBody: HTTPResponseBodySource {
     }
 
     func cancel() {
-        stream.body.cancel()
+        stream.cancel()
         end(error: NetworkError(.cancelled, "the rest of the body was given up"))
     }
 
@@ -66,16 +73,8 @@ final class RecordedBody: HTTPResponseBodySource {
         if let error { return exchange.end(.failure(error)) }
         // More than the limit is left out as a whole: half a body would play back as a whole one.
         let body = ended.isCut ? Data(count: limit + 1) : ended.data
-        exchange.end(
-            .success(
-                HTTPTransportResponse(
-                    status: stream.status,
-                    version: stream.version,
-                    headers: stream.headers,
-                    body: body,
-                    trailers: stream.body.trailers
-                )
-            )
-        )
+        var response = response
+        (response.body, response.trailers, response.stream) = (body, stream.trailers, nil)
+        exchange.end(.success(response))
     }
 }

@@ -1,40 +1,22 @@
 import Foundation
 
-/// Follows the redirects of a request; the transport below follows none.
+/// Sends a request and follows its redirects; the transport below follows none.
 struct RedirectFollower {
     let transport: any HTTPTransport
     let policy: RedirectPolicy
-    /// Whose header fields stay with the origin that they were put on for.
-    var authentication = Authentication()
+    /// The header fields of authenticators, which stay with the origin that they were put on for.
+    var credentialFields: Set<String> = []
 
-    /// A response, and the way to it.
-    struct Arrival<Response> {
-        let response: Response
-        /// The URL that answered.
-        let url: URL
-        /// The redirects that were followed, oldest first.
-        let hops: [RedirectHop]
-
-        /// Whether every request of the chain went to the same scheme, host and port, and so had the first one's credentials.
-        var isFromFirstOrigin: Bool {
-            guard !hops.isEmpty else { return true }
-            let origin = HTTPOrigin(url)
-            return hops.allSatisfy { HTTPOrigin($0.url) == origin }
-        }
-    }
-
-    /// Whether a response with this status may be a redirect: asked before there is a follower, because few are.
-    static func concerns(_ status: Int) -> Bool { (300...399).contains(status) }
-
-    /// Follows what may be a redirect, and receives the whole response of the last request.
-    func follow(
-        _ first: HTTPTransportResponse,
-        to request: HTTPTransportRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> Arrival<HTTPTransportResponse> {
-        var chain = Chain(policy: policy, authentication: authentication, request: request)
-        var response = first
-        while try await chain.follow(status: response.status, headers: response.headers) {
+    /// Sends a request and returns the last response.
+    func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPResponse {
+        var limits = limits
+        if case .never = policy.rule {} else { limits.cutsRedirects = !limits.streamsBody }
+        var response = try await transport.send(request, limits: limits)
+        guard (300...399).contains(response.status) else { return HTTPResponse(response, from: request.url) }
+        var chain = Chain(policy: policy, credentialFields: credentialFields, request: request)
+        while try await chain.follow(response) {
+            if let body = response.stream { await discard(body, response.headers) }
+            if Task.isCancelled { throw NetworkError.cancelledExchange }
             do { response = try await transport.send(chain.request, limits: limits) } catch { throw error.afterAnswer }
         }
         guard !response.isCut else {
@@ -44,41 +26,18 @@ struct RedirectFollower {
                     + "\(RedirectBody.patience) or can't be decoded; use the policy never to receive it"
             )
         }
-        return Arrival(response: response, url: chain.request.url, hops: chain.hops)
-    }
-
-    /// Sends a request and receives the header of the last one's response.
-    func open(
-        _ request: HTTPTransportRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> Arrival<HTTPTransportStream> {
-        var chain = Chain(policy: policy, authentication: authentication, request: request)
-        while true {
-            let stream: HTTPTransportStream
-            do {
-                stream = try await transport.open(chain.request, limits: limits)
-            } catch {
-                throw chain.hops.isEmpty ? error : error.afterAnswer
-            }
-            guard Self.concerns(stream.status),
-                try await chain.follow(status: stream.status, headers: stream.headers)
-            else {
-                return Arrival(response: stream, url: chain.request.url, hops: chain.hops)
-            }
-            await discard(stream)
-            if Task.isCancelled { throw NetworkError.cancelledExchange }
-        }
+        return HTTPResponse(response, from: chain.request.url, redirects: chain.hops)
     }
 
     /// Reads what is left of a redirect if it is short, so that its connection can be kept.
-    private func discard(_ stream: HTTPTransportStream) async {
-        let length = stream.headers["Content-Length"].flatMap { Int($0) }
-        guard let length, length <= RedirectBody.maximumSize else { return stream.body.cancel() }
+    private func discard(_ body: HTTPResponseBody, _ headers: HTTPHeaders) async {
+        let length = headers["Content-Length"].flatMap { Int($0) }
+        guard let length, length <= RedirectBody.maximumSize else { return body.cancel() }
         await withTaskGroup { group in
-            group.addTask { _ = try? await stream.body.collect(upTo: RedirectBody.maximumSize) }
+            group.addTask { _ = try? await body.collect(upTo: RedirectBody.maximumSize) }
             group.addTask {
                 guard (try? await Task.sleep(for: RedirectBody.patience)) != nil else { return }
-                stream.body.cancel()
+                body.cancel()
             }
             await group.next()
             group.cancelAll()
@@ -113,33 +72,38 @@ private struct Chain {
     }
 
     let policy: RedirectPolicy
-    let authentication: Authentication
+    let credentialFields: Set<String>
     /// The request to send, or the one that was sent last.
     private(set) var request: HTTPTransportRequest
     private(set) var hops: [RedirectHop] = []
     /// What was sent; empty until there is a redirect, because most requests have none.
     private var steps: Set<Step> = []
 
-    init(policy: RedirectPolicy, authentication: Authentication, request: HTTPTransportRequest) {
+    init(policy: RedirectPolicy, credentialFields: Set<String>, request: HTTPTransportRequest) {
         self.policy = policy
-        self.authentication = authentication
+        self.credentialFields = credentialFields
         self.request = request
     }
 
     /// Goes on to the next request; false if the response is the caller's.
-    mutating func follow(status: Int, headers: HTTPHeaders) async throws -> Bool {
+    mutating func follow(_ response: HTTPTransportResponse) async throws -> Bool {
         if case .never = policy.rule { return false }
-        guard let rules = RedirectRules(request: request, status: status),
-            let target = try RedirectTarget.url(in: headers, from: request.url)
+        guard let rules = RedirectRules(request: request, status: response.status),
+            let target = try RedirectTarget.url(in: response.headers, from: request.url)
         else { return false }
-        let sensitive = policy.sensitiveHeaders.union(authentication.fieldNames)
-        var next = rules.proposal(for: target, sensitiveHeaders: sensitive)
+        var next = rules.proposal(for: target, sensitiveHeaders: policy.sensitiveHeaders.union(credentialFields))
         switch policy.rule {
         case .all: break
         case .never: return false
         case .sameOrigin: if HTTPOrigin(target) != HTTPOrigin(request.url) { return false }
         case .custom(let decide):
-            let redirect = Redirect(status: status, headers: headers, source: request.url, request: next, hops: hops)
+            let redirect = Redirect(
+                status: response.status,
+                headers: response.headers,
+                source: request.url,
+                request: next,
+                hops: hops
+            )
             switch try await decide(redirect) {
             case .deliver: return false
             case .follow(let chosen): next = chosen
@@ -147,7 +111,7 @@ private struct Chain {
         }
         try rules.check(next)
         if hops.isEmpty { steps = [Step(request)] }
-        hops.append(RedirectHop(url: request.url, status: status))
+        hops.append(RedirectHop(url: request.url, status: response.status))
         guard hops.count <= policy.maximumCount else { throw excess("more than \(policy.maximumCount) redirects") }
         guard steps.insert(Step(next)).inserted else { throw excess("the redirects go round in a circle") }
         request = next

@@ -12,8 +12,8 @@ public struct Resource: Sendable {
     /// Makes the base request; asked anew for each attempt.
     public typealias RequestMaker = @Sendable () async throws -> URLRequest
 
-    /// Makes the base request.
-    public let makeRequest: RequestMaker
+    /// Makes the base request, with a body that a `URLRequest` has no room for.
+    let makeBase: @Sendable () async throws -> AttemptLoop.Base
     /// What hooks into every attempt after the client's interceptors, in order.
     public var interceptors: [any RequestInterceptor]
     /// What the body of a response with another status means; `nil` for what the client's options say.
@@ -44,7 +44,7 @@ public struct Resource: Sendable {
             traits: RequestTraits(acceptedStatuses: endpoint.acceptedStatuses, isIdempotent: endpoint.isIdempotent),
             requiresAuthentication: endpoint.requiresAuthentication,
             options: options,
-            makeRequest: { try endpoint.makeRequest() }
+            makeBase: { try endpoint.makeBase() }
         )
     }
 
@@ -66,7 +66,25 @@ public struct Resource: Sendable {
         options: RequestOptions = RequestOptions(),
         makeRequest: @escaping RequestMaker
     ) {
-        self.makeRequest = makeRequest
+        self.init(
+            interceptors: interceptors,
+            errorDecoding: errorDecoding,
+            traits: traits,
+            requiresAuthentication: requiresAuthentication,
+            options: options,
+            makeBase: { (try await makeRequest(), nil) }
+        )
+    }
+
+    private init(
+        interceptors: [any RequestInterceptor],
+        errorDecoding: ErrorDecoding?,
+        traits: RequestTraits,
+        requiresAuthentication: Bool,
+        options: RequestOptions,
+        makeBase: @escaping @Sendable () async throws -> AttemptLoop.Base
+    ) {
+        self.makeBase = makeBase
         self.interceptors = interceptors
         self.errorDecoding = errorDecoding
         self.traits = traits

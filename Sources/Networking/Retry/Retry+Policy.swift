@@ -19,10 +19,8 @@ extension Retry {
         public struct Metadata: Sendable {
             /// The request as it was sent.
             public let request: URLRequest
-            /// The response's body, if there was a response.
-            public let data: Data?
             /// The response, if there was one.
-            public let response: HTTPURLResponse?
+            public let response: HTTPResponse?
             /// Whether sending the request twice has the effect of sending it once: what the operation's ``RequestTraits`` say, or else
             /// its method, or that it has an `Idempotency-Key`.
             public let isIdempotent: Bool
@@ -31,17 +29,14 @@ extension Retry {
             ///
             /// - Parameters:
             ///   - request: The request as it was sent.
-            ///   - data: The response's body.
             ///   - response: The response.
             ///   - isIdempotent: Whether the request may be sent twice; `nil` for what it says itself.
             public init(
                 request: URLRequest,
-                data: Data? = nil,
-                response: HTTPURLResponse? = nil,
+                response: HTTPResponse? = nil,
                 isIdempotent: Bool? = nil
             ) {
                 self.request = request
-                self.data = data
                 self.response = response
                 self.isIdempotent =
                     isIdempotent
@@ -122,39 +117,18 @@ extension Retry {
         ///
         /// - Parameters:
         ///   - request: The request as it was sent.
-        ///   - data: The response's body, if there was a response.
-        ///   - response: The response, if there was one.
-        ///   - error: Why the attempt failed.
-        ///   - retryState: What has happened before.
-        /// - Returns: What should happen.
-        public func evaluateFailedRequest(
-            _ request: URLRequest,
-            data: Data?,
-            response: HTTPURLResponse?,
-            error: any Swift.Error,
-            retryState: State
-        ) -> Action {
-            rule(error, retryState, Metadata(request: request, data: data, response: response))
-        }
-
-        /// Applies the policy to a failed request, knowing whether the operation may be repeated.
-        ///
-        /// - Parameters:
-        ///   - request: The request as it was sent.
-        ///   - data: The response's body, if there was a response.
         ///   - response: The response, if there was one.
         ///   - error: Why the attempt failed.
         ///   - context: What is known about the operation.
         /// - Returns: What should happen.
         public func evaluateFailedRequest(
             _ request: URLRequest,
-            data: Data?,
-            response: HTTPURLResponse?,
+            response: HTTPResponse?,
             error: any Swift.Error,
             context: InterceptorContext
         ) -> Action {
             let isIdempotent = context.traits.isIdempotent
-            let metadata = Metadata(request: request, data: data, response: response, isIdempotent: isIdempotent)
+            let metadata = Metadata(request: request, response: response, isIdempotent: isIdempotent)
             return rule(error, context.retryState, metadata)
         }
     }

@@ -8,8 +8,8 @@ extension Retry.Policy.Metadata {
     /// - Returns: The time; `nil` if the server did not say, or not in a way that can be read.
     func serverDelay(now: Date) -> Duration? {
         RetryAfter.delay(
-            response?.value(forHTTPHeaderField: "Retry-After"),
-            responseDate: response?.value(forHTTPHeaderField: "Date"),
+            response?.headers["Retry-After"],
+            responseDate: response?.headers["Date"],
             now: now
         )
     }

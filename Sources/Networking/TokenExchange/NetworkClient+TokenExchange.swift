@@ -36,6 +36,6 @@ extension NetworkClient {
             exchange: TokenExchange(request: exchangeRequest, scope: scope)
         )
         let loop = AttemptLoop(client: self, chain: InterceptorChain([authenticator]) + chain)
-        return try await loop.run { request }.body
+        return try await loop.run { (request, nil) }.body
     }
 }

@@ -4,6 +4,7 @@ import Synchronization
 
 /// Puts an exchanged token on the request of one operation.
 final class ServiceTokenAuthenticator: URLRequestAuthenticator {
+    let credentialFields: Set = ["Authorization"]
     private let client: NetworkClient
     private let provider: any AuthenticationProvider
     private let exchange: TokenExchange
@@ -30,7 +31,7 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
             // A redirect would carry the subject token, which is in the body, to wherever it points.
             let options = RequestOptions(redirects: .never)
             let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
-            let response = try await loop.run { exchange.request(subjectToken: subjectToken) }
+            let response = try await loop.run { (exchange.request(subjectToken: subjectToken), nil) }
             return try ServiceToken(decoding: response.body, requested: requested)
         }
         keptToken.withLock { $0 = wasKept ? (key, token.accessToken) : nil }
@@ -41,13 +42,12 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
 
     func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
-        retryState: Retry.State
+        context: InterceptorContext
     ) -> Retry.Action {
-        guard response?.statusCode == 401, let (key, accessToken) = keptToken.withLock({ $0 }) else { return .none }
+        guard response?.status == 401, let (key, accessToken) = keptToken.withLock({ $0 }) else { return .none }
         client.serviceTokens.remove(key, refused: accessToken)
-        return retryState.authenticationErrors.isEmpty ? .retry : .none
+        return context.retryState.authenticationErrors.isEmpty ? .retry : .none
     }
 }

@@ -34,52 +34,53 @@ final class DownloadExchange: Sendable {
     /// Makes the request for what is missing.
     ///
     /// No content coding is accepted: a range of a coded representation has nothing to do with the octets that are there.
-    func makeRequest() async throws -> URLRequest {
-        var request = try await resource.makeRequest().withoutDefaultTimeout()
+    func makeRequest() async throws -> AttemptLoop.Base {
+        let base = try await resource.makeBase()
+        var request = base.request.withoutDefaultTimeout()
         guard request.value(forHTTPHeaderField: "Range") == nil else {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }
         request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
         guard canResume, let (offset, validator) = part.resumePoint, offset > 0 else {
             state.withLock { $0.asked = nil }
-            return request
+            return (request, base.body)
         }
         request.setValue("bytes=\(offset)-", forHTTPHeaderField: "Range")
         request.setValue(validator.value, forHTTPHeaderField: "If-Range")
         state.withLock { $0.asked = Asked(offset: offset, validator: validator) }
-        return request
+        return (request, base.body)
     }
 
     /// Receives a response, as far as it comes.
-    func receive(_ response: HTTPResponseStream) async throws {
+    func receive(_ response: HTTPResponse) async throws {
         let asked = state.withLock(\.asked)
         let part = part
         switch (response.status, asked) {
         case (416, nil):
             throw ServerError(endpoint: response.url.pathComponents.last, errorCode: 416, headers: response.headers)
         case (416, _):
-            response.body.cancel()
+            response.stream.cancel()
             try await offloading { try part.begin(nil) }
             monitor.move(to: 0, of: nil)
             state.withLock { $0.isIncomplete = true }
         case (206, nil):
-            response.body.cancel()
+            response.stream.cancel()
             throw mismatch("a part of the resource where all of it was asked for")
         case (206, let asked?):
             let range = try checkedRange(response, asked)
             // What is there beyond the offset is asked for again.
             try await offloading { try part.truncate(to: asked.offset) }
-            try await store(response.body, upTo: range.range.upperBound + 1, of: part.total)
+            try await store(response.stream, upTo: range.range.upperBound + 1, of: part.total)
         default:
             let length = response.headers["Content-Length"].flatMap { Int($0) }
             let record = record(response, length)
             try await offloading { try part.begin(record) }
-            try await store(response.body, upTo: length, of: length)
+            try await store(response.stream, upTo: length, of: length)
         }
     }
 
     /// What is needed to go on later: a response that says neither how long it is nor what it is can't be gone on with.
-    private func record(_ response: HTTPResponseStream, _ length: Int?) -> PartFile.Record? {
+    private func record(_ response: HTTPResponse, _ length: Int?) -> PartFile.Record? {
         guard canResume, response.status == 200, let length, length > 0,
             let validator = ResumeValidator(response.headers),
             response.headers["Accept-Ranges"]?.equalsIgnoringASCIICase("none") != true
@@ -93,9 +94,9 @@ final class DownloadExchange: Sendable {
         )
     }
 
-    private func checkedRange(_ response: HTTPResponseStream, _ asked: Asked) throws -> ContentRange {
+    private func checkedRange(_ response: HTTPResponse, _ asked: Asked) throws -> ContentRange {
         func refuse(_ what: String) -> NetworkError {
-            response.body.cancel()
+            response.stream.cancel()
             return mismatch(what)
         }
         let fields = response.headers.values(for: "Content-Range")

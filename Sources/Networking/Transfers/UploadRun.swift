@@ -21,19 +21,19 @@ struct UploadRun<Value: Sendable>: Sendable {
         }
     }
 
-    private func makeRequest() async throws -> URLRequest {
-        var request = try await resource.makeRequest().withoutDefaultTimeout()
+    private func makeRequest() async throws -> AttemptLoop.Base {
+        var request = try await resource.makeBase().request.withoutDefaultTimeout()
         if let contentType = source.contentType, request.value(forHTTPHeaderField: "Content-Type") == nil {
             try request.setHeaderField("Content-Type", to: contentType)
         }
-        return request
+        return (request, source.content)
     }
 
     /// The resource with what a transfer does otherwise than a request.
     private func prepared() -> Resource {
         var resource = resource
         resource.options = options.request.forTransfer(maximumBodySize: nil)
-        resource.options.body = source.content
+        resource.options.body = nil
         if options.expectsContinue { resource.interceptors.append(ContinueExpectation()) }
         let (monitor, source, other) = (monitor, source, resource.options.observer)
         let length = source.content.contentLength
@@ -65,8 +65,7 @@ private struct ContinueExpectation: RequestInterceptor {
 
     func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
         context: InterceptorContext
     ) -> Retry.Action {

@@ -19,67 +19,6 @@ package struct HTTPOrigin: Hashable, Sendable {
         self.port = url.port ?? (scheme == "https" ? 443 : 80)
     }
 
-    /// Reads the origin of an absolute `http` or `https` URL, in one pass over its text where that will do; `nil` if it is none.
-    package init?(quickly url: URL) {
-        if let origin = Self(plain: url.absoluteString) { self = origin } else { self.init(url) }
-    }
-
-    /// Reads the origin of a URL's text in one pass, if the URL is of the form that most have.
-    ///
-    /// That is: in lower case up to the path, a host of letters, digits, dots and hyphens, perhaps a port, and no character
-    /// that two parsers could read differently. For all others this is `nil`, whatever they are.
-    init?(plain text: String) {
-        var text = text
-        guard let origin = text.withUTF8({ utf8 in unsafe Self.scan(utf8.span) }) else { return nil }
-        self = origin
-    }
-
-    private static func scan(_ text: Span<UInt8>) -> Self? {
-        let isSecure = text.count > 8 && text[4] == UInt8(ascii: "s")
-        let prefix: StaticString = isSecure ? "https://" : "http://"
-        var index = 0
-        while index < prefix.utf8CodeUnitCount {
-            guard index < text.count, unsafe text[index] == prefix.utf8Start[index] else { return nil }
-            index += 1
-        }
-        let start = index
-        while index < text.count, isPlainHostByte(text[index]) { index += 1 }
-        let end = index
-        guard end > start else { return nil }
-        var port = isSecure ? 443 : 80
-        if index < text.count, text[index] == UInt8(ascii: ":") {
-            port = 0
-            index += 1
-            while index < text.count, (0x30...0x39).contains(text[index]), port <= 65535 {
-                port = port * 10 + Int(text[index] & 0x0F)
-                index += 1
-            }
-            guard (1...65535).contains(port) else { return nil }
-        }
-        guard index == text.count || [0x2F, 0x3F, 0x23].contains(text[index]) else { return nil }
-        while index < text.count {
-            guard text[index] > 0x20, text[index] < 0x7F, text[index] != UInt8(ascii: "\\") else { return nil }
-            index += 1
-        }
-        guard let host = try? UTF8Span(validating: text.extracting(start..<end)) else { return nil }
-        return Self(scheme: isSecure ? "https" : "http", host: String(copying: host), port: port)
-    }
-
-    private static func isPlainHostByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
-            UInt8(ascii: "-"):
-            true
-        default: false
-        }
-    }
-
-    private init(scheme: String, host: String, port: Int) {
-        self.scheme = scheme
-        self.host = host
-        self.port = port
-    }
-
     /// The host without the brackets of an IPv6 address.
     var plainHost: String {
         host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host

@@ -11,50 +11,18 @@ public import Foundation
 public protocol HTTPTransport: Sendable {
     /// Sends a request and returns its response.
     ///
-    /// Cancelling the task cancels the exchange. There is exactly one outcome.
+    /// Cancelling the task cancels the exchange, until this returns; afterwards the body does, see ``HTTPResponseBody``. There is
+    /// exactly one outcome.
+    ///
+    /// The response comes whole or with a stream of its body. ``HTTPTransportLimits/streamsBody`` says which of them the caller would
+    /// like; the client accepts both.
     ///
     /// - Parameters:
     ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
+    ///   - limits: The deadline and the size of body that the caller accepts. They hold until the body's end.
     /// - Returns: The final response (1xx responses are not final), whatever its status.
     /// - Throws: ``NetworkError`` with a code that says what failed; `cancelled` if the task was cancelled.
     func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
-
-    /// Sends a request and returns its response as soon as the header is there; the body is received while it is read.
-    ///
-    /// The deadline and the largest body hold until the body's end. Cancelling the task before this returns cancels the
-    /// exchange; afterwards the body does, see ``HTTPResponseBody``.
-    ///
-    /// A transport that does not implement this receives the whole body first.
-    ///
-    /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
-    /// - Returns: The final response (1xx responses are not final), whatever its status.
-    /// - Throws: ``NetworkError`` with a code that says what failed; `cancelled` if the task was cancelled.
-    func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportStream
-}
-
-extension HTTPTransport {
-    /// Sends a request and returns its response once the whole body is there.
-    ///
-    /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
-    /// - Returns: The final response, whatever its status.
-    /// - Throws: What ``send(_:limits:)`` throws.
-    public func open(
-        _ request: HTTPTransportRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportStream {
-        let response = try await send(request, limits: limits)
-        return HTTPTransportStream(
-            status: response.status,
-            version: response.version,
-            headers: response.headers,
-            body: HTTPResponseBody(response.body, trailers: response.trailers)
-        )
-    }
 }
 
 /// A request as a transport sends it.
@@ -107,6 +75,9 @@ public struct HTTPTransportLimits: Sendable {
     ///
     /// Time in which the caller does not read, or gives no more of the request's body, does not count.
     public var idleTimeout: Duration?
+    /// A Boolean value that indicates whether the response should be returned as soon as its header is there, with
+    /// ``HTTPTransportResponse/stream``; `false` by default.
+    public var streamsBody = false
     /// What the deadline stems from, for the words of an error.
     package var deadlineSource = NetworkError.Timeout.Limit.deadline
     /// A Boolean value that indicates whether a redirect's body may be given up for its size or its duration; see ``RedirectBody``.
@@ -132,7 +103,7 @@ public struct HTTPTransportLimits: Sendable {
     }
 }
 
-/// A response as a transport received it.
+/// A response as a transport received it: its head, and its body or a stream of it.
 public struct HTTPTransportResponse: Sendable {
     /// The status code, 200…999.
     public var status: Int
@@ -140,24 +111,14 @@ public struct HTTPTransportResponse: Sendable {
     public var version: String
     /// The header fields, in order, repeated ones apart.
     public var headers: HTTPHeaders
-    /// The body after content decoding; empty if there is none.
+    /// The body after content decoding; empty if there is none, or a ``stream``.
     public var body: Data
-    /// The fields that came after the body ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    /// The fields that came after the ``body`` ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public var trailers: HTTPHeaders
+    /// The body after content decoding, received while it is read; `nil` if it is in ``body``.
+    public var stream: HTTPResponseBody?
     /// A Boolean value that indicates whether this is a redirect whose body was given up; ``body`` is empty then.
-    package private(set) var isCut = false
-
-    package init(
-        status: Int,
-        version: String,
-        headers: HTTPHeaders,
-        body: Data,
-        trailers: HTTPHeaders,
-        isCut: Bool
-    ) {
-        self.init(status: status, version: version, headers: headers, body: body, trailers: trailers)
-        self.isCut = isCut
-    }
+    package var isCut = false
 
     /// Makes a response.
     ///
@@ -179,5 +140,17 @@ public struct HTTPTransportResponse: Sendable {
         self.headers = headers
         self.body = body
         self.trailers = trailers
+    }
+
+    /// Makes a response whose body is received while it is read.
+    ///
+    /// - Parameters:
+    ///   - status: The status code.
+    ///   - version: The protocol version.
+    ///   - headers: The header fields, in order.
+    ///   - stream: The body after content decoding.
+    public init(status: Int, version: String = "HTTP/1.1", headers: HTTPHeaders = [:], stream: HTTPResponseBody) {
+        self.init(status: status, version: version, headers: headers)
+        self.stream = stream
     }
 }

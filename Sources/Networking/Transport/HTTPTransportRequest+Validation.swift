@@ -5,31 +5,30 @@ extension HTTPTransportRequest {
     ///
     /// Every transport calls this before it sends a byte.
     ///
+    /// - Returns: The origin of the URL.
     /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or the field's defect.
-    package func validate() throws(NetworkError) {
-        try validateURL()
-        try validateMessage()
-    }
-
-    /// Checks everything but the URL.
-    package func validateMessage() throws(NetworkError) {
+    @discardableResult
+    package func validate() throws(NetworkError) -> HTTPOrigin {
+        let origin = try validatedOrigin()
         try validateMethod()
         for field in headers { try field.validate() }
         try validateFraming()
+        return origin
     }
 
-    private func validateURL() throws(NetworkError) {
-        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-            throw NetworkError(
-                .invalidRequest,
-                "the URL's scheme must be http or https, not “\(url.scheme ?? "none")”; give an absolute URL"
-            )
-        }
-        guard let host = url.host, !host.isEmpty else {
+    private func validatedOrigin() throws(NetworkError) -> HTTPOrigin {
+        guard let origin = HTTPOrigin(url) else {
+            let scheme = url.scheme?.lowercased()
+            guard scheme == "http" || scheme == "https" else {
+                throw NetworkError(
+                    .invalidRequest,
+                    "the URL's scheme must be http or https, not “\(url.scheme ?? "none")”; give an absolute URL"
+                )
+            }
             throw NetworkError(.invalidRequest, "the URL has no host; give an absolute URL")
         }
-        if let port = url.port, !(1...65535).contains(port) {
-            throw NetworkError(.invalidRequest, "the URL's port must be 1…65535, not \(port)")
+        guard (1...65535).contains(origin.port) else {
+            throw NetworkError(.invalidRequest, "the URL's port must be 1…65535, not \(origin.port)")
         }
         // RFC 9110 §4.2.4: a sender must not generate user information, and who sets it here would rely on it silently.
         guard url.user == nil, url.password == nil else {
@@ -45,6 +44,7 @@ extension HTTPTransportRequest {
                 "the URL has a character that must be percent-encoded (or, in the host, in the IDNA form)"
             )
         }
+        return origin
     }
 
     private func validateMethod() throws(NetworkError) {

@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 public import FoundationNetworking
 public import Networking
 import TokenGeneration
@@ -8,18 +8,16 @@ extension OAuth2Authenticator {
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
-    ///   - data: The response's body.
     ///   - response: The response.
     ///   - error: Why the attempt failed.
-    ///   - retryState: What has happened before.
+    ///   - context: What is known about the operation.
     /// - Returns: `retry` or `retryAfter` if another attempt with a token is worth while; `noRetry` if it can't help, with an
     ///   ``OAuth2Error`` as the reason; `none` if the failure has nothing to do with the token.
     public func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
-        retryState: Retry.State
+        context: InterceptorContext
     ) -> Retry.Action {
         if error is CancellationError || (error as? NetworkError)?.code == .cancelled { return .none }
         guard let response, let url = request.url else { return .none }
@@ -28,23 +26,30 @@ extension OAuth2Authenticator {
             let source = sources.first(where: { $0.isKnown(credential.fingerprint) })
         else { return .none }
         // Whoever a redirect led to never had the token, so that its refusal says nothing of it.
-        if let answering = response.url, HTTPOrigin(quickly: answering) != HTTPOrigin(quickly: url) { return .none }
+        if HTTPOrigin(response.url) != HTTPOrigin(url) { return .none }
         if credential.isDPoP {
-            let age = retryState.started.map { options.timeSource.now() - $0 }
-            hints.note({ response.value(forHTTPHeaderField: $0) }, from: url, age: age)
+            let age = context.retryState.started.map { options.timeSource.now() - $0 }
+            hints.note(response.headers, from: url, age: age)
         }
+        let fields = response.headers.values(for: "WWW-Authenticate")
         let refusal = ResourceRefusal(
-            status: response.statusCode,
-            field: response.value(forHTTPHeaderField: "WWW-Authenticate"),
-            body: data,
+            status: response.status,
+            field: fields.isEmpty ? nil : fields.joined(separator: ", "),
+            body: response.body,
             isDPoP: credential.isDPoP
         )
-        let earlier = retryState.authenticationErrors.compactMap {
+        let earlier = context.retryState.authenticationErrors.compactMap {
             ResourceRefusal($0, isDPoP: credential.isDPoP)?.kind
         }
         let action = action(
             for: refusal,
-            Attempt(request: request, response: response, credential: credential, earlier: earlier, state: retryState),
+            Attempt(
+                request: request,
+                response: response,
+                credential: credential,
+                earlier: earlier,
+                state: context.retryState
+            ),
             source
         )
         switch action {
@@ -58,7 +63,7 @@ extension OAuth2Authenticator {
     /// An attempt that a resource has refused.
     fileprivate struct Attempt {
         let request: URLRequest
-        let response: HTTPURLResponse
+        let response: HTTPResponse
         let credential: RequestCredential
         /// What the operation's earlier attempts were refused for.
         let earlier: [ResourceRefusal.Kind]
@@ -89,7 +94,7 @@ extension OAuth2Authenticator {
         let kinds: Set<ResourceRefusal.Kind> = [.tokenRejected, .forbidden]
         var refused = TokenLifecycle.RefusedRequest(
             attempt.credential.fingerprint,
-            origin: attempt.request.url.flatMap { HTTPOrigin(quickly: $0) }?.description ?? "",
+            origin: attempt.request.url.flatMap { HTTPOrigin($0) }?.description ?? "",
             earlier: attempt.earlier.count { kinds.contains($0) },
             state: attempt.state
         )
@@ -101,9 +106,9 @@ extension OAuth2Authenticator {
 
     private func nonceAction(_ attempt: Attempt) -> Retry.Action {
         func end(_ code: OAuth2Error.Code, _ message: String) -> Retry.Action {
-            .noRetry(.custom(OAuth2Error(code, message, status: attempt.response.statusCode)))
+            .noRetry(.custom(OAuth2Error(code, message, status: attempt.response.status)))
         }
-        guard let nonce = attempt.response.value(forHTTPHeaderField: "DPoP-Nonce"), !nonce.isEmpty else {
+        guard let nonce = attempt.response.headers["DPoP-Nonce"], !nonce.isEmpty else {
             return end(.missingNonce, "the resource wants a nonce in DPoP proofs, and sent none")
         }
         guard attempt.proofClaims?["nonce"]?.string?.isExactly(nonce) != true else {
@@ -122,7 +127,7 @@ extension OAuth2Authenticator {
             )
         )
         guard !attempt.earlier.contains(.proofRejected),
-            let origin = attempt.request.url.flatMap({ HTTPOrigin(quickly: $0) }),
+            let origin = attempt.request.url.flatMap({ HTTPOrigin($0) }),
             let issued = attempt.proofClaims?["iat"]?.date
         else { return rejected }
         // Made by a clock that is known to be wrong now.
@@ -149,7 +154,7 @@ extension OAuth2Authenticator {
             code == .stepUpRequired
                 ? "the resource wants the user to authenticate anew; `demand` says how"
                 : "the token's scope is not enough for this request; `demand` says what is needed, if the resource did",
-            status: attempt.response.statusCode
+            status: attempt.response.status
         )
         error.demand = demand
         error.challenge = refusal.challenge?.without(secrets)

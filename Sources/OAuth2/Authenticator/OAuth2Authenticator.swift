@@ -30,6 +30,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// How many wider grants are kept; who asks for more goes on with their own grant.
     private static let widerLimit = 16
 
+    /// `Authorization` and `DPoP`.
+    public let credentialFields: Set = ["Authorization", "DPoP"]
     let base: CachedTokenSource
     let options: Options
     let dpop: DPoPKey?
@@ -225,7 +227,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   `malformedRequest` for a token that RFC 6750 doesn't allow in a header field.
     public func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         guard let url = request.url, !request.hasAuthorization else { return request }
-        let origin = HTTPOrigin(quickly: url)
+        let origin = HTTPOrigin(url)
         guard try resources.covers(origin) else { return request }
         guard let origin, origin.isConfidential else { throw url.isNotConfidential("an access token") }
         let state = context.retryState
@@ -287,6 +289,6 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         let sent = scheduled.withLock { $0.removeValue(forKey: attempt.context.operation) }
         guard let response = attempt.response else { return }
         let age = sent.map { options.timeSource.now() - $0 }
-        hints.note({ response.headers[$0] }, from: response.url, age: age ?? attempt.duration)
+        hints.note(response.headers, from: response.url, age: age ?? attempt.duration)
     }
 }

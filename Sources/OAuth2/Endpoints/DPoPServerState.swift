@@ -51,13 +51,13 @@ final class DPoPServerState: Sendable {
     /// Takes what an answer says.
     ///
     /// - Parameters:
-    ///   - field: The value of one of the answer's header fields.
+    ///   - headers: The answer's header fields.
     ///   - url: Who answered.
     ///   - age: The time since the request was sent, at most; `nil` if that is not known.
-    func note(_ field: (String) -> String?, from url: URL, age: Duration?) {
-        guard let origin = HTTPOrigin(quickly: url) else { return }
-        let nonce = field("DPoP-Nonce").flatMap { Self.isNonce($0) ? $0 : nil }
-        let sample = age.flatMap { measuredSkew(field, age: $0) }
+    func note(_ headers: HTTPHeaders, from url: URL, age: Duration?) {
+        guard let origin = HTTPOrigin(url) else { return }
+        let nonce = headers["DPoP-Nonce"].flatMap { Self.isNonce($0) ? $0 : nil }
+        let sample = age.flatMap { measuredSkew(headers, age: $0) }
         guard nonce != nil || sample != nil else { return }
         let (isNewNonce, newSkew) = state.withLock { state -> (Bool, Duration?) in
             state.uses += 1
@@ -87,8 +87,8 @@ final class DPoPServerState: Sendable {
     /// How much the server's clock is ahead, by its `Date` halfway between request and answer.
     ///
     /// That is wrong by half of the time between the two at most: too much if it is long, unless the clocks are apart by far more.
-    private func measuredSkew(_ field: (String) -> String?, age: Duration) -> Duration? {
-        guard field("Age") == nil, let text = field("Date") else { return nil }
+    private func measuredSkew(_ headers: HTTPHeaders, age: Duration) -> Duration? {
+        guard headers["Age"] == nil, let text = headers["Date"] else { return nil }
         let now = timeSource.date()
         guard let date = HTTPDate.parse(text, now: now) else { return nil }
         let middle = now.addingTimeInterval(-(age / .seconds(1)) / 2)

@@ -67,7 +67,7 @@ struct EndpointExchange: Sendable {
     ) async throws -> HTTPResponse {
         let requested = options.timeSource.now()
         func note(_ headers: HTTPHeaders) {
-            hints.note({ headers[$0] }, from: url, age: options.timeSource.now() - requested)
+            hints.note(headers, from: url, age: options.timeSource.now() - requested)
         }
         do {
             // A redirect would carry credentials, and what is trusted, to wherever it points.

@@ -62,7 +62,7 @@ extension TokenEndpoint {
 
     /// The time by the server's clock, as far as its answers have told.
     private var serverDate: Date {
-        HTTPOrigin(quickly: server.tokenEndpoint).map { hints.date(for: $0) } ?? timeSource.date()
+        HTTPOrigin(server.tokenEndpoint).map { hints.date(for: $0) } ?? timeSource.date()
     }
 
     private func parameters(

@@ -189,7 +189,7 @@ struct TokenEndpoint: Sendable {
     private static let maximumBodySize = 1 << 20
 
     private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
-        hints.note({ headers[$0] }, from: server.tokenEndpoint, age: timeSource.now() - requested)
+        hints.note(headers, from: server.tokenEndpoint, age: timeSource.now() - requested)
     }
 }
 
@@ -234,7 +234,7 @@ extension URL {
     /// - Returns: The origin.
     /// - Throws: ``OAuth2Error`` with the code `insecureTransport`.
     func confidentialOrigin(_ what: String) throws(OAuth2Error) -> HTTPOrigin {
-        guard let origin = HTTPOrigin(quickly: self), origin.isConfidential else { throw isNotConfidential(what) }
+        guard let origin = HTTPOrigin(self), origin.isConfidential else { throw isNotConfidential(what) }
         return origin
     }
 

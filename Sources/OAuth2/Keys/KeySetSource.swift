@@ -27,7 +27,7 @@ struct KeySetSource: Sendable {
     /// - Throws: What `OAuth2Error(keySetFailure:at:)` takes.
     func fetch(unlike copy: KeySetCopy?) async throws -> Response {
         let url = try await locate()
-        guard let origin = HTTPOrigin(quickly: url), origin.isConfidential else {
+        guard let origin = HTTPOrigin(url), origin.isConfidential else {
             throw OAuth2Error(
                 .insecureTransport,
                 "a key set is fetched only over https: on the way, others could put their keys among the issuer's"

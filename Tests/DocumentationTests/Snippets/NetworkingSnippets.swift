@@ -82,7 +82,7 @@ struct NetworkingSnippets {
             _ = try await client.makeRequest(request, options: upload)
 
             let download = RequestOptions(timeout: .seconds(3600), maximumBodySize: 1 << 32)
-            for try await part in try await client.open(request, options: download).body {
+            for try await part in try await client.stream(request, options: download).stream {
                 try file.write(contentsOf: part)
             }
             #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["archive", ""])

@@ -18,9 +18,10 @@ struct TransportSnippets {
             let file = try FileHandle(forWritingTo: place)
 
             let transport = try CurlTransport()
-            let limits = HTTPTransportLimits(maximumBodySize: 1 << 40, idleTimeout: .seconds(30))
-            let response = try await transport.open(HTTPTransportRequest(url: url), limits: limits)
-            for try await part in response.body { try file.write(contentsOf: part) }
+            let client = NetworkClient(transport: transport)
+            let options = RequestOptions(maximumBodySize: 1 << 40, idleTimeout: .seconds(30))
+            let response = try await client.stream(URLRequest(url: url), options: options)
+            for try await part in response.stream { try file.write(contentsOf: part) }
 
             #expect(try Data(contentsOf: place) == Data("some text".utf8))
         }
@@ -69,15 +70,11 @@ struct TransportSnippets {
 
     struct EchoTransport: HTTPTransport {
         func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse {
-            HTTPTransportResponse(status: 200, body: try await request.body.collect(upTo: limits.maximumBodySize))
-        }
-
-        func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportStream {
             let body = HTTPResponseBody { deliver in
                 try await request.body.read { part in try await deliver(part) }
                 return [:]
             }
-            return HTTPTransportStream(status: 200, body: body)
+            return HTTPTransportResponse(status: 200, stream: body)
         }
     }
 
@@ -88,6 +85,6 @@ struct TransportSnippets {
         let report = Report()
         let options = RequestOptions(body: .stream { report.parts() })
         #expect(try await client.response(for: request, options: options).body == Data("onetwo".utf8))
-        #expect(try await client.open(request, options: options).body.collect(upTo: 6) == Data("onetwo".utf8))
+        #expect(try await client.stream(request, options: options).stream.collect(upTo: 6) == Data("onetwo".utf8))
     }
 }

@@ -36,9 +36,15 @@ struct AlicerceAcceptanceTests {
     @Test("A resource makes the endpoint's request, or fails as the endpoint does")
     func requestMaking() async throws {
         var endpoint = SampleEndpoint("https://api.example/a")
-        #expect(try await Resource(endpoint).makeRequest() == endpoint.makeRequest())
+        let transport = MockTransport(.status(204))
+        let client = NetworkClient(transport: transport)
+        _ = try await client.fetch(Resource(endpoint))
+        #expect(transport.requests.map(\.url) == [try endpoint.makeRequest().url])
         endpoint.making = { throw Odd() }
-        await #expect(throws: Odd()) { _ = try await Resource(endpoint).makeRequest() }
+        let failing = Resource(endpoint)
+        let error = await #expect(throws: NetworkError.self) { _ = try await client.fetch(failing) as HTTPResponse }
+        #expect(error?.code == .requestNotMade)
+        #expect(error?.cause is Odd)
     }
 
     @Test("A mapped decoding maps the model of the same response, and fails as the mapping does")
@@ -116,7 +122,7 @@ struct AlicerceAcceptanceTests {
         let rule = Retry.Policy.custom { error, state, metadata in
             let code = (error as? NetworkError)?.code.description ?? "\(error)"
             seen.withLock {
-                $0.append("\(code) \(state.errors.count) \(state.totalDelay == .zero) \(metadata.data == nil)")
+                $0.append("\(code) \(state.errors.count) \(state.totalDelay == .zero) \(metadata.response == nil)")
             }
             return .retry
         }
@@ -149,7 +155,7 @@ struct AlicerceAcceptanceTests {
         let context = InterceptorContext()
         #expect(try await Idle().interceptRequest(.success(request), context: context) == request)
         await #expect(throws: Odd()) { _ = try await Idle().interceptRequest(.failure(Odd()), context: context) }
-        let action = Idle().evaluateFailedRequest(request, data: nil, response: nil, error: Odd(), context: context)
+        let action = Idle().evaluateFailedRequest(request, response: nil, error: Odd(), context: context)
         guard case .none = action else {
             Issue.record("unexpected action: \(action)")
             return
@@ -176,9 +182,9 @@ struct AlicerceAcceptanceTests {
     func policyAsInterceptor() async throws {
         let seen = Mutex<[String]>([])
         let policy = Retry.Policy.custom { _, _, metadata in
-            let body = metadata.data.map { String(decoding: $0, as: UTF8.self) } ?? ""
+            let body = metadata.response.map { String(decoding: $0.body, as: UTF8.self) } ?? ""
             seen.withLock {
-                $0.append("\(metadata.request.url?.path ?? "") \(metadata.response?.statusCode ?? 0) \(body)")
+                $0.append("\(metadata.request.url?.path ?? "") \(metadata.response?.status ?? 0) \(body)")
             }
             return .none
         }

@@ -52,13 +52,12 @@ final class RecordingInterceptor: RequestInterceptor {
 
     func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
-        retryState: Retry.State
+        context: InterceptorContext
     ) -> Retry.Action {
-        log.append("\(name) failure \(retryState.retryCount)")
-        return action(retryState)
+        log.append("\(name) failure \(context.retryState.retryCount)")
+        return action(context.retryState)
     }
 }
 
@@ -75,6 +74,7 @@ final class EventLog: Sendable {
 
 /// An authenticator that puts on numbered credentials, and asks for retries as a closure says.
 final class CountingAuthenticator: URLRequestAuthenticator {
+    let credentialFields: Set = ["Authorization"]
     private let count = Mutex(0)
     private let action: @Sendable (Int?, Retry.State) -> Retry.Action
 
@@ -94,11 +94,10 @@ final class CountingAuthenticator: URLRequestAuthenticator {
 
     func evaluateFailedRequest(
         _ request: URLRequest,
-        data: Data?,
-        response: HTTPURLResponse?,
+        response: HTTPResponse?,
         error: any Error,
-        retryState: Retry.State
+        context: InterceptorContext
     ) -> Retry.Action {
-        action(response?.statusCode, retryState)
+        action(response?.status, context.retryState)
     }
 }

@@ -123,11 +123,11 @@ struct RequestOptionsTests {
                 RecordingInterceptor("r", log: log),
             ]
         )
-        let stream = try await client.open(request)
+        let stream = try await client.stream(request)
         #expect(stream.status == 200)
         #expect(stream.headers["X-A"] == "b")
         #expect(stream.url == request.url)
-        #expect(try await stream.body.collect(upTo: 10) == Data("hello".utf8))
+        #expect(try await stream.stream.collect(upTo: 10) == Data("hello".utf8))
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2", "Bearer 3"])
         #expect(log.all.filter { $0.hasSuffix("success") }.count == 1)
     }
@@ -135,7 +135,7 @@ struct RequestOptionsTests {
     @Test("A status that is not accepted is thrown with its body")
     func streamedFailure() async throws {
         let client = NetworkClient(transport: MockTransport(.text("why", status: 404)))
-        let error = await #expect(throws: ServerError.self) { try await client.open(request) }
+        let error = await #expect(throws: ServerError.self) { try await client.stream(request) }
         #expect(error?.errorCode == 404)
         #expect(error?.response == Data("why".utf8))
     }
@@ -156,12 +156,12 @@ struct RequestOptionsTests {
             )
             return NetworkClient(transport: transport, interceptors: [interceptor])
         }
-        let headed = try await client { $0.headers["X-New"] = "1" }.open(request)
+        let headed = try await client { $0.headers["X-New"] = "1" }.stream(request)
         #expect(headed.headers["X-New"] == "1")
-        #expect(try await headed.body.collect(upTo: 10) == Data("hello".utf8))
-        let replaced = try await client { $0.body = Data("other".utf8) }.open(request)
-        #expect(try await replaced.body.collect(upTo: 10) == Data("other".utf8))
-        let error = await #expect(throws: ServerError.self) { try await client { $0.status = 502 }.open(request) }
+        #expect(try await headed.stream.collect(upTo: 10) == Data("hello".utf8))
+        let replaced = try await client { $0.body = Data("other".utf8) }.stream(request)
+        #expect(try await replaced.stream.collect(upTo: 10) == Data("other".utf8))
+        let error = await #expect(throws: ServerError.self) { try await client { $0.status = 502 }.stream(request) }
         #expect(error?.errorCode == 502)
         #expect(error?.response == Data("hello".utf8))
         #expect(bodies.withLock { $0 } == [Data(), Data(), Data()])
@@ -173,9 +173,9 @@ struct RequestOptionsTests {
             let text = String(repeating: "0123456789", count: 50_000)
             server.on(.get, "/things", .status(503), .text(text))
             let client = engine.client([Retry.Policy.maxRetries(1)])
-            let stream = try await client.open(URLRequest(url: server.url(for: "/things")))
+            let stream = try await client.stream(URLRequest(url: server.url(for: "/things")))
             var received = Data()
-            for try await part in stream.body { received.append(part) }
+            for try await part in stream.stream { received.append(part) }
             #expect(received == Data(text.utf8))
         }
     }

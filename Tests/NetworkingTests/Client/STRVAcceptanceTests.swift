@@ -120,8 +120,8 @@ struct STRVAcceptanceTests {
                         String(decoding: try await client.makeRequest(URLRequest(url: url)), as: UTF8.self)
                     }
                     group.addTask {
-                        let response = try await client.open(URLRequest(url: url))
-                        return String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
+                        let response = try await client.stream(URLRequest(url: url))
+                        return String(decoding: try await response.stream.collect(upTo: 100), as: UTF8.self)
                     }
                     group.addTask {
                         var request = URLRequest(url: url)

@@ -60,8 +60,8 @@ struct RedirectBodyTests {
     func followed(_ body: Body) async throws {
         try await withServer(body) { peer, client in
             #expect(try await client.makeRequest(request(peer.url("/from"))) == Data("there".utf8))
-            let stream = try await client.open(Resource { request(peer.url("/from")) })
-            #expect(try await stream.body.collect(upTo: 10) == Data("there".utf8))
+            let stream = try await client.stream(Resource { request(peer.url("/from")) })
+            #expect(try await stream.stream.collect(upTo: 10) == Data("there".utf8))
         }
     }
 

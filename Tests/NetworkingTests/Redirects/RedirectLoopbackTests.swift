@@ -78,8 +78,8 @@ struct RedirectLoopbackTests {
         try await withServers(engine) { client, first, _ in
             first.on(.get, "/start", .text("moved", status: 302, headers: ["Location": "a/../there?q=1"]))
             first.on(.get, "/there", .text("there"))
-            let stream = try await client.open(request(first))
-            #expect(try await stream.body.collect(upTo: 10) == Data("there".utf8))
+            let stream = try await client.stream(request(first))
+            #expect(try await stream.stream.collect(upTo: 10) == Data("there".utf8))
             #expect(stream.url == first.url(for: "/there?q=1"))
             let last = try #require(first.requests.last)
             #expect(last.target == "/there?q=1")
@@ -155,8 +155,8 @@ struct RedirectLoopbackTests {
             first.fallback { _ in .text(moved, status: 302, headers: ["Location": location]) }
             second.fallback { _ in .text("there") }
             for _ in 0..<3 {
-                let stream = try await client.open(request(first))
-                #expect(try await stream.body.collect(upTo: 10) == Data("there".utf8))
+                let stream = try await client.stream(request(first))
+                #expect(try await stream.stream.collect(upTo: 10) == Data("there".utf8))
             }
         }
     }

@@ -19,6 +19,8 @@ extension RedirectPolicyTests {
 
     /// Puts its credential into a field that nobody else knows as one.
     private struct KeyAuthenticator: URLRequestAuthenticator {
+        let credentialFields: Set = ["X-Signature"]
+
         func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
             var request = request
             request.setValue("k3y", forHTTPHeaderField: "X-Signature")

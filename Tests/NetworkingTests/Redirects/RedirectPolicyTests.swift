@@ -22,12 +22,12 @@ struct RedirectPolicyTests {
             switch self {
             case .whole: return try await client.response(for: request, options: options)
             case .streamed:
-                let stream = try await client.open(request, options: options)
+                let stream = try await client.stream(request, options: options)
                 return HTTPResponse(
                     url: stream.url,
                     status: stream.status,
                     headers: stream.headers,
-                    body: try await stream.body.collect(upTo: 1000),
+                    body: try await stream.stream.collect(upTo: 1000),
                     redirects: stream.redirects
                 )
             }

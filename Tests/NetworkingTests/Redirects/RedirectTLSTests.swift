@@ -72,8 +72,8 @@ struct RedirectTLSTests {
                 first.on(.get, "/start", .status(307, headers: ["Location": "/next"]))
                 first.on(.get, "/next", .status(307, headers: ["Location": location]))
                 second.fallback { _ in .text("there") }
-                let stream = try await client.open(request(first))
-                #expect(try await stream.body.collect(upTo: 10) == Data("there".utf8))
+                let stream = try await client.stream(request(first))
+                #expect(try await stream.stream.collect(upTo: 10) == Data("there".utf8))
                 #expect(first.requests.map { $0.headers["Authorization"] } == ["Bearer t0ken", "Bearer t0ken"])
                 #expect(second.requests.map { $0.headers["Authorization"] } == [nil])
             },

@@ -109,9 +109,9 @@ struct RedirectWireTests {
         } _: { peer in
             var request = URLRequest(url: peer.url)
             request.httpMethod = "HEAD"
-            let stream = try await engine.client().open(request)
+            let stream = try await engine.client().stream(request)
             #expect(stream.headers["Content-Length"] == "7")
-            #expect(try await stream.body.collect(upTo: 10).isEmpty)
+            #expect(try await stream.stream.collect(upTo: 10).isEmpty)
             #expect(peer.requests.map { $0.prefix(11) } == ["HEAD / HTTP", "HEAD /there"])
         }
     }

@@ -369,12 +369,12 @@ struct ResourceTests {
 
     @Test("a resource can be read while it is received")
     func streaming() async throws {
-        let stream = try await client(MockTransport(.text("ok"))).open(Resource(endpoint))
+        let stream = try await client(MockTransport(.text("ok"))).stream(Resource(endpoint))
         #expect(stream.status == 200)
-        #expect(try await stream.body.collect(upTo: 10) == Data("ok".utf8))
+        #expect(try await stream.stream.collect(upTo: 10) == Data("ok".utf8))
         var accepting = endpoint
         accepting.acceptedStatuses = [404]
-        let missing = try await client(MockTransport(.text("no", status: 404))).open(Resource(accepting))
-        #expect(try await missing.body.collect(upTo: 10) == Data("no".utf8))
+        let missing = try await client(MockTransport(.text("no", status: 404))).stream(Resource(accepting))
+        #expect(try await missing.stream.collect(upTo: 10) == Data("no".utf8))
     }
 }

@@ -88,10 +88,10 @@ struct RetryBackoffTests {
         state: Retry.State = .empty
     ) throws -> String {
         let url = try #require(URL(string: "http://a.example/"))
-        var fields: [String: String] = [:]
+        var fields: HTTPHeaders = [:]
         fields["Retry-After"] = value
         fields["Date"] = date
-        let response = HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields)
+        let response = HTTPResponse(url: url, status: status, headers: fields)
         let metadata = Retry.Policy.Metadata(request: URLRequest(url: url), response: response)
         return
             "\(policy.shouldRetry(after: ServerError(endpoint: nil, errorCode: status), state: state, metadata: metadata))"

@@ -134,18 +134,19 @@ struct UploadTests {
 
     /// Asks for another attempt after a 401, as an authenticator does.
     private struct Insisting: URLRequestAuthenticator {
+        let credentialFields: Set<String> = []
+
         func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
             request
         }
 
         func evaluateFailedRequest(
             _ request: URLRequest,
-            data: Data?,
-            response: HTTPURLResponse?,
+            response: HTTPResponse?,
             error: any Error,
-            retryState: Retry.State
+            context: InterceptorContext
         ) -> Retry.Action {
-            response?.statusCode == 401 && retryState.authenticationErrors.isEmpty ? .retry : .none
+            response?.status == 401 && context.retryState.authenticationErrors.isEmpty ? .retry : .none
         }
     }
 

@@ -159,7 +159,7 @@ struct BackPressureTests {
                 switch ending {
                 case .dropped:
                     let request = HTTPTransportRequest(url: peer.url("/hang"))
-                    var response: HTTPTransportStream? = try await transport.open(request, limits: .generous())
+                    var response: StreamedResponse? = try await transport.open(request, limits: .generous())
                     #expect(response?.status == 200)
                     begin = .now
                     response = nil

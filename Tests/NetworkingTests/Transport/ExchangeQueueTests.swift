@@ -97,7 +97,7 @@ struct ExchangeQueueTests {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 10)
         #expect(enter(a, &queue))
         for number in 0..<1000 {
-            let origin = try #require(HTTPOrigin(plain: "http://h\(number).example/"))
+            let origin = try #require(URL(string: "http://h\(number).example/").flatMap { HTTPOrigin($0) })
             #expect(enter(origin, &queue))
             queue.release(origin)
         }

@@ -17,14 +17,13 @@ struct OwnTransportTests {
             _ request: HTTPTransportRequest,
             limits: HTTPTransportLimits
         ) async throws -> HTTPTransportResponse {
-            let body = try await request.body.collect(upTo: 1 << 20)
-            return HTTPTransportResponse(status: 200, body: body, trailers: ["Length": String(body.count)])
-        }
-
-        func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportStream {
-            HTTPTransportStream(
+            guard limits.streamsBody else {
+                let body = try await request.body.collect(upTo: 1 << 20)
+                return HTTPTransportResponse(status: 200, body: body, trailers: ["Length": String(body.count)])
+            }
+            return HTTPTransportResponse(
                 status: 200,
-                body: HTTPResponseBody { deliver in
+                stream: HTTPResponseBody { deliver in
                     let count = Atomic(0)
                     try await request.body.read { part in
                         count.add(part.count, ordering: .relaxed)
@@ -54,7 +53,70 @@ struct OwnTransportTests {
         URLRequest(url: try #require(URL(string: "https://api.example/echo")))
     }
 
+    /// Always returns a stream.
+    private struct Streaming: HTTPTransport {
+        func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async -> HTTPTransportResponse {
+            let body = HTTPResponseBody { deliver in
+                try await deliver(Data("hel".utf8))
+                try await deliver(Data("lo".utf8))
+                return ["X-End": "1"]
+            }
+            return HTTPTransportResponse(status: request.url.path == "/missing" ? 404 : 200, stream: body)
+        }
+    }
+
+    @Test("A body that a transport streams unasked is collected, with its trailers and within the limit")
+    func unaskedStream() async throws {
+        let client = NetworkClient(transport: Streaming())
+        let request = try request()
+        let response = try await client.response(for: request)
+        #expect(response.body == Data("hello".utf8))
+        #expect(response.trailers["X-End"] == "1")
+        #expect(try await client.data(for: request) == response.body)
+        #expect(try await response.stream.collect(upTo: 5) == response.body)
+        let missing = URLRequest(url: try #require(URL(string: "https://api.example/missing")))
+        let refused = await #expect(throws: ServerError.self) { _ = try await client.data(for: missing) }
+        #expect(refused?.response == response.body)
+        let options = RequestOptions(maximumBodySize: 4)
+        let error = await #expect(throws: NetworkError.self) {
+            _ = try await client.data(for: request, options: options)
+        }
+        #expect(error?.code == .bodyTooLarge)
+    }
+
     // MARK: Requests' bodies
+
+    /// Sees the body that is not in memory, and puts another one in its place.
+    private final class BodyReplacement: RequestInterceptor {
+        let replacement: Data?
+        let seen = Mutex<[Int?]>([])
+
+        init(_ replacement: Data?) { self.replacement = replacement }
+
+        func interceptRequest(
+            _ request: Result<URLRequest, any Error>,
+            context: InterceptorContext
+        ) async throws -> URLRequest {
+            var request = try request.get()
+            seen.withLock { $0.append(context.body?.contentLength) }
+            if let replacement { request.httpBody = replacement }
+            return request
+        }
+    }
+
+    @Test("An interceptor sees a file in the context, and a body that it sets is sent instead")
+    func replacedBody() async throws {
+        let content = Data("from the file".utf8)
+        try await withFile(content) { file in
+            for (replacement, sent) in [(nil, content), (Data("other".utf8), Data("other".utf8))] {
+                let interceptor = BodyReplacement(replacement)
+                let client = NetworkClient(transport: Echo(), interceptors: [interceptor])
+                let options = RequestOptions(body: try .file(file))
+                #expect(try await client.data(for: try request(), options: options) == sent)
+                #expect(interceptor.seen.withLock { $0 } == [content.count])
+            }
+        }
+    }
 
     @Test("A client sends bodies of every kind through it, and receives them while they are read")
     func client() async throws {
@@ -69,14 +131,14 @@ struct OwnTransportTests {
                 let whole = try await client.response(for: try request(), options: RequestOptions(body: body))
                 #expect(whole.body == content)
                 guard body.isReplayable else { continue }
-                let stream = try await client.open(try request(), options: RequestOptions(body: body))
-                #expect(try await stream.body.collect(upTo: 1 << 20) == content)
-                #expect(stream.body.trailers == ["Length": "1000000"])
+                let stream = try await client.stream(try request(), options: RequestOptions(body: body))
+                #expect(try await stream.stream.collect(upTo: 1 << 20) == content)
+                #expect(stream.stream.trailers == ["Length": "1000000"])
             }
         }
-        let empty = try await client.open(try request())
-        #expect(try await empty.body.collect(upTo: 0).isEmpty)
-        #expect(empty.body.trailers == ["Length": "0"])
+        let empty = try await client.stream(try request())
+        #expect(try await empty.stream.collect(upTo: 0).isEmpty)
+        #expect(empty.stream.trailers == ["Length": "0"])
     }
 
     private static func slices(of content: Data) -> AsyncStream<Data> {

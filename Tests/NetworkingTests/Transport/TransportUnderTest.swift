@@ -63,7 +63,27 @@ extension HTTPTransportLimits {
     }
 }
 
+/// A response with the stream of its body.
+struct StreamedResponse {
+    let status: Int
+    let version: String
+    let headers: HTTPHeaders
+    let body: HTTPResponseBody
+
+    init(_ response: HTTPTransportResponse) {
+        (status, version, headers) = (response.status, response.version, response.headers)
+        body = response.stream ?? HTTPResponseBody(response.body, trailers: response.trailers)
+    }
+}
+
 extension HTTPTransport {
+    /// Sends a request and returns when the header of its response is there.
+    func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> StreamedResponse {
+        var limits = limits
+        limits.streamsBody = true
+        return StreamedResponse(try await send(request, limits: limits))
+    }
+
     func get(_ url: URL, _ limits: HTTPTransportLimits = .generous()) async throws -> HTTPTransportResponse {
         try await send(HTTPTransportRequest(url: url), limits: limits)
     }

@@ -246,7 +246,7 @@ struct URLSessionStreamTests {
             try connection.send("world")
         } _: { peer in
             weak var kept: URLSessionTransport?
-            var stream: HTTPTransportStream?
+            var stream: StreamedResponse?
             do {
                 let transport = URLSessionTransport()
                 kept = transport

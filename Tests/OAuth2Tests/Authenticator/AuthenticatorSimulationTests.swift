@@ -199,10 +199,9 @@ private final class World: Sendable {
         let headers: HTTPHeaders = ["WWW-Authenticate": RefusedCall.invalidToken]
         let action = authenticator.evaluateFailedRequest(
             request,
-            data: nil,
-            response: HTTPResponse(url: OAuth2Fixture.api, status: 401, headers: headers).urlResponse,
+            response: HTTPResponse(url: OAuth2Fixture.api, status: 401, headers: headers),
             error: ServerError(endpoint: "reports", errorCode: 401),
-            retryState: Retry.State(started: time.now)
+            context: InterceptorContext(retryState: Retry.State(started: time.now))
         )
         if case .retry = action { note("refused") }
     }

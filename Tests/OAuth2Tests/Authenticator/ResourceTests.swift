@@ -144,15 +144,14 @@ struct ResourceTests {
     func othersRefusal() {
         let authenticator = OAuth2Fixture().authenticator()
         var request = URLRequest(url: OAuth2Fixture.api)
-        let response = HTTPURLResponse(statusCode: 401)
+        let response = HTTPResponse(url: OAuth2Fixture.api, status: 401)
         for field in [nil, "Bearer unknown", "Basic YTpi", "Bearer", "unknown"] {
             request.setValue(field, forHTTPHeaderField: "Authorization")
             let action = authenticator.evaluateFailedRequest(
                 request,
-                data: nil,
                 response: response,
                 error: ServerError(endpoint: "reports", errorCode: 401),
-                retryState: .empty
+                context: InterceptorContext()
             )
             #expect(DecidedAction(action) == .none)
         }

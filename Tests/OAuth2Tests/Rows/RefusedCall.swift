@@ -72,14 +72,18 @@ struct RefusedCall {
         var headers = headers
         if let challenge { headers["WWW-Authenticate"] = challenge }
         let response = try status.map { status in
-            HTTPResponse(url: try answering ?? #require(request.url), status: status, headers: headers).urlResponse
+            HTTPResponse(
+                url: try answering ?? #require(request.url),
+                status: status,
+                headers: headers,
+                body: Data(body.utf8)
+            )
         }
         return authenticator.evaluateFailedRequest(
             request,
-            data: Data(body.utf8),
             response: response,
             error: error ?? ServerError(endpoint: "reports", errorCode: status ?? 0),
-            retryState: state ?? Retry.State(started: fixture.time.now)
+            context: InterceptorContext(retryState: state ?? Retry.State(started: fixture.time.now))
         )
     }
 

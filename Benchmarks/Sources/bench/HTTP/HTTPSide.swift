@@ -147,6 +147,7 @@ extension HTTPFigures {
 /// The least that an authenticator does.
 struct FixedToken: URLRequestAuthenticator {
     static let credentials = "Bearer 2YotnFZFEjr1zCsicMWpAA"
+    let credentialFields: Set = ["Authorization"]
 
     func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         var request = request

@@ -55,63 +55,40 @@ public final class CurlTransport: HTTPTransport {
 
     /// Sends a request and returns its response.
     ///
-    /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
-    /// - Returns: The final response, whatever its status.
-    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent, or if the request's body can't be made or is not as long
-    ///   as it said; `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent; `connectionLost`,
-    ///   `invalidResponse` or `bodyTooLarge` while the response is received; `timedOut`, `cancelled` or `closed` at any
-    ///   time; `transportUnavailable` after `fork()`, or if the process has no descriptor or thread left.
-    public func send(
-        _ request: HTTPTransportRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportResponse {
-        let exchange = try exchange(for: request, limits)
-        return try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: .whole(continuation)))
-            }
-        } onCancel: {
-            exchange.cancel()
-            engine.mailbox.cancel(exchange.identifier)
-        }.get()
-    }
-
-    /// Sends a request and returns its response as soon as the header is there; the body is received while it is read.
-    ///
-    /// A reader that falls behind stops its own exchange only: at most ``Configuration/streamBufferSize`` octets wait in memory,
-    /// beside what libcurl has just read. The exchange runs on until its body is read to its end, given up or dropped, even when the transport
-    /// itself is no longer referred to.
+    /// With ``HTTPTransportLimits/streamsBody`` it returns as soon as the header is there. A reader of the body that falls behind stops
+    /// its own exchange only: at most ``Configuration/streamBufferSize`` octets wait in memory, beside what libcurl has just read. The
+    /// exchange runs on until its body is read to its end, given up or dropped, even when the transport itself is no longer referred to.
     ///
     /// - Parameters:
     ///   - request: What to send.
     ///   - limits: The deadline and the size of body that the caller accepts; both hold until the body's end.
     /// - Returns: The final response, whatever its status.
-    /// - Throws: What ``send(_:limits:)`` throws. What goes wrong after the header is thrown by the body.
-    public func open(
+    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent, or if the request's body can't be made or is not as long
+    ///   as it said; `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent; `connectionLost`,
+    ///   `invalidResponse` or `bodyTooLarge` while the response is received; `timedOut`, `cancelled` or `closed` at any
+    ///   time; `transportUnavailable` after `fork()`, or if the process has no descriptor or thread left. What goes wrong after the
+    ///   header of a streamed body is thrown by its stream.
+    public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportStream {
-        let exchange = try exchange(for: request, limits)
-        let stream = CurlResponseStream(identifier: exchange.identifier, engine: engine)
+    ) async throws -> HTTPTransportResponse {
+        try engine.start()
+        let exchange = CurlExchange(
+            identifier: engine.nextIdentifier(),
+            request: try CurlRequest(request),
+            limits: limits
+        )
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                stream.wait(continuation)
-                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: .parts(stream)))
+                let recipient: CurlSubmission.Recipient =
+                    limits.streamsBody
+                    ? .parts(CurlResponseStream(exchange.identifier, engine, head: continuation)) : .whole(continuation)
+                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: recipient))
             }
         } onCancel: {
             exchange.cancel()
             engine.mailbox.cancel(exchange.identifier)
         }.get()
-    }
-
-    private func exchange(
-        for request: HTTPTransportRequest,
-        _ limits: HTTPTransportLimits
-    ) throws(NetworkError) -> CurlExchange {
-        try engine.start()
-        return CurlExchange(identifier: engine.nextIdentifier(), request: try CurlRequest(request), limits: limits)
     }
 
     /// Ends the transport: running exchanges fail with ``NetworkError/Code/closed``, and so does every later one.

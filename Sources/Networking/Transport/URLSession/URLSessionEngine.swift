@@ -31,9 +31,13 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
     }
 
     /// Takes an exchange, which is then owed an outcome.
-    func submit(_ submission: URLSessionSubmission, _ receiver: URLSessionExchange.Receiver) {
+    func submit(
+        _ submission: URLSessionSubmission,
+        _ receiver: URLSessionExchange.Receiver,
+        givingUp giveUp: (@Sendable () -> Void)?
+    ) {
         queue.async { [self] in
-            let exchange = URLSessionExchange(submission: submission, receiver: receiver)
+            let exchange = URLSessionExchange(submission: submission, receiver: receiver, givingUp: giveUp)
             guard session != nil else { return exchange.end(.transportClosed) }
             guard !submission.isCancelled else { return exchange.end(.cancelledExchange) }
             guard exchange.times.overrun(at: .now) == nil else {

@@ -4,13 +4,8 @@ import FoundationNetworking
 
 /// An exchange as the engine sees it; it never leaves the engine's queue.
 final class URLSessionExchange {
-    /// Who waits, and for what.
-    enum Receiver: Sendable {
-        /// The whole response.
-        case whole(CheckedContinuation<Result<HTTPTransportResponse, NetworkError>, Never>)
-        /// The header; the body then gets the rest, and keeps what the second closure holds.
-        case stream(CheckedContinuation<Result<HTTPTransportStream, NetworkError>, Never>, @Sendable () -> Void)
-    }
+    /// Who waits for the response.
+    typealias Receiver = CheckedContinuation<Result<HTTPTransportResponse, NetworkError>, Never>
 
     let submission: URLSessionSubmission
     /// The task while URLSession works on it; `nil` while the exchange waits in line.
@@ -23,15 +18,18 @@ final class URLSessionExchange {
     /// Whether nobody waits for the outcome any more, although URLSession may still work.
     private(set) var hasEnded = false
     private var receiver: Receiver?
+    /// Gives the exchange up, for a body that is received in parts; `nil` if the receiver gets the whole response.
+    private var giveUp: (@Sendable () -> Void)?
     private var stream: URLSessionBody?
     private var response: HTTPURLResponse?
     private var body = Data()
     private var receivedCount = 0
     private var sentCount = 0
 
-    init(submission: URLSessionSubmission, receiver: Receiver) {
+    init(submission: URLSessionSubmission, receiver: Receiver, givingUp giveUp: (@Sendable () -> Void)?) {
         self.submission = submission
         self.receiver = receiver
+        self.giveUp = giveUp
         times = URLSessionTimes(limits: submission.limits, submitted: submission.submitted)
     }
 
@@ -48,30 +46,23 @@ final class URLSessionExchange {
         alarm?.cancel()
         alarm = nil
         submission.observer?(.finished(metrics))
-        switch receiver {
-        case .whole(let continuation):
-            continuation.resume(returning: error.map(Result.failure) ?? wholeResponse)
-        case .stream(let continuation, _):
-            continuation.resume(returning: .failure(error ?? notHTTP))
-        case nil: break
-        }
+        receiver?.resume(returning: error.map(Result.failure) ?? wholeResponse)
         stream?.finish(error)
-        (receiver, stream, body) = (nil, nil, Data())
+        (receiver, giveUp, stream, body) = (nil, nil, nil, Data())
     }
 
     /// Gives a receiver of parts the header, and from then on the body.
     private func deliverHead() {
-        guard case .stream(let continuation, let giveUp) = receiver, let response else { return }
-        receiver = nil
+        guard let receiver, let giveUp, let response else { return }
         let stream = URLSessionBody(givingUp: giveUp)
-        self.stream = stream
-        continuation.resume(
+        (self.receiver, self.giveUp, self.stream) = (nil, nil, stream)
+        receiver.resume(
             returning: .success(
-                HTTPTransportStream(
+                HTTPTransportResponse(
                     status: response.statusCode,
                     version: "",
                     headers: fields(of: response, hasBody: submission.request.httpMethod != "HEAD"),
-                    body: HTTPResponseBody(source: stream)
+                    stream: HTTPResponseBody(source: stream)
                 )
             )
         )

@@ -80,66 +80,39 @@ public final class URLSessionTransport: HTTPTransport {
 
     /// Sends a request and returns its response.
     ///
-    /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
-    /// - Returns: The response, whatever its status.
-    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent; `cannotResolveHost`, `cannotConnect`, `tls`,
-    ///   `connectionLost`, `invalidResponse`, `bodyTooLarge` or `unknown` for what URLSession reports; `timedOut`,
-    ///   `cancelled` or `closed` at any time.
-    public func send(
-        _ request: HTTPTransportRequest,
-        limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportResponse {
-        let submission = try await submission(request, limits)
-        return try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                engine.submit(submission, .whole(continuation))
-            }
-        } onCancel: {
-            submission.cancel()
-            engine.cancel(submission.identifier)
-        }.get()
-    }
-
-    /// Sends a request and returns its response as soon as URLSession reports the header.
-    ///
-    /// URLSession can't be told to wait: what is received before it is read is held in memory, up to
+    /// With ``HTTPTransportLimits/streamsBody`` it returns as soon as URLSession reports the header; of a redirect, when all of it is
+    /// there. URLSession can't be told to wait: what is received before it is read is held in memory, up to
     /// ``HTTPTransportLimits/maximumBodySize``, and then the exchange fails with ``NetworkError/Code/bodyTooLarge``. A body
     /// that is being received keeps the transport.
     ///
     /// - Parameters:
     ///   - request: What to send.
     ///   - limits: The deadline, the timeouts and the size of body that the caller accepts; they hold until the body's end.
-    /// - Returns: The response, whatever its status. One that is a redirect comes when all of it is there.
-    /// - Throws: What ``send(_:limits:)`` throws; what happens after the header is thrown by the body.
-    public func open(
+    /// - Returns: The response, whatever its status.
+    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent; `cannotResolveHost`, `cannotConnect`, `tls`,
+    ///   `connectionLost`, `invalidResponse`, `bodyTooLarge` or `unknown` for what URLSession reports; `timedOut`,
+    ///   `cancelled` or `closed` at any time. What happens after the header of a streamed body is thrown by its stream.
+    public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
-    ) async throws -> HTTPTransportStream {
-        let submission = try await submission(request, limits)
-        let giveUp: @Sendable () -> Void = { [self] in engine.cancel(submission.identifier) }
-        return try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                engine.submit(submission, .stream(continuation, giveUp))
-            }
-        } onCancel: {
-            submission.cancel()
-            giveUp()
-        }.get()
-    }
-
-    private func submission(
-        _ request: HTTPTransportRequest,
-        _ limits: HTTPTransportLimits
-    ) async throws -> URLSessionSubmission {
+    ) async throws -> HTTPTransportResponse {
         if let defect { throw defect }
-        return try await URLSessionSubmission(
+        let submission = try await URLSessionSubmission(
             identifier: lastIdentifier.add(1, ordering: .relaxed).newValue,
             request: request,
             limits: limits,
             maximumRequestBodySize: maximumRequestBodySize
         )
+        // The body of a stream holds this, and with it the transport.
+        let giveUp: @Sendable () -> Void = { [self] in engine.cancel(submission.identifier) }
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                engine.submit(submission, continuation, givingUp: limits.streamsBody ? giveUp : nil)
+            }
+        } onCancel: {
+            submission.cancel()
+            giveUp()
+        }.get()
     }
 
     /// Looks for header fields that would change the request on the wire.

@@ -135,9 +135,9 @@ struct RequestCommand: Sendable {
             redirects: self.request.redirects(fields),
             idleTimeout: .seconds(60)
         )
-        let (head, body) = try await response(to: request, options, client, console)
-        try await output.print(head, body, to: file)
-        try output.check(head, name: self.request.name)
+        let response = try await response(to: request, options, client, console)
+        try await output.print(response, to: file)
+        try output.check(response, name: self.request.name)
     }
 
     /// The response, whatever its status is.
@@ -146,26 +146,13 @@ struct RequestCommand: Sendable {
         _ options: Networking.RequestOptions,
         _ client: NetworkClient,
         _ console: Console
-    ) async throws -> (head: ResponseOutput.Head, body: HTTPResponseBody) {
+    ) async throws -> HTTPResponse {
         do {
-            let response = try await client.open(request, options: options)
-            let head = ResponseOutput.Head(
-                url: response.url,
-                status: response.status,
-                version: response.version,
-                headers: response.headers
-            )
-            return (head, response.body)
+            return try await client.stream(request, options: options)
         } catch let error as ServerError {
             guard let response = error.httpResponse else { throw error }
             if case .custom(let refusal as OAuth2Error)? = error.retry?.reason { console.warn(Self.words(refusal)) }
-            let head = ResponseOutput.Head(
-                url: response.url,
-                status: response.status,
-                version: response.version,
-                headers: response.headers
-            )
-            return (head, HTTPResponseBody(response.body))
+            return response
         }
     }
 

@@ -37,14 +37,6 @@ struct ResponseOutput: Sendable {
         out.definition, force.definition, includesHead.definition, fails.definition, failsWithBody.definition,
     ]
 
-    /// The head of a response.
-    struct Head: Sendable {
-        var url: URL
-        var status: Int
-        var version: String
-        var headers: HTTPHeaders
-    }
-
     /// A body on a terminal, or in JSON, is held in memory.
     private static let heldLimit = 64 << 20
 
@@ -75,21 +67,20 @@ struct ResponseOutput: Sendable {
     }
 
     /// Whether the body is wanted, whatever the status says.
-    func wantsBody(_ head: Head) -> Bool { !(fails && head.status >= 400) }
+    func wantsBody(_ head: HTTPResponse) -> Bool { !(fails && head.status >= 400) }
 
     /// Prints a response.
     ///
     /// - Parameters:
-    ///   - head: Its head.
-    ///   - body: Its body.
+    ///   - head: The response.
     ///   - file: The file for the body, if there is one.
     /// - Throws: ``CommandFailure``, and what the body throws.
-    func print(_ head: Head, _ body: HTTPResponseBody, to file: borrowing StagedFile?) async throws {
+    func print(_ head: HTTPResponse, to file: borrowing StagedFile?) async throws {
         let isHeld = console.writesJSON || FileDescriptor.standard(STDOUT_FILENO).isTerminal
         if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }
         var held = Data()
         if wantsBody(head) {
-            for try await part in body {
+            for try await part in head.stream {
                 switch file {
                 case .some(let file): try file.append(Array(part))
                 case .none where isHeld:
@@ -112,7 +103,7 @@ struct ResponseOutput: Sendable {
     /// What a status means for the exit code.
     ///
     /// - Throws: ``CommandFailure`` with the code `rejected` if it counts as a failure.
-    func check(_ head: Head, name: String) throws(CommandFailure) {
+    func check(_ head: HTTPResponse, name: String) throws(CommandFailure) {
         guard fails || failsWithBody, head.status >= 400 else { return }
         throw CommandFailure(
             .rejected,
@@ -121,7 +112,7 @@ struct ResponseOutput: Sendable {
         )
     }
 
-    private func json(of head: Head, _ body: Data?) -> JSONObject {
+    private func json(of head: HTTPResponse, _ body: Data?) -> JSONObject {
         var result: JSONObject = [
             "status": .number(JSONNumber(head.status)), "version": .string(head.version),
             "url": .string(head.url.absoluteString),
@@ -138,7 +129,7 @@ struct ResponseOutput: Sendable {
         return result
     }
 
-    private static func text(of head: Head) -> String {
+    private static func text(of head: HTTPResponse) -> String {
         let fields = head.headers.map { VisibleText.line("\($0.name): \($0.value)") + "\n" }.joined()
         return "\(head.version) \(head.status)\n\(fields)\n"
     }

@@ -7,10 +7,8 @@ import Synchronization
 /// octets wait that there may be no room for what libcurl receives next, the engine stops receiving for this exchange alone, until the
 /// reader has taken them.
 final class CurlResponseStream: Sendable {
-    typealias Head = Result<HTTPTransportStream, NetworkError>
-
     private struct State {
-        var opener: CheckedContinuation<Head, Never>?
+        var opener: CheckedContinuation<CurlSubmission.Outcome, Never>?
         var reader: CheckedContinuation<Void, Never>?
         var buffer: PartBuffer
         /// Whether the engine holds octets back.
@@ -44,16 +42,16 @@ final class CurlResponseStream: Sendable {
     private let threshold: Int
     private let state: Mutex<State>
 
-    init(identifier: UInt64, engine: CurlEngine) {
+    /// Makes a body whose response's head `head` waits for.
+    init(
+        _ identifier: UInt64,
+        _ engine: CurlEngine,
+        head: CheckedContinuation<CurlSubmission.Outcome, Never>
+    ) {
         self.identifier = identifier
         mailbox = engine.mailbox
         threshold = engine.streamBlocks.blockSize - engine.receivingSize
-        state = Mutex(State(buffer: PartBuffer(pool: engine.streamBlocks), engine: engine))
-    }
-
-    /// Sets who waits for the response's head; before the exchange is submitted.
-    func wait(_ opener: CheckedContinuation<Head, Never>) {
-        state.withLock { $0.opener = opener }
+        state = Mutex(State(opener: head, buffer: PartBuffer(pool: engine.streamBlocks), engine: engine))
     }
 }
 
@@ -63,7 +61,7 @@ extension CurlResponseStream {
     var hasRoom: Bool { state.withLock { $0.buffer.count == 0 } }
 
     /// Hands out the response's head.
-    func begin(_ head: (HTTPResponseBody) -> HTTPTransportStream) {
+    func begin(_ head: (HTTPResponseBody) -> HTTPTransportResponse) {
         let opener = state.withLock { state in
             defer { state.opener = nil }
             return state.opener

@@ -50,18 +50,8 @@ struct CurlRequest: Sendable {
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
     init(_ request: HTTPTransportRequest) throws(NetworkError) {
-        let url = request.url.absoluteString
-        if let origin = HTTPOrigin(plain: url) {
-            try request.validateMessage()
-            self.origin = origin
-        } else {
-            try request.validate()
-            guard let origin = HTTPOrigin(request.url) else {
-                throw NetworkError(.invalidRequest, "the URL has no scheme and host; give an absolute URL")
-            }
-            self.origin = origin
-        }
-        self.url = url
+        origin = try request.validate()
+        url = request.url.absoluteString
         method = request.method
         body = try Self.body(request)
         hasBody = !body.isEmpty || request.method.anticipatesContent

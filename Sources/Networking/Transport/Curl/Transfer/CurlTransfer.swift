@@ -187,24 +187,25 @@ extension CurlTransfer {
         guard head.isComplete, !hasBegun else { return }
         hasBegun = true
         stream.begin { body in
-            HTTPTransportStream(
+            HTTPTransportResponse(
                 status: head.status,
                 version: head.version,
                 headers: fields(withoutCoding: isDecoded && mayHaveBody),
-                body: body
+                stream: body
             )
         }
     }
 
     private var response: HTTPTransportResponse {
-        HTTPTransportResponse(
+        var response = HTTPTransportResponse(
             status: head.status,
             version: head.version,
             headers: fields(withoutCoding: isDecoded && receivedCount > 0),
             body: isCut ? Data() : body,
-            trailers: HTTPHeaders(head.trailers),
-            isCut: isCut
+            trailers: HTTPHeaders(head.trailers)
         )
+        response.isCut = isCut
+        return response
     }
 
     /// Counts octets of the body of a redirect that will be followed; false if they are too many to be read for nothing.
