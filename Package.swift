@@ -41,7 +41,7 @@ let package = Package(
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "System", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",
-            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "System", "CSocket"],
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "System"],
             swiftSettings: settings
         ),
         .target(
@@ -51,7 +51,7 @@ let package = Package(
         ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "System", "CSocket"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "System"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -114,6 +114,7 @@ let package = Package(
             name: "OAuth2Tests",
             dependencies: [
                 "token-rotator", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "MockNetworking",
+                "System",
                 "TestPrograms",
                 "TestVectors", "TestSupport",
             ],

@@ -70,11 +70,11 @@ public final class CurlTransport: HTTPTransport {
         let exchange = try exchange(for: request, limits)
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: .whole(continuation)))
+                engine.submit(CurlSubmission(exchange: exchange, recipient: .whole(continuation)))
             }
         } onCancel: {
             exchange.cancel()
-            engine.mailbox.cancel(exchange.identifier)
+            engine.cancel(exchange.identifier)
         }.get()
     }
 
@@ -98,11 +98,11 @@ public final class CurlTransport: HTTPTransport {
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 stream.wait(continuation)
-                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: .parts(stream)))
+                engine.submit(CurlSubmission(exchange: exchange, recipient: .parts(stream)))
             }
         } onCancel: {
             exchange.cancel()
-            engine.mailbox.cancel(exchange.identifier)
+            engine.cancel(exchange.identifier)
         }.get()
     }
 
