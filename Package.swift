@@ -77,6 +77,7 @@ let package = Package(
         ),
         // `TestSupport` keeps thousands of tests from starving each other, and waits for what other threads do soon.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "SystemTests", dependencies: ["System"], swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for the traps: what OpenSSL does by itself.
