@@ -41,7 +41,7 @@ let package = Package(
         .target(name: "Networking", dependencies: ["OpenSSLCrypto", "System", "CCurl"], swiftSettings: settings),
         .target(
             name: "OAuth2",
-            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "System", "CSocket"],
+            dependencies: ["Networking", "TokenGeneration", "OpenSSLCrypto", "System"],
             swiftSettings: settings
         ),
         .target(
@@ -51,7 +51,7 @@ let package = Package(
         ),
         .target(
             name: "MockNetworking",
-            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "System", "CSocket"],
+            dependencies: ["OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "System"],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -77,6 +77,7 @@ let package = Package(
         ),
         // `TestSupport` keeps thousands of tests from starving each other, and waits for what other threads do soon.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "SystemTests", dependencies: ["System"], swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
             // COpenSSL for the traps: what OpenSSL does by itself.
@@ -114,6 +115,7 @@ let package = Package(
             name: "OAuth2Tests",
             dependencies: [
                 "token-rotator", "ResourceServer", "OAuth2", "Networking", "TokenGeneration", "MockNetworking",
+                "System",
                 "TestPrograms",
                 "TestVectors", "TestSupport",
             ],

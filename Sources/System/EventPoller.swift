@@ -29,22 +29,43 @@ package final class EventPoller: Sendable {
         _ = eventfd_write(signalCounter, 1)
     }
 
-    /// Sets what a socket of one of several users is watched for; nothing to forget it.
-    package func watch(_ socket: Int32, of user: UInt32, readable: Bool, writable: Bool) {
-        guard readable || writable else {
-            _ = set(EPOLL_CTL_DEL, socket, 0)
-            return
+    /// What a socket is watched for, and what happened on it, in epoll's bits.
+    package struct Condition: OptionSet, Sendable {
+        package let rawValue: UInt32
+
+        package init(rawValue: UInt32) {
+            self.rawValue = rawValue
         }
-        let events = (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
-        if !set(EPOLL_CTL_ADD, socket, events, user) { _ = set(EPOLL_CTL_MOD, socket, events, user) }
+
+        package static var readable: Self { Self(rawValue: EPOLLIN.rawValue) }
+        package static var writable: Self { Self(rawValue: EPOLLOUT.rawValue) }
+        /// The peer sends nothing more.
+        package static var hangUp: Self { Self(rawValue: EPOLLRDHUP.rawValue) }
+        /// The connection is broken in both directions, which is told of every socket that is watched for anything.
+        package static var broken: Self { Self(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue) }
+    }
+
+    /// Sets what a socket of one of several users is watched for.
+    ///
+    /// An event is told again until its cause is gone.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - user: A number that comes back in the socket's events.
+    ///   - conditions: What is told; nothing to forget the socket.
+    /// - Returns: `false` if the system has no memory for it.
+    @discardableResult
+    package func watch(_ socket: Int32, of user: UInt32 = 0, for conditions: Condition) -> Bool {
+        guard !conditions.isEmpty else { return set(EPOLL_CTL_DEL, socket, 0) }
+        return set(EPOLL_CTL_MOD, socket, conditions.rawValue, user)
+            || set(EPOLL_CTL_ADD, socket, conditions.rawValue, user)
     }
 
     /// Something that happened on a socket.
     package struct Event {
         package var socket: Int32
         package var user: UInt32
-        package var isReadable: Bool
-        package var isWritable: Bool
+        package var conditions: Condition
     }
 
     /// Waits for events, at most so many milliseconds (for ever if negative).
@@ -79,15 +100,13 @@ package final class EventPoller: Sendable {
                     _ = unsafe eventfd_read(signalCounter, &signals)
                     continue
                 }
+                var conditions = EventPoller.Condition(rawValue: happened)
                 // After an error or hang-up, reading and writing both tell what it was.
-                let isBroken = happened & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+                if !conditions.isDisjoint(with: .broken) {
+                    conditions.formUnion([.readable, .writable, .hangUp, .broken])
+                }
                 events.append(
-                    Event(
-                        socket: socket,
-                        user: UInt32(truncatingIfNeeded: data >> 32),
-                        isReadable: isBroken || happened & EPOLLIN.rawValue != 0,
-                        isWritable: isBroken || happened & EPOLLOUT.rawValue != 0
-                    )
+                    Event(socket: socket, user: UInt32(truncatingIfNeeded: data >> 32), conditions: conditions)
                 )
             }
             return false

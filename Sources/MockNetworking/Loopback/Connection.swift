@@ -1,4 +1,6 @@
 import Foundation
+import Networking
+import System
 
 /// One accepted connection: what was read and not yet understood, what is to be written, and whose turn it is.
 ///
@@ -33,10 +35,10 @@ final class Connection {
     private var input: ArraySlice<UInt8> = []
     private var output: ArraySlice<Data> = []
     private var flushWaiters: [CheckedContinuation<Void, any Error>] = []
-    /// Whether the kernel has everything that the wire took.
-    private var isFlushed = true
     private var state = State.reading
     private(set) var hasHungUp = false
+    /// What the poller watches it for.
+    var watched: EventPoller.Condition = []
     /// Whether the server counts it among the open ones.
     var isCountedOpen: Bool {
         get { record.isOpen }
@@ -65,9 +67,20 @@ final class Connection {
     var descriptorNumber: Int32 { wire.number }
 
     /// Notes what the poller saw.
-    func note(_ event: Poller.Event) {
-        hasHungUp = hasHungUp || event.isHangup
-        isBroken = isBroken || event.isBroken
+    func note(_ conditions: EventPoller.Condition) {
+        hasHungUp = hasHungUp || conditions.contains(.hangUp)
+        isBroken = isBroken || conditions.contains(.broken)
+    }
+
+    /// What the poller has to tell of it, after it was served.
+    var interest: EventPoller.Condition {
+        var interest: EventPoller.Condition = hasHungUp ? .broken : [.broken, .hangUp]
+        if !output.isEmpty || !wire.isFlushed { interest.insert(.writable) }
+        switch state {
+        case .reading, .lingering: interest.insert(.readable)
+        case .answering, .ending, .silent: break
+        }
+        return interest
     }
 
     /// The record, if it has changed since it was taken the last time.
@@ -107,13 +120,13 @@ final class Connection {
             case .silent:
                 return hasHungUp ? .remove : .nothing
             case .ending(let ending):
-                guard output.isEmpty, isFlushed else { return .nothing }
+                guard output.isEmpty, wire.isFlushed else { return .nothing }
                 if let demand = end(ending) { return demand }
             case .lingering:
                 switch wire.discard(into: &scratch) {
                 case .transferred: break
                 case .wouldBlock: return .nothing
-                case .ended, .failed, .refused: return .remove
+                case .ended, .failed: return .remove
                 }
                 turns -= 1
                 if turns == 0 { return .turnLater }
@@ -126,8 +139,8 @@ final class Connection {
                     input.append(contentsOf: scratch[..<count])
                     record.receivedOctetCount += count
                 case .wouldBlock: return .nothing
+                case .failed where wire.isRefused: state = .ending(.close)
                 case .ended, .failed: return .remove
-                case .refused: state = .ending(.close)
                 }
                 turns -= 1
                 if turns == 0 { return .turnLater }
@@ -144,16 +157,15 @@ final class Connection {
             case .transferred(let count) where count == bytes.count: output.removeFirst()
             case .transferred(let count): output[output.startIndex] = bytes.dropFirst(count)
             case .wouldBlock: return true
-            case .ended, .failed, .refused: return false
+            case .ended, .failed: return false
             }
         }
         output = []
         switch wire.flush() {
-        case .transferred: isFlushed = true
-        case .wouldBlock: isFlushed = false
-        case .ended, .failed, .refused: return false
+        case .transferred: break
+        case .wouldBlock: return true
+        case .ended, .failed: return false
         }
-        guard isFlushed else { return true }
         for waiter in flushWaiters { waiter.resume() }
         flushWaiters = []
         return true
@@ -181,7 +193,7 @@ final class Connection {
             let isOrderly = if case .close = ending { true } else { false }
             switch wire.finishSending(isOrderly: isOrderly) {
             case .wouldBlock: return .nothing
-            case .ended, .failed, .refused: return .remove
+            case .ended, .failed: return .remove
             case .transferred: break
             }
             // Closing with unread input would reset the connection, and the peer could lose the response.

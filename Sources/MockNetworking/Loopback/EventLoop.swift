@@ -9,11 +9,8 @@ import System
 /// No closure of a user runs on it: each request is answered by a task, which posts what is to be written.
 /// Everything here belongs to the loop's thread; only the mailbox and the state are shared.
 final class EventLoop {
-    private enum Token {
-        static let listener: UInt64 = 0
-        static let mailbox: UInt64 = 1
-        static func connection(_ number: Int) -> UInt64 { UInt64(number) + 2 }
-    }
+    /// The listening socket as a user of the poller; connections have their numbers, which begin at 1.
+    private static let listenerUser: UInt32 = 0
 
     /// How long a connection that was ended here may take to end on the other side.
     private static let lingering = Duration.seconds(1)
@@ -21,8 +18,8 @@ final class EventLoop {
     private static let acceptPause = Duration.milliseconds(10)
 
     private let listener: Socket
-    private var poller: Poller
-    private let mailbox: Mailbox
+    private let poller: EventPoller
+    private let mailbox: Mailbox<LoopCommand>
     private let state: Watched<ServerState>
     private let configuration: LoopbackServer.Configuration
     private let tls: TLSServerContext?
@@ -33,20 +30,23 @@ final class EventLoop {
     private var lingerers: ArraySlice<(deadline: ContinuousClock.Instant, connection: Int)> = []
     private var acceptsAgain: ContinuousClock.Instant?
     private var unfinished: Set<Int> = []
+    private var events: [EventPoller.Event] = []
+    private var commands: [LoopCommand] = []
     private var scratch = [UInt8](repeating: 0, count: 64 << 10)
     private var isStopped = false
 
     init(
         listener: consuming Socket,
-        mailbox: Mailbox,
+        mailbox: Mailbox<LoopCommand>,
         state: Watched<ServerState>,
         configuration: LoopbackServer.Configuration,
         tls: TLSServerContext?
     ) throws(SystemFailure) {
-        let poller = try Poller()
-        try poller.watch(listener.number, token: Token.listener)
-        try poller.watch(mailbox.wakeupNumber, token: Token.mailbox)
-        self.poller = poller
+        poller = try EventPoller()
+        guard poller.watch(listener.number, of: Self.listenerUser, for: .readable) else {
+            throw SystemFailure("epoll_ctl")
+        }
+        mailbox.attach(poller)
         self.listener = listener
         self.mailbox = mailbox
         self.state = state
@@ -57,18 +57,19 @@ final class EventLoop {
     /// Serves until a command stops it, then ends everything.
     func run() {
         while !isStopped {
-            for event in poller.wait(milliseconds: timeout()) {
-                switch event.token {
-                case Token.listener: acceptConnections()
-                case Token.mailbox: obeyCommands()
-                default:
-                    guard let connection = connections[Int(event.token - 2)] else { continue }
-                    connection.note(event)
+            poller.wait(milliseconds: mailbox.prepareToSleep() ? timeout() : 0, &events)
+            for event in events {
+                if event.user == Self.listenerUser {
+                    acceptConnections()
+                } else if let connection = connections[Int(event.user)] {
+                    connection.note(event.conditions)
                     serve(connection)
                     // Not before: whoever waits for the end wants to know all that came until then.
                     if connection.hasHungUp { countAsEnded(connection) }
                 }
             }
+            mailbox.collect(&commands)
+            for command in commands { obey(command) }
             let turns = unfinished
             unfinished = []
             for number in turns {
@@ -97,35 +98,38 @@ final class EventLoop {
                 }
                 let connection = Connection(number: number, wire: wire, configuration: configuration)
                 publish(connection)
-                do {
-                    try poller.watchChanges(connection.descriptorNumber, token: Token.connection(number))
-                    connections[number] = connection
-                } catch {
-                    remove(connection)
-                }
+                connections[number] = connection
+                watch(connection)
             } catch {
                 // Out of descriptors or memory. Clients wait in the kernel's queue until some are free.
-                poller.forget(listener.number)
+                poller.watch(listener.number, for: [])
                 acceptsAgain = .now + Self.acceptPause
                 return
             }
         }
     }
 
-    private func obeyCommands() {
-        for command in mailbox.take() {
-            switch command {
-            case .stop: isStopped = true
-            case .ended(let id): tasks[id] = nil
-            case .send(let id, let bytes, let ending, let waiter):
-                guard let connection = connections[id.connection], connection.isAnswering(id) else {
-                    waiter?.resume(throwing: MockError.connectionEnded)
-                    continue
-                }
-                connection.enqueue(bytes, ending: ending, waiter)
-                serve(connection)
+    private func obey(_ command: LoopCommand) {
+        switch command {
+        case .stop: isStopped = true
+        case .ended(let id): tasks[id] = nil
+        case .send(let id, let bytes, let ending, let waiter):
+            guard let connection = connections[id.connection], connection.isAnswering(id) else {
+                waiter?.resume(throwing: MockError.connectionEnded)
+                return
             }
+            connection.enqueue(bytes, ending: ending, waiter)
+            serve(connection)
         }
+    }
+
+    /// Has the poller tell what the connection can do next.
+    private func watch(_ connection: Connection) {
+        let interest = connection.interest
+        guard interest != connection.watched else { return }
+        connection.watched = interest
+        let user = UInt32(truncatingIfNeeded: connection.number)
+        if !poller.watch(connection.descriptorNumber, of: user, for: interest) { remove(connection) }
     }
 
     private func serve(_ connection: Connection) {
@@ -134,10 +138,10 @@ final class EventLoop {
             publish(connection)
             switch demand {
             case .nothing:
-                return
+                return watch(connection)
             case .turnLater:
                 unfinished.insert(connection.number)
-                return
+                return watch(connection)
             case .remove:
                 remove(connection)
                 return
@@ -226,9 +230,7 @@ final class EventLoop {
         }
         if let time = acceptsAgain, time <= now {
             acceptsAgain = nil
-            do {
-                try poller.watch(listener.number, token: Token.listener)
-            } catch {
+            if !poller.watch(listener.number, of: Self.listenerUser, for: .readable) {
                 acceptsAgain = now + Self.acceptPause
             }
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Networking
+import System
 
 /// Answers one request: runs its handler and posts what is to be written.
 struct Exchange: Sendable {
@@ -9,7 +10,7 @@ struct Exchange: Sendable {
     let id: ExchangeID
     let request: LoopbackRequest
     let keepsAlive: Bool
-    let mailbox: Mailbox
+    let mailbox: Mailbox<LoopCommand>
     let state: Watched<ServerState>
     let time: TimeSource
 

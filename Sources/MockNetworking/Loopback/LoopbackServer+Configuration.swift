@@ -31,8 +31,7 @@ extension LoopbackServer {
 
         var parserLimits: RequestParser.Limits {
             RequestParser.Limits(
-                fields: maximumHeaderSize,
-                fieldCount: maximumHeaderCount,
+                head: RequestHeadReader.Limits(fields: maximumHeaderSize, fieldCount: maximumHeaderCount),
                 body: maximumBodySize
             )
         }

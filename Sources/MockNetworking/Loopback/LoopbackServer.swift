@@ -27,20 +27,19 @@ public final class LoopbackServer: Sendable {
     public let baseURL: URL
 
     private let state: Watched<ServerState>
-    private let mailbox: Mailbox
+    private let mailbox = Mailbox<LoopCommand>()
     private let thread: WorkerThread
 
     private init(configuration: Configuration, routes: LoopbackRoutes) throws {
         do {
-            var port = 0
-            let listener = try Socket.listening(port: &port)
+            let listener = try Socket.listening()
+            let port = Int(try listener.port())
             let tls = try configuration.tls.map { tls in try tls.makeContext() }
             guard let url = URL(string: "\(tls == nil ? "http" : "https")://127.0.0.1:\(port)") else {
                 throw MockError(.cannotStart, "no URL for port \(port)")
             }
             self.port = port
             baseURL = url
-            mailbox = try Mailbox()
             state = Watched(ServerState(routes: routes))
             let loop = try EventLoop(
                 listener: listener,

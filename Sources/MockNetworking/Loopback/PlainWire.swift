@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import System
 
 /// A connection without TLS.
 final class PlainWire: Wire {
@@ -13,10 +14,12 @@ final class PlainWire: Wire {
     var isSecure: Bool { false }
     var session: TLSServerSession? { nil }
     var handshakeFailure: String? { nil }
+    var isRefused: Bool { false }
+    var isFlushed: Bool { true }
 
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome { socket.receive(into: &buffer) }
 
-    func send(_ bytes: Data) -> Socket.Outcome { socket.send(bytes) }
+    func send(_ bytes: Data) -> Socket.Outcome { socket.send(bytes.bytes) }
 
     func flush() -> Socket.Outcome { .transferred(0) }
 

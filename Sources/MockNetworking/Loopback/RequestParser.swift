@@ -1,18 +1,10 @@
 import Networking
 
 /// Reads requests from bytes that arrive in pieces of any size.
-///
-/// It follows [RFC 9112](https://www.rfc-editor.org/rfc/rfc9112) strictly: lines end with CRLF, nothing is folded or
-/// repaired. Each byte is looked at once, and nothing is kept that is larger than the limits.
 struct RequestParser: Sendable {
     /// What a peer may make the server remember.
     struct Limits: Sendable, Equatable {
-        /// Octets of the request line, or of a line with a chunk's size.
-        var line = 16 << 10
-        /// Octets of the header or the trailer section.
-        var fields = 64 << 10
-        /// Number of header or trailer fields.
-        var fieldCount = 256
+        var head = RequestHeadReader.Limits()
         /// Octets of the decoded body.
         var body = 64 << 20
     }
@@ -35,8 +27,7 @@ struct RequestParser: Sendable {
     }
 
     private enum State {
-        case requestLine
-        case fields
+        case head
         case body(remaining: Int)
         case chunkSize
         case chunk(remaining: Int)
@@ -45,16 +36,14 @@ struct RequestParser: Sendable {
     }
 
     private let limits: Limits
-    private var state = State.requestLine
-    private var partialLine: [UInt8] = []
-    private var emptyLines = 0
-    private var sectionSize = 0
+    private var reader: RequestHeadReader
+    private var state = State.head
     private var head = RequestHead(method: .get, target: "", minorVersion: 1, headers: [:])
-    private var fields: [HTTPHeaders.Field] = []
     private var body: [UInt8] = []
 
     init(limits: Limits) {
         self.limits = limits
+        reader = RequestHeadReader(limits: limits.head)
     }
 
     /// Uses up input until a request is whole, or the input is empty.
@@ -63,25 +52,15 @@ struct RequestParser: Sendable {
     mutating func consume(_ input: inout ArraySlice<UInt8>) throws(RequestFault) -> Step {
         while true {
             switch state {
-            case .requestLine:
-                guard let line = try takeLine(from: &input, limit: limits.line, status: 414) else {
-                    return .needsInput
-                }
-                try readRequestLine(line)
-            case .fields:
-                let room = limits.fields - sectionSize
-                guard let line = try takeLine(from: &input, limit: room, status: 431) else { return .needsInput }
-                guard line.isEmpty else {
-                    try readField(line)
-                    continue
-                }
-                if try beginBody(), input.isEmpty { return .expectsContinue }
+            case .head:
+                guard let head = try reader.readHead(from: &input) else { return .needsInput }
+                if try beginBody(of: head), input.isEmpty { return .expectsContinue }
             case .body(let remaining):
-                guard remaining > 0 else { return .message(finish(trailers: [])) }
+                guard remaining > 0 else { return .message(finish(trailers: [:])) }
                 guard !input.isEmpty else { return .needsInput }
                 state = .body(remaining: remaining - takeBody(from: &input, atMost: remaining))
             case .chunkSize:
-                guard let line = try takeLine(from: &input, limit: limits.line, status: 400) else {
+                guard let line = try reader.readLine(from: &input, limit: limits.head.line, status: 400) else {
                     return .needsInput
                 }
                 try readChunkSize(line)
@@ -90,103 +69,21 @@ struct RequestParser: Sendable {
                 let rest = remaining - takeBody(from: &input, atMost: remaining)
                 state = rest == 0 ? .chunkEnd : .chunk(remaining: rest)
             case .chunkEnd:
-                guard let line = try takeLine(from: &input, limit: 2, status: 400) else { return .needsInput }
+                guard let line = try reader.readLine(from: &input, limit: 2, status: 400) else { return .needsInput }
                 guard line.isEmpty else { throw RequestFault("a chunk is longer than its size") }
                 state = .chunkSize
             case .trailers:
-                let room = limits.fields - sectionSize
-                guard let line = try takeLine(from: &input, limit: room, status: 431) else { return .needsInput }
-                if line.isEmpty { return .message(finish(trailers: fields)) }
-                try readField(line)
+                guard let trailers = try reader.readFields(from: &input) else { return .needsInput }
+                return .message(finish(trailers: trailers))
             }
         }
-    }
-
-    /// Takes a line without its CRLF, or `nil` if its end isn't there yet.
-    private mutating func takeLine(
-        from input: inout ArraySlice<UInt8>,
-        limit: Int,
-        status: Int
-    ) throws(RequestFault) -> [UInt8]? {
-        let end = input.firstIndex(of: 0x0A)
-        let piece = input[..<(end ?? input.endIndex)]
-        guard partialLine.count + piece.count + (end == nil ? 0 : 1) <= limit else {
-            throw RequestFault(status, "a line or section is longer than the server accepts")
-        }
-        // Before the end of the line is there, so that a TLS hello, say, is refused and not waited on.
-        guard piece.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }) else {
-            throw RequestFault("a control character in a line")
-        }
-        partialLine.append(contentsOf: piece)
-        guard let end else {
-            input = []
-            return nil
-        }
-        input = input[(end + 1)...]
-        guard partialLine.popLast() == 0x0D else { throw RequestFault("a line doesn't end with CRLF") }
-        guard !partialLine.contains(0x0D) else { throw RequestFault("a carriage return inside a line") }
-        defer { partialLine = [] }
-        sectionSize += partialLine.count + 2
-        return partialLine
-    }
-
-    private mutating func readRequestLine(_ line: [UInt8]) throws(RequestFault) {
-        if line.isEmpty {
-            // RFC 9112 §2.2 asks to ignore an empty line before a request; more than a few is nobody's mistake.
-            emptyLines += 1
-            guard emptyLines <= 4 else { throw RequestFault("empty lines instead of a request") }
-            return
-        }
-        let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
-        guard parts.count == 3 else { throw RequestFault("the request line doesn't have three parts") }
-        guard let method = HTTPMethod(String(decoding: parts[0], as: UTF8.self)) else {
-            throw RequestFault("the method is not a token")
-        }
-        guard parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x23 }) else {
-            throw RequestFault("the request target has a character it must not have")
-        }
-        let target = String(decoding: parts[1], as: UTF8.self)
-        guard RequestHead.isTarget(target, for: method) else {
-            throw RequestFault("the request target has none of the four forms")
-        }
-        let version = String(decoding: parts[2], as: UTF8.self)
-        guard version.hasPrefix("HTTP/"), version.utf8.count == 8 else { throw RequestFault("no HTTP version") }
-        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-            throw RequestFault(505, "the server speaks HTTP/1.1")
-        }
-        head = RequestHead(
-            method: method,
-            target: target,
-            minorVersion: version == "HTTP/1.1" ? 1 : 0,
-            headers: [:]
-        )
-        sectionSize = 0
-        state = .fields
-    }
-
-    private mutating func readField(_ line: [UInt8]) throws(RequestFault) {
-        guard fields.count < limits.fieldCount else { throw RequestFault(431, "more than \(limits.fieldCount) fields") }
-        guard let colon = line.firstIndex(of: 0x3A) else { throw RequestFault("a field line without a colon") }
-        let name = String(decoding: line[..<colon], as: UTF8.self)
-        guard HTTPSyntax.isToken(name) else { throw RequestFault("a field's name is not a token") }
-        let isSpace: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
-        let value = line[(colon + 1)...].drop(while: isSpace)
-        let trimmed = value[..<((value.lastIndex { !isSpace($0) }).map { $0 + 1 } ?? value.startIndex)]
-        fields.append(HTTPHeaders.Field(name: name, value: Self.text(trimmed)))
-    }
-
-    /// A field's value as text: UTF-8, or else ISO 8859-1, which has a character for each octet.
-    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
-        String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
     }
 
     /// Ends the header section.
     ///
     /// - Returns: Whether the client expects `100 (Continue)` before it sends a body.
-    private mutating func beginBody() throws(RequestFault) -> Bool {
-        head.headers = HTTPHeaders(fields)
-        fields = []
-        sectionSize = 0
+    private mutating func beginBody(of head: RequestHead) throws(RequestFault) -> Bool {
+        self.head = head
         switch try head.framing(maximumBodySize: limits.body) {
         case .length(let length):
             state = .body(remaining: length)
@@ -217,17 +114,11 @@ struct RequestParser: Sendable {
         else {
             throw RequestFault(413, "the body is larger than \(limits.body) octets")
         }
-        sectionSize = 0
         state = size == 0 ? .trailers : .chunk(remaining: size)
     }
 
-    private mutating func finish(trailers: [HTTPHeaders.Field]) -> Message {
-        let message = Message(head: head, body: body, trailers: HTTPHeaders(trailers))
-        body = []
-        fields = []
-        emptyLines = 0
-        sectionSize = 0
-        state = .requestLine
-        return message
+    private mutating func finish(trailers: HTTPHeaders) -> Message {
+        defer { (body, state) = ([], .head) }
+        return Message(head: head, body: body, trailers: trailers)
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import System
 
 /// Takes the bytes of one response and ends the connection where the response is to be cut.
 final class ResponseChannel: Sendable {

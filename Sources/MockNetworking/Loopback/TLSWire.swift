@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import System
 
 /// A connection in TLS.
 final class TLSWire: Wire {
@@ -11,6 +12,7 @@ final class TLSWire: Wire {
     /// What was encrypted and the kernel has not taken.
     private var pending = Data()
     private(set) var handshakeFailure: String?
+    private(set) var isRefused = false
 
     init(_ socket: consuming Socket, _ context: TLSServerContext) throws {
         self.socket = socket
@@ -19,6 +21,7 @@ final class TLSWire: Wire {
 
     var number: Int32 { socket.number }
     var isSecure: Bool { true }
+    var isFlushed: Bool { pending.isEmpty }
     var session: TLSServerSession? { tls.session }
 
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome {
@@ -31,7 +34,8 @@ final class TLSWire: Wire {
             case .ended: return ended()
             case .failed(let error):
                 if !tls.isHandshakeFinished { handshakeFailure = error.description }
-                return .refused
+                isRefused = true
+                return .failed
             case .needsInput: break
             }
             switch socket.receive(into: &buffer) {
@@ -59,7 +63,7 @@ final class TLSWire: Wire {
     func flush() -> Socket.Outcome {
         pending.append(contentsOf: tls.takeCiphertext())
         while !pending.isEmpty {
-            switch socket.send(pending) {
+            switch socket.send(pending.bytes) {
             case .transferred(let count): pending = count == pending.count ? Data() : pending.dropFirst(count)
             case let other: return other
             }

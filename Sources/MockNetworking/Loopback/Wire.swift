@@ -1,5 +1,6 @@
 import Foundation
 import OpenSSLCrypto
+import System
 
 /// How the octets of a connection travel: as they are, or in TLS.
 ///
@@ -13,6 +14,10 @@ protocol Wire: AnyObject {
     var session: TLSServerSession? { get }
     /// Why the handshake did not succeed.
     var handshakeFailure: String? { get }
+    /// Whether the peer broke TLS: it is told, and then the connection ends.
+    var isRefused: Bool { get }
+    /// Whether the kernel has everything that was taken.
+    var isFlushed: Bool { get }
 
     /// Reads what the peer said.
     func receive(into buffer: inout [UInt8]) -> Socket.Outcome

@@ -74,10 +74,11 @@ extension String {
     /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     var trimmingHTTPWhitespace: Substring {
         let text = utf8
-        func isWhitespace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        if let first = text.first, let last = text.last, !isWhitespace(first), !isWhitespace(last) { return self[...] }
-        guard let first = text.firstIndex(where: { !isWhitespace($0) }),
-            let last = text.lastIndex(where: { !isWhitespace($0) })
+        if let first = text.first, let last = text.last, !first.isHTTPWhitespace, !last.isHTTPWhitespace {
+            return self[...]
+        }
+        guard let first = text.firstIndex(where: { !$0.isHTTPWhitespace }),
+            let last = text.lastIndex(where: { !$0.isHTTPWhitespace })
         else { return "" }
         return Substring(text[first...last])
     }

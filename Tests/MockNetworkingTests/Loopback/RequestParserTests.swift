@@ -256,7 +256,9 @@ import Testing
 
     /// Reads everything with small limits.
     private static func outcome(_ pieces: [ArraySlice<UInt8>]) -> Outcome {
-        var parser = RequestParser(limits: .init(line: 256, fields: 256, fieldCount: 10, body: 100))
+        var parser = RequestParser(
+            limits: .init(head: .init(line: 256, fields: 256, fieldCount: 10), body: 100)
+        )
         var messages: [RequestParser.Message] = []
         var input: ArraySlice<UInt8> = []
         do throws(RequestFault) {

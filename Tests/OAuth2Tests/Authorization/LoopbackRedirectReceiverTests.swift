@@ -3,6 +3,7 @@ import FoundationNetworking
 import Glibc
 import MockNetworking
 import Networking
+import System
 import TestSupport
 import Testing
 
@@ -133,13 +134,12 @@ struct LoopbackRedirectReceiverTests {
 
     @Test("Forty connections wait to be accepted without one being turned away")
     func backlog() throws {
-        let listener = try RedirectSocket.listening(port: 0)
-        defer { listener.close() }
+        let listener = try Socket.listening()
         var sockets: [Int32] = []
         defer { for socket in sockets { close(socket) } }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = listener.port.bigEndian
+        address.sin_port = try listener.port().bigEndian
         address.sin_addr = in_addr(s_addr: UInt32(0x7F00_0001).bigEndian)
         for _ in 1...40 {
             let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
@@ -151,10 +151,7 @@ struct LoopbackRedirectReceiverTests {
             }
         }
         var accepted = 0
-        while let visitor = listener.accept() {
-            accepted += 1
-            visitor.close()
-        }
+        while let _ = try listener.accept() { accepted += 1 }
         #expect(accepted == 40)
     }
 

@@ -83,11 +83,11 @@ public final class CurlTransport: HTTPTransport {
                 let recipient: CurlSubmission.Recipient =
                     limits.streamsBody
                     ? .parts(CurlResponseStream(exchange.identifier, engine, head: continuation)) : .whole(continuation)
-                engine.mailbox.submit(CurlSubmission(exchange: exchange, recipient: recipient))
+                engine.submit(CurlSubmission(exchange: exchange, recipient: recipient))
             }
         } onCancel: {
             exchange.cancel()
-            engine.mailbox.cancel(exchange.identifier)
+            engine.cancel(exchange.identifier)
         }.get()
     }
 

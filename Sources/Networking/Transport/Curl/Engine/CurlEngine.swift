@@ -16,7 +16,7 @@ final class CurlEngine: Sendable {
         case closed
     }
 
-    let mailbox = CurlMailbox()
+    let mailbox = Mailbox<CurlMessage>()
     /// Where the octets of streamed responses wait for their readers.
     let streamBlocks: BlockPool
     /// How many octets of a streamed response libcurl receives at once.
@@ -32,7 +32,17 @@ final class CurlEngine: Sendable {
     }
 
     deinit {
-        if case .running(_, getpid()) = state.withLock({ $0 }) { mailbox.close() }
+        if case .running(_, getpid()) = state.withLock({ $0 }) { mailbox.post(.close(at: .now, nil)) }
+    }
+
+    /// Hands an exchange to the thread, which then owes it an outcome.
+    func submit(_ submission: CurlSubmission) {
+        if !mailbox.post(.submit(submission)) { submission.refuse(.transportClosed) }
+    }
+
+    /// Asks the thread to give up an exchange; it may have ended already or come later.
+    func cancel(_ identifier: UInt64) {
+        mailbox.post(.cancel(identifier))
     }
 
     /// A number that no other exchange of this engine has.
@@ -92,8 +102,7 @@ final class CurlEngine: Sendable {
             case .running: return nil
             case .idle, .closed:
                 // Under the lock: no exchange may find the engine closed and its mailbox open.
-                mailbox.close()
-                mailbox.stopped()
+                _ = mailbox.close()
                 state = .closed
                 return nil
             }
@@ -102,7 +111,7 @@ final class CurlEngine: Sendable {
         // More than a year is for ever, and an instant has an end.
         let patience = min(max(patience, .zero), .seconds(31_536_000))
         await withCheckedContinuation { continuation in
-            mailbox.close(at: .now + patience, continuation)
+            if !mailbox.post(.close(at: .now + patience, continuation)) { continuation.resume() }
         }
         thread.join()
     }

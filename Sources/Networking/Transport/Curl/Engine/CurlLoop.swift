@@ -3,10 +3,10 @@ import System
 
 /// The engine: it owns all transfers and runs on a thread of its own.
 ///
-/// Each round sleeps until something happens, looks at the mail, lets libcurl work and reports what happened. Only
+/// Each round sleeps until something happens, takes the messages, lets libcurl work and reports what happened. Only
 /// this thread reports outcomes, so each exchange has exactly one.
 final class CurlLoop {
-    private let mailbox: CurlMailbox
+    private let mailbox: Mailbox<CurlMessage>
     private let poller: EventPoller
     private let preparation: CurlEngineSettings
     private let round = CurlLoopState()
@@ -22,9 +22,12 @@ final class CurlLoop {
     private var deliveries: [CurlDelivery] = []
     /// What happened on the sockets while the engine slept.
     private var events: [EventPoller.Event] = []
+    /// When the engine stops even if exchanges still run; `nil` if it was not told to stop.
     private var closing: ContinuousClock.Instant?
+    /// The callers that wait until the engine has stopped.
+    private var closers: [CheckedContinuation<Void, Never>] = []
 
-    init(mailbox: CurlMailbox, poller: EventPoller, configuration: CurlTransport.Configuration) {
+    init(mailbox: Mailbox<CurlMessage>, poller: EventPoller, configuration: CurlTransport.Configuration) {
         self.mailbox = mailbox
         self.poller = poller
         preparation = CurlEngineSettings(configuration)
@@ -37,20 +40,16 @@ final class CurlLoop {
 
     private var configuration: CurlTransport.Configuration { preparation.configuration }
 
-    /// Works until the mailbox is closed.
+    /// Works until a message closes the engine.
     func run() {
-        var mail = CurlMailbox.Mail()
+        var messages: [CurlMessage] = []
         while true {
             wait()
             round.begin()
             // Before exchanges begin: none may begin on a connection on which something came since its last one.
             events.removeAll { connections.wake(by: $0) }
-            mailbox.collect(&mail)
-            closing = mail.closing
-            for submission in mail.submissions { accept(submission) }
-            for identifier in mail.cancellations { cancel(identifier) }
-            for identifier in mail.resumptions { resume(identifier) }
-            for (identifier, answer) in mail.answers { take(answer, for: identifier) }
+            mailbox.collect(&messages)
+            for message in messages { obey(message) }
             if let closing, transfers.isEmpty || closing <= round.now { break }
             admit()
             work()
@@ -59,10 +58,24 @@ final class CurlLoop {
         deliver()
         unusedHandles = []
         connections.close()
-        mailbox.stopped()
+        for message in mailbox.close() { obey(message) }
+        for closer in closers { closer.resume() }
+    }
+
+    private func obey(_ message: CurlMessage) {
+        switch message {
+        case .submit(let submission): accept(submission)
+        case .cancel(let identifier): cancel(identifier)
+        case .resume(let identifier): resume(identifier)
+        case .answer(let identifier, let answer): take(answer, for: identifier)
+        case .close(let deadline, let closer):
+            closing = min(closing ?? deadline, deadline)
+            if let closer { closers.append(closer) }
+        }
     }
 
     private func accept(_ submission: CurlSubmission) {
+        guard closing == nil else { return submission.refuse(.transportClosed) }
         let exchange = submission.exchange
         guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange) }
         if let deadline = exchange.limits.deadline {
@@ -86,7 +99,7 @@ final class CurlLoop {
     private func upload(of exchange: CurlExchange) -> CurlUpload? {
         guard case .streamed(let body) = exchange.request.body else { return nil }
         return CurlUpload(body, capacity: configuration.streamBufferSize) { [mailbox, exchange] in
-            mailbox.resume(exchange.identifier)
+            mailbox.post(.resume(exchange.identifier))
         }
     }
 
@@ -155,7 +168,7 @@ final class CurlLoop {
         }
         let identifier = transfer.exchange.identifier
         let query = NameResolver.Query(name: name.host, family: configuration.addressFamily.wrapped)
-        let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.answer(identifier, with: $0) }
+        let ticket = configuration.resolver.resolve(query) { [mailbox] in mailbox.post(.answer(identifier, $0)) }
         transfer.nameLookup.wait(with: ticket)
         check(transfer)
     }
@@ -210,7 +223,9 @@ final class CurlLoop {
                 time = endTurn(of: [], since: time)
                 continue
             }
-            if event.isReadable, round.usefulCount == usefulCount, transfer.receiveUseless(at: event.socket) {
+            if event.conditions.contains(.readable), round.usefulCount == usefulCount,
+                transfer.receiveUseless(at: event.socket)
+            {
                 end(transfer, transfer.failure)
             }
             time = endTurn(of: [transfer], since: time)

@@ -133,7 +133,9 @@ enum CurlTraffic: UInt32, CaseIterable {
 
     /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
-        let events = (event.isReadable ? CCURL_READABLE : 0) | (event.isWritable ? CCURL_WRITABLE : 0)
+        let events =
+            (event.conditions.contains(.readable) ? CCURL_READABLE : 0)
+            | (event.conditions.contains(.writable) ? CCURL_WRITABLE : 0)
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
 

@@ -56,12 +56,12 @@ final class CurlSockets {
     /// Watches a socket for libcurl; no longer if there is nothing to watch for.
     func use(_ socket: Int32, readable: Bool, writable: Bool) {
         let state = self[socket]
-        guard state.contains(.isOurs) else {
-            return poller.watch(socket, of: traffic.rawValue, readable: readable, writable: writable)
-        }
         var wanted: State = []
         if readable { wanted.insert(.isWatchedForReading) }
         if writable { wanted.insert(.isWatchedForWriting) }
+        guard state.contains(.isOurs) else {
+            return watch(socket, wanted)
+        }
         let isUsed = !wanted.isEmpty
         if !isUsed {
             // Most connections are used again soon. That one can be written to is no news, and would be told all the time.
@@ -111,12 +111,10 @@ final class CurlSockets {
     }
 
     private func watch(_ socket: Int32, _ wanted: State) {
-        poller.watch(
-            socket,
-            of: traffic.rawValue,
-            readable: wanted.contains(.isWatchedForReading),
-            writable: wanted.contains(.isWatchedForWriting)
-        )
+        var conditions: EventPoller.Condition = []
+        if wanted.contains(.isWatchedForReading) { conditions.insert(.readable) }
+        if wanted.contains(.isWatchedForWriting) { conditions.insert(.writable) }
+        poller.watch(socket, of: traffic.rawValue, for: conditions)
     }
 
     /// Ends a connection on which octets wait, so that libcurl finds it dead when it wants to use it again.

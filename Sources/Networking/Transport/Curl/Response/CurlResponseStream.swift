@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import System
 
 /// The body of a response on its way from the engine's thread to the task that reads it.
 ///
@@ -37,7 +38,7 @@ final class CurlResponseStream: Sendable {
     }
 
     private let identifier: UInt64
-    private let mailbox: CurlMailbox
+    private let mailbox: Mailbox<CurlMessage>
     /// So many octets can wait, and libcurl still receive as much as it does at once.
     private let threshold: Int
     private let state: Mutex<State>
@@ -127,7 +128,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             while true {
                 switch take() {
                 case .part(let part, let mustResume):
-                    if mustResume { mailbox.resume(identifier) }
+                    if mustResume { mailbox.post(.resume(identifier)) }
                     return part
                 case .end(let outcome):
                     _ = try outcome.get()
@@ -148,7 +149,7 @@ extension CurlResponseStream: HTTPResponseBodySource {
             defer { state.engine = nil }
             return (isRunning, state.takeReader(), state.engine)
         }
-        if isRunning { mailbox.cancel(identifier) }
+        if isRunning { mailbox.post(.cancel(identifier)) }
         reader?.resume()
         withExtendedLifetime(engine) {}
     }

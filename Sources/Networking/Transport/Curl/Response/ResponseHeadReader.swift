@@ -141,31 +141,4 @@ extension Span<UInt8> {
         count >= 5 && self[0] == UInt8(ascii: "H") && self[1] == UInt8(ascii: "T") && self[2] == UInt8(ascii: "T")
             && self[3] == UInt8(ascii: "P") && self[4] == UInt8(ascii: "/")
     }
-
-    /// The index of the first such octet, or the count.
-    fileprivate func firstIndex(of octet: UInt8) -> Int {
-        var index = 0
-        while index < count, self[index] != octet { index += 1 }
-        return index
-    }
-
-    /// The range without the white space at its ends.
-    fileprivate func trimmed(_ range: Range<Int>) -> Range<Int> {
-        var (start, end) = (range.lowerBound, range.upperBound)
-        while start < end, self[start].isHTTPWhitespace { start += 1 }
-        while end > start, self[end - 1].isHTTPWhitespace { end -= 1 }
-        return start..<end
-    }
-
-    /// UTF-8, or, where that can't be, ISO 8859-1, so that no response is lost for an odd octet.
-    fileprivate func text(_ range: Range<Int>) -> String {
-        if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
-        var text = ""
-        for index in range { text.unicodeScalars.append(Unicode.Scalar(self[index])) }
-        return text
-    }
-}
-
-extension UInt8 {
-    fileprivate var isHTTPWhitespace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
 }

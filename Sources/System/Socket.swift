@@ -1,64 +1,70 @@
-import CSocket
-import Foundation
+internal import CSocket
 import Glibc
-import System
 
-/// A TCP socket that never blocks and never raises SIGPIPE.
-struct Socket: ~Copyable {
-    /// What a read or write achieved.
-    enum Outcome {
+/// A TCP socket that never blocks and never raises SIGPIPE; it closes its descriptor.
+package struct Socket: ~Copyable {
+    /// The result of a read or write.
+    package enum Outcome {
         case transferred(Int)
         case wouldBlock
         case ended
         case failed
-        /// What came is not TLS as it was agreed on; the peer is told, and then the connection ends.
-        case refused
     }
 
-    private let descriptor: Descriptor
+    /// The number of the descriptor, for a poller.
+    package let number: Int32
 
-    /// Its number, for epoll.
-    var number: Int32 { descriptor.number }
-
-    private init(_ descriptor: consuming Descriptor) {
-        self.descriptor = descriptor
+    private init(takingOwnershipOf number: Int32) {
+        self.number = number
     }
 
-    /// Listens on 127.0.0.1, on a port that the kernel chooses.
+    deinit {
+        _ = close(number)
+    }
+
+    /// Listens on 127.0.0.1.
     ///
-    /// - Parameter port: Where the port is put.
+    /// - Parameter port: The port; 0, the default, for one that the kernel chooses.
     /// - Returns: The socket.
-    /// - Throws: What the operating system refused.
-    static func listening(port: inout Int) throws(SystemFailure) -> Socket {
+    /// - Throws: ``SystemFailure`` with the call that the operating system refused.
+    package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemFailure("socket") }
-        let descriptor = Descriptor(takingOwnershipOf: number)
+        let socket = Socket(takingOwnershipOf: number)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
         address.sin_addr = in_addr(s_addr: INADDR_LOOPBACK.bigEndian)
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let bound = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe bind(number, $0, length) }
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(number, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
         }
         guard bound == 0 else { throw SystemFailure("bind") }
-        guard listen(number, 4096) == 0 else { throw SystemFailure("listen") }
+        guard listen(number, SOMAXCONN) == 0 else { throw SystemFailure("listen") }
+        return socket
+    }
+
+    /// Returns the port that the socket listens on.
+    package func port() throws(SystemFailure) -> UInt16 {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
         let named = unsafe withUnsafeMutablePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe getsockname(number, $0, &length)
             }
         }
         guard named == 0 else { throw SystemFailure("getsockname") }
-        port = Int(UInt16(bigEndian: address.sin_port))
-        return Socket(descriptor)
+        return UInt16(bigEndian: address.sin_port)
     }
 
     /// Accepts a connection; `nil` if none waits.
-    func accept() throws(SystemFailure) -> Socket? {
+    package func accept() throws(SystemFailure) -> Socket? {
         while true {
             let flags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
             let accepted = accept4(number, nil, nil, flags)
             if accepted >= 0 {
-                let connection = Socket(Descriptor(takingOwnershipOf: accepted))
+                let connection = Socket(takingOwnershipOf: accepted)
                 // A response is written in as few pieces as it has; waiting for more would only delay it.
                 connection.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
                 return connection
@@ -72,7 +78,7 @@ struct Socket: ~Copyable {
         }
     }
 
-    func receive(into buffer: inout [UInt8]) -> Outcome {
+    package func receive(into buffer: inout [UInt8]) -> Outcome {
         while true {
             let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(number, $0.baseAddress, $0.count, 0) }
             if count > 0 { return .transferred(count) }
@@ -81,7 +87,7 @@ struct Socket: ~Copyable {
         }
     }
 
-    func send(_ bytes: Data) -> Outcome {
+    package func send(_ bytes: RawSpan) -> Outcome {
         while true {
             let count = unsafe bytes.withUnsafeBytes {
                 unsafe Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -92,12 +98,12 @@ struct Socket: ~Copyable {
     }
 
     /// Tells the peer that nothing more will come.
-    func finishSending() {
+    package func finishSending() {
         _ = shutdown(number, Int32(SHUT_WR))
     }
 
     /// Makes closing the socket reset the connection instead of ending it in order.
-    func resetWhenClosed() {
+    package func resetWhenClosed() {
         setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     }
 

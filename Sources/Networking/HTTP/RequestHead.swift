@@ -1,27 +1,30 @@
-import Networking
-
 /// A request's first line and header fields.
-struct RequestHead: Equatable, Sendable {
+package struct RequestHead: Equatable, Sendable {
     /// How the end of the body is found ([RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6)).
-    enum Framing: Equatable, Sendable {
+    package enum Framing: Equatable, Sendable {
         case length(Int)
         case chunked
     }
 
-    var method: HTTPMethod
-    var target: String
+    package var method: HTTPMethod
+    package var target: String
     /// The digit after `HTTP/1.`.
-    var minorVersion: Int
-    var headers: HTTPHeaders
+    package var minorVersion: Int
+    package var headers: HTTPHeaders
+
+    package init(method: HTTPMethod, target: String, minorVersion: Int, headers: HTTPHeaders) {
+        (self.method, self.target) = (method, target)
+        (self.minorVersion, self.headers) = (minorVersion, headers)
+    }
 
     /// Whether the client waits for `100 (Continue)` before it sends the body.
-    var expectsContinue: Bool {
+    package var expectsContinue: Bool {
         minorVersion >= 1 && headers.values(for: "Expect").contains { $0.equalsIgnoringASCIICase("100-continue") }
     }
 
     /// Whether the client wants to use the connection again
     /// ([RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
-    var keepsAlive: Bool {
+    package var keepsAlive: Bool {
         let options = headers.values(for: "Connection").flatMap { $0.split { ", \t".contains($0) } }
         if options.contains(where: { $0.equalsIgnoringASCIICase("close") }) { return false }
         return minorVersion >= 1 || options.contains { $0.equalsIgnoringASCIICase("keep-alive") }
@@ -39,7 +42,7 @@ struct RequestHead: Equatable, Sendable {
     /// Checks the fields that decide where the message ends.
     ///
     /// A message that two parties could read differently is refused, not repaired.
-    func framing(maximumBodySize: Int) throws(RequestFault) -> Framing {
+    package func framing(maximumBodySize: Int) throws(RequestFault) -> Framing {
         let hosts = headers.values(for: "Host")
         guard hosts.count == 1 || (minorVersion == 0 && hosts.isEmpty) else {
             throw RequestFault("a request must have one Host field, not \(hosts.count)")
@@ -64,5 +67,21 @@ struct RequestHead: Equatable, Sendable {
             throw RequestFault(413, "the body is larger than \(maximumBodySize) octets")
         }
         return .length(length)
+    }
+}
+
+/// Why bytes are not a request, and the status that says so.
+package struct RequestFault: Error, Equatable, Sendable {
+    package let status: Int
+    package let reason: String
+
+    package init(_ status: Int, _ reason: String) {
+        self.status = status
+        self.reason = reason
+    }
+
+    /// A fault of the message's syntax.
+    package init(_ reason: String) {
+        self.init(400, reason)
     }
 }

@@ -1,0 +1,140 @@
+/// Reads the heads of requests from bytes that arrive in pieces of any size.
+///
+/// It follows [RFC 9112](https://www.rfc-editor.org/rfc/rfc9112) strictly: lines end with CRLF, nothing is folded or
+/// repaired. Each byte is looked at once, and nothing is kept that is larger than the limits.
+package struct RequestHeadReader: Sendable {
+    /// The limits of what a peer may make the server remember.
+    package struct Limits: Sendable, Equatable {
+        /// The bytes of the request line.
+        package var line: Int
+        /// The bytes of a section of fields.
+        package var fields: Int
+        /// The number of fields in a section.
+        package var fieldCount: Int
+        /// The number of empty lines before a request, which
+        /// [RFC 9112 §2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2) asks servers to ignore.
+        package var emptyLines: Int
+
+        package init(line: Int = 16 << 10, fields: Int = 64 << 10, fieldCount: Int = 256, emptyLines: Int = 4) {
+            (self.line, self.fields) = (line, fields)
+            (self.fieldCount, self.emptyLines) = (fieldCount, emptyLines)
+        }
+    }
+
+    private let limits: Limits
+    private var partialLine: [UInt8] = []
+    private var emptyLines = 0
+    private var sectionSize = 0
+    private var fields: [HTTPHeaders.Field] = []
+    /// The request line, while the fields aren't whole.
+    private var head: RequestHead?
+
+    package init(limits: Limits) {
+        self.limits = limits
+    }
+
+    /// Uses up input until a head is whole, or the input is empty.
+    ///
+    /// - Parameter input: The bytes. What is left of them after a head is the body or the next request.
+    /// - Returns: The head; `nil` if it isn't whole.
+    /// - Throws: A fault; the reader can't be used again.
+    package mutating func readHead(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> RequestHead? {
+        while head == nil {
+            guard let line = try readLine(from: &input, limit: limits.line, status: 414) else { return nil }
+            if line.isEmpty {
+                emptyLines += 1
+                guard emptyLines <= limits.emptyLines else { throw RequestFault("empty lines instead of a request") }
+            } else {
+                head = try Self.requestLine(line)
+            }
+        }
+        guard let headers = try readFields(from: &input) else { return nil }
+        defer { (head, emptyLines) = (nil, 0) }
+        head?.headers = headers
+        return head
+    }
+
+    /// Uses up input until a section of fields has ended, or the input is empty.
+    ///
+    /// - Parameter input: The bytes of a header or trailer section.
+    /// - Returns: The fields; `nil` if their end isn't there yet.
+    /// - Throws: A fault; the reader can't be used again.
+    package mutating func readFields(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> HTTPHeaders? {
+        while true {
+            let room = limits.fields - sectionSize
+            guard let line = try readLine(from: &input, limit: room, status: 431) else { return nil }
+            guard !line.isEmpty else {
+                defer { (fields, sectionSize) = ([], 0) }
+                return HTTPHeaders(fields)
+            }
+            sectionSize += line.count + 2
+            guard fields.count < limits.fieldCount else {
+                throw RequestFault(431, "more than \(limits.fieldCount) fields")
+            }
+            fields.append(try Self.field(line.span))
+        }
+    }
+
+    /// Takes a line without its CRLF.
+    ///
+    /// - Parameters:
+    ///   - input: The bytes.
+    ///   - limit: The longest line that is accepted, with its line feed.
+    ///   - status: The status of the fault if the line is longer.
+    /// - Returns: The line; `nil` if its end isn't there yet.
+    /// - Throws: A fault; the reader can't be used again.
+    package mutating func readLine(
+        from input: inout ArraySlice<UInt8>,
+        limit: Int,
+        status: Int
+    ) throws(RequestFault) -> [UInt8]? {
+        let end = input.firstIndex(of: 0x0A)
+        let piece = input[..<(end ?? input.endIndex)]
+        guard partialLine.count + piece.count + (end == nil ? 0 : 1) <= limit else {
+            throw RequestFault(status, "a line or section is longer than the server accepts")
+        }
+        // Before the end of the line is there, so that a TLS hello, say, is refused and not waited on.
+        guard piece.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }) else {
+            throw RequestFault("a control character in a line")
+        }
+        partialLine.append(contentsOf: piece)
+        guard let end else {
+            input = []
+            return nil
+        }
+        input = input[(end + 1)...]
+        guard partialLine.popLast() == 0x0D else { throw RequestFault("a line doesn't end with CRLF") }
+        guard !partialLine.contains(0x0D) else { throw RequestFault("a carriage return inside a line") }
+        defer { partialLine = [] }
+        return partialLine
+    }
+
+    private static func requestLine(_ line: [UInt8]) throws(RequestFault) -> RequestHead {
+        let parts = line.split(separator: 0x20, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { throw RequestFault("the request line doesn't have three parts") }
+        guard let method = HTTPMethod(String(decoding: parts[0], as: UTF8.self)) else {
+            throw RequestFault("the method is not a token")
+        }
+        guard parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x23 }) else {
+            throw RequestFault("the request target has a character it must not have")
+        }
+        let target = String(decoding: parts[1], as: UTF8.self)
+        guard RequestHead.isTarget(target, for: method) else {
+            throw RequestFault("the request target has none of the four forms")
+        }
+        let version = String(decoding: parts[2], as: UTF8.self)
+        guard version.hasPrefix("HTTP/"), version.utf8.count == 8 else { throw RequestFault("no HTTP version") }
+        guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
+            throw RequestFault(505, "the server speaks HTTP/1.1")
+        }
+        return RequestHead(method: method, target: target, minorVersion: version == "HTTP/1.1" ? 1 : 0, headers: [:])
+    }
+
+    private static func field(_ line: Span<UInt8>) throws(RequestFault) -> HTTPHeaders.Field {
+        let colon = line.firstIndex(of: UInt8(ascii: ":"))
+        guard colon < line.count else { throw RequestFault("a field line without a colon") }
+        let name = line.text(0..<colon)
+        guard HTTPSyntax.isToken(name) else { throw RequestFault("a field's name is not a token") }
+        return HTTPHeaders.Field(name: name, value: line.text(line.trimmed((colon + 1)..<line.count)))
+    }
+}

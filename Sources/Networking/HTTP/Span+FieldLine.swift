@@ -1,0 +1,28 @@
+extension Span<UInt8> {
+    /// The index of the first such octet, or the count.
+    func firstIndex(of octet: UInt8) -> Int {
+        var index = 0
+        while index < count, self[index] != octet { index += 1 }
+        return index
+    }
+
+    /// The range without the white space at its ends.
+    func trimmed(_ range: Range<Int>) -> Range<Int> {
+        var (start, end) = (range.lowerBound, range.upperBound)
+        while start < end, self[start].isHTTPWhitespace { start += 1 }
+        while end > start, self[end - 1].isHTTPWhitespace { end -= 1 }
+        return start..<end
+    }
+
+    /// UTF-8, or, where that can't be, ISO 8859-1, so that no response is lost for an odd octet.
+    func text(_ range: Range<Int>) -> String {
+        if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
+        var text = ""
+        for index in range { text.unicodeScalars.append(Unicode.Scalar(self[index])) }
+        return text
+    }
+}
+
+extension UInt8 {
+    var isHTTPWhitespace: Bool { self == UInt8(ascii: " ") || self == UInt8(ascii: "\t") }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import Networking
+import System
+
+/// The connections of a receiver; they belong to its thread.
+final class RedirectConnections {
+    private final class Visitor {
+        let socket: Socket
+        var reader: RequestHeadReader
+        /// How many bytes of the head have come.
+        var size = 0
+        /// The request's head, if it is whole.
+        var head: RequestHead?
+        /// Whether nothing more is to be sent: the response is, or the connection was dismissed.
+        var isDone = false
+        /// When the connection is given up.
+        var deadline: ContinuousClock.Instant
+
+        init(_ socket: consuming Socket, _ limits: RequestHeadReader.Limits, deadline: ContinuousClock.Instant) {
+            self.socket = socket
+            self.deadline = deadline
+            reader = RequestHeadReader(limits: limits)
+        }
+
+        /// A rank by what closing the connection would lose: lowest if it is idle or answered, and highest if its request is complete.
+        var rank: Int { isDone || size == 0 ? 0 : head == nil ? 1 : 2 }
+    }
+
+    private static let maximumVisitors = 64
+    /// How long a request's head may be, in bytes.
+    private static let maximumSize = 16 << 10
+
+    private let listener: Socket
+    private let host: String
+    private let path: String
+    private let pages: LoopbackRedirectReceiver.Pages
+    /// How long a client may take to send its request.
+    private let patience: Duration
+    private let shared: RedirectListener.SharedState
+    private var visitors: [Int32: Visitor] = [:]
+    private var buffer = [UInt8](repeating: 0, count: 4_096)
+    /// Whether the answer has come, and only goodbyes are left.
+    private var isClosing = false
+
+    init(
+        listener: consuming Socket,
+        host: String,
+        path: String,
+        pages: LoopbackRedirectReceiver.Pages,
+        patience: Duration,
+        shared: RedirectListener.SharedState
+    ) {
+        self.listener = listener
+        self.host = host
+        self.path = path
+        self.pages = pages
+        self.patience = patience
+        self.shared = shared
+    }
+
+    func run() {
+        shared.poller.watch(listener.number, for: .readable)
+        var events: [EventPoller.Event] = []
+        while !(isClosing && visitors.values.allSatisfy { !$0.isDone }) {
+            // A connection that says nothing is looked after once a second.
+            shared.poller.wait(milliseconds: visitors.isEmpty ? -1 : 1_000, &events)
+            for event in events {
+                if event.socket == listener.number {
+                    admit()
+                } else if let visitor = visitors[event.socket] {
+                    hear(visitor)
+                }
+            }
+            if shared.isOver, !isClosing {
+                isClosing = true
+                shared.poller.watch(listener.number, for: [])
+            }
+            let now = ContinuousClock.now
+            for visitor in visitors.values {
+                if visitor.deadline <= now { dismiss(visitor) } else { consider(visitor) }
+            }
+        }
+        for visitor in visitors.values { dismiss(visitor) }
+    }
+
+    private func admit() {
+        guard !isClosing else { return }
+        while true {
+            let visitor: Visitor
+            do {
+                guard let socket = try listener.accept() else { return }
+                let limits = RequestHeadReader.Limits(line: Self.maximumSize, fields: Self.maximumSize, emptyLines: 0)
+                visitor = Visitor(socket, limits, deadline: .now + patience)
+            } catch { return }
+            while visitors.count >= Self.maximumVisitors, let least = leastVisitor {
+                // What it has sent in the meantime counts.
+                let rank = least.rank
+                attend(least)
+                if least.rank == rank { dismiss(least) }
+            }
+            visitors[visitor.socket.number] = visitor
+            shared.poller.watch(visitor.socket.number, for: .readable)
+            attend(visitor)
+        }
+    }
+
+    /// Reads what there is, and answers if it is a request.
+    private func attend(_ visitor: Visitor) {
+        hear(visitor)
+        consider(visitor)
+    }
+
+    /// The connection to close for another one: the oldest of those that have sent the least of a request.
+    private var leastVisitor: Visitor? {
+        visitors.values.min { left, right in (left.rank, left.deadline) < (right.rank, right.deadline) }
+    }
+
+    private func hear(_ visitor: Visitor) {
+        while true {
+            switch visitor.socket.receive(into: &buffer) {
+            case .transferred(let count):
+                // What comes after the request, or is too much of it, is read and dropped: else the response may get lost.
+                if !visitor.isDone, visitor.head == nil { read(buffer[..<count], of: visitor) }
+            case .wouldBlock: return
+            case .ended, .failed: return dismiss(visitor)
+            }
+        }
+    }
+
+    private func read(_ bytes: ArraySlice<UInt8>, of visitor: Visitor) {
+        do throws(RequestFault) {
+            var input = bytes
+            visitor.head = try visitor.reader.readHead(from: &input)
+            visitor.size += bytes.count - input.count
+            guard visitor.size <= Self.maximumSize else { throw RequestFault(431, "the head is too long") }
+        } catch {
+            answer(visitor, .refusal([414, 431].contains(error.status) ? 431 : 400))
+        }
+    }
+
+    /// Answers a request that is there, if it is known what is waited for.
+    private func consider(_ visitor: Visitor) {
+        guard let head = visitor.head, !visitor.isDone else { return }
+        switch RedirectVerdict.on(head, host: host, path: path, state: shared.expected) {
+        case .answer(let query, let isRefusal):
+            guard !shared.isOver else { return answer(visitor, .refusal(404)) }
+            answer(visitor, RedirectResponse(status: 200, html: isRefusal ? pages.refused : pages.authorized))
+            shared.deliver(query)
+        case .early:
+            break
+        case .refused(let status):
+            answer(visitor, .refusal(status))
+        case .foreign:
+            shared.countForeign()
+            answer(visitor, .refusal(400))
+        }
+    }
+
+    private func answer(_ visitor: Visitor, _ response: RedirectResponse) {
+        // A page is far smaller than what a new connection takes at once.
+        _ = visitor.socket.send(response.bytes.bytes)
+        visitor.socket.finishSending()
+        visitor.isDone = true
+        visitor.deadline = .now + .seconds(2)
+    }
+
+    private func dismiss(_ visitor: Visitor) {
+        shared.poller.watch(visitor.socket.number, for: [])
+        visitors[visitor.socket.number] = nil
+        visitor.isDone = true
+    }
+}

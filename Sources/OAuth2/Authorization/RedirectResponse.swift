@@ -1,0 +1,41 @@
+import Foundation
+
+/// What a browser is shown.
+struct RedirectResponse {
+    let status: Int
+    let html: String
+
+    /// The bytes of the response: nothing in it comes from the request, and nothing is kept or fetched because of it.
+    var bytes: Data {
+        let reason =
+            switch status {
+            case 200: "OK"
+            case 400: "Bad Request"
+            case 404: "Not Found"
+            case 405: "Method Not Allowed"
+            case 431: "Request Header Fields Too Large"
+            default: "Error"
+            }
+        let head = [
+            "HTTP/1.1 \(status) \(reason)", "Content-Type: text/html; charset=utf-8",
+            "Content-Length: \(html.utf8.count)",
+            "Cache-Control: no-store", "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'",
+            "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff", "Connection: close",
+        ]
+        return Data((head + (status == 405 ? ["Allow: GET"] : []) + ["", html]).joined(separator: "\r\n").utf8)
+    }
+
+    static func refusal(_ status: Int) -> Self {
+        Self(status: status, html: page("Nothing here", "This is not what this program waits for."))
+    }
+
+    /// A page without anything that would have to be fetched.
+    static func page(_ title: String, _ text: String) -> String {
+        """
+        <!doctype html><html lang="en"><head><meta charset="utf-8"><title>\(title)</title>\
+        <style>body{font-family:sans-serif;margin:4em auto;max-width:30em}</style></head>\
+        <body><h1>\(title)</h1><p>\(text)</p></body></html>
+
+        """
+    }
+}
