@@ -50,7 +50,8 @@ struct KeySetLifecycle {
 
     let limits: Limits
     private var hold: Hold?
-    private var refresh: Int?
+    /// The refresh under way.
+    private(set) var refresh: Int?
     private var refreshCount = 0
     /// When the latest attempt ended.
     private var attempted: ContinuousClock.Instant?

@@ -44,11 +44,6 @@ public final class CachedTokenSource: TokenSource {
         }
     }
 
-    private struct State {
-        var lifecycle: TokenLifecycle
-        var refresh: (id: TokenLifecycle.RefreshID, task: SharedTask<AccessToken>)?
-    }
-
     /// What a caller does after a look at the state.
     private enum Step {
         case use(AccessToken)
@@ -60,7 +55,9 @@ public final class CachedTokenSource: TokenSource {
     private let source: any TokenSource
     private let options: Options
     private let journal: TokenJournal
-    private let state: Mutex<State>
+    private let lifecycle: Mutex<TokenLifecycle>
+    /// The refreshes under way; the lifecycle keeps the token.
+    private let refreshes: SingleFlightCache<TokenLifecycle.RefreshID, AccessToken>
 
     /// Makes a source that keeps another's token.
     ///
@@ -81,7 +78,12 @@ public final class CachedTokenSource: TokenSource {
             longestRetryAfter: options.longestRetryAfter,
             looksAgain: source is GrantTokenSource
         )
-        state = Mutex(State(lifecycle: TokenLifecycle(limits: limits)))
+        lifecycle = Mutex(TokenLifecycle(limits: limits))
+        var policy = SingleFlightCache<TokenLifecycle.RefreshID, AccessToken>.Policy(timeout: options.timeout)
+        policy.timeoutCause = {
+            (source as? any StoreWaiting)?.isWaitingForStore == true ? OAuth2Error.storeHangs : nil
+        }
+        refreshes = SingleFlightCache(timeSource: options.timeSource, policy: policy)
     }
 
     /// Whether the wrapped source can get another token after one was refused.
@@ -104,7 +106,7 @@ public final class CachedTokenSource: TokenSource {
         case .join(let task, let epoch):
             journal.count(\.waits)
             let token = try await result(of: task, until: requirements.deadline)
-            guard state.withLock({ $0.lifecycle.epoch == epoch }) else { throw OAuth2Error.signedOut }
+            guard lifecycle.withLock({ $0.epoch == epoch }) else { throw OAuth2Error.signedOut }
             return token
         case .pause(let until, var error):
             // Fail without waiting: a caller that has the time can retry, and knows when.
@@ -116,29 +118,24 @@ public final class CachedTokenSource: TokenSource {
     /// The token that is kept, if it is good and needs no refresh: most requests get theirs without a suspension.
     func current() -> AccessToken? {
         let now = options.timeSource.now()
-        return state.withLock { $0.lifecycle.current(at: now) }
+        return lifecycle.withLock { $0.current(at: now) }
     }
 
     private func step(at now: ContinuousClock.Instant, _ requirements: TokenRequirements) -> Step {
-        state.withLock { state in
-            var step = state.lifecycle.acquire(at: now)
+        lifecycle.withLock { lifecycle in
+            var step = lifecycle.acquire(at: now)
             if case .use(let token) = step, requirements.isUnwanted(token.value) {
-                state.lifecycle.reject(token.value.fingerprint)
-                step = state.lifecycle.acquire(at: now)
+                lifecycle.reject(token.value.fingerprint)
+                step = lifecycle.acquire(at: now)
             }
             switch step {
             case .use(let token):
                 return .use(token)
             case .useAndStart(let token, let id):
-                start(id, &state)
+                _ = refresh(id)
                 return .use(token)
-            case .start(let id):
-                return .join(start(id, &state), epoch: id.epoch)
-            case .join(let id):
-                guard let task = state.refresh, task.id == id else {
-                    return .join(start(id, &state), epoch: id.epoch)
-                }
-                return .join(task.task, epoch: id.epoch)
+            case .start(let id), .join(let id):
+                return .join(refresh(id), epoch: id.epoch)
             case .pause(let until, let error):
                 return .pause(until: until, error)
             case .fail(let error):
@@ -156,7 +153,7 @@ public final class CachedTokenSource: TokenSource {
         } catch let error as NetworkError where error.code == .timedOut {
             if let deadline, options.timeSource.now() >= deadline { throw error }
             if let cause = error.cause as? OAuth2Error { throw cause }
-            if let dead = state.withLock({ $0.lifecycle.dead }) { throw dead }
+            if let dead = lifecycle.withLock({ $0.dead }) { throw dead }
             throw OAuth2Error(.serverUnreachable, "no token came in the time that getting one may take")
         }
     }
@@ -165,82 +162,68 @@ public final class CachedTokenSource: TokenSource {
 
     /// Whether a token is one of the latest that came here.
     func isKnown(_ fingerprint: [UInt8]) -> Bool {
-        state.withLock { $0.lifecycle.isKnown(fingerprint) }
+        lifecycle.withLock { $0.isKnown(fingerprint) }
     }
 
     /// The scope of a token that came here, if the server said so.
     func scope(of fingerprint: [UInt8]) -> String? {
-        state.withLock { $0.lifecycle.issued.last { $0.fingerprint == fingerprint }?.scope }
+        lifecycle.withLock { $0.issued.last { $0.fingerprint == fingerprint }?.scope }
     }
 
     /// Decides what a 401 means for the request that got it.
     func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
         let now = options.timeSource.now()
-        return state.withLock { $0.lifecycle.refused(request, at: now, canReplace: source.canReplaceTokens) }
+        return lifecycle.withLock { $0.refused(request, at: now, canReplace: source.canReplaceTokens) }
     }
 
     /// Drops the token, and what is under way to a new one.
     func signOut() {
-        let task = state.withLock { state in
-            state.lifecycle.signedOut(with: .signedOut)
-            defer { state.refresh = nil }
-            return state.refresh?.task
-        }
-        task?.abandon(with: OAuth2Error.signedOut)
+        beginEpoch { $0.signedOut(with: .signedOut) }
     }
 
     /// Makes a source that was signed out check for a sign-in elsewhere.
     func lookAgain() {
         let now = options.timeSource.now()
-        state.withLock { $0.lifecycle.lookAgain(at: now) }
+        lifecycle.withLock { $0.lookAgain(at: now) }
     }
 
     /// Begins anew after a sign-out, or after a grant that has ended.
     func signIn() {
-        let task = state.withLock { state in
-            state.lifecycle.signedIn()
-            defer { state.refresh = nil }
-            return state.refresh?.task
+        beginEpoch { $0.signedIn() }
+    }
+
+    private func beginEpoch(_ event: (inout TokenLifecycle) -> Void) {
+        let tasks = lifecycle.withLock { lifecycle in
+            event(&lifecycle)
+            return refreshes.removeTasks()
         }
-        task?.abandon(with: OAuth2Error.signedOut)
+        for task in tasks { task.abandon(with: OAuth2Error.signedOut) }
     }
 
     // MARK: The refresh
 
-    @discardableResult
-    private func start(_ id: TokenLifecycle.RefreshID, _ state: inout State) -> SharedTask<AccessToken> {
-        if !id.isLook { journal.started(id) }
-        let requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
-            self?.isKnown(token.fingerprint) ?? false
-        }
-        let timeoutCause = { @Sendable [source] () -> (any Error)? in
-            (source as? any StoreWaiting)?.isWaitingForStore == true ? OAuth2Error.storeHangs : nil
-        }
-        let task = SharedTask(
-            timeout: options.timeout,
-            timeSource: options.timeSource,
-            timeoutCause: timeoutCause
-        ) { [self] in
+    /// Joins a refresh or starts it, within the lifecycle's lock: a refresh that is under way for it can't end meanwhile.
+    private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
+        refreshes.task(for: id) { [self] in
+            if !id.isLook { journal.started(id) }
+            let requirements = TokenRequirements(deadline: id.deadline) { [weak self] token in
+                self?.isKnown(token.fingerprint) ?? false
+            }
             do {
                 let token = try await source.token(for: requirements)
                 land(id, token)
                 return token
             } catch {
-                let failure = OAuth2Error(wrapping: error)
-                throw fail(id, failure)
+                throw fail(id, OAuth2Error(wrapping: error))
             }
         }
-        state.refresh = (id, task)
-        return task
     }
 
     private func land(_ id: TokenLifecycle.RefreshID, _ token: AccessToken) {
         let now = options.timeSource.now()
         let jitter = options.random()
-        let generation = state.withLock { state -> Int? in
-            guard state.lifecycle.landed(id, with: token, at: now, jitter: jitter) else { return nil }
-            if state.refresh?.id == id { state.refresh = nil }
-            return state.lifecycle.generation
+        let generation = lifecycle.withLock { lifecycle in
+            lifecycle.landed(id, with: token, at: now, jitter: jitter) ? lifecycle.generation : nil
         }
         if let generation { journal.landed(token, generation: generation, at: now) }
     }
@@ -249,10 +232,9 @@ public final class CachedTokenSource: TokenSource {
     private func fail(_ id: TokenLifecycle.RefreshID, _ error: OAuth2Error) -> OAuth2Error {
         let now = options.timeSource.now()
         let jitter = options.random()
-        let outcome = state.withLock { state -> (backoff: Duration?, dead: OAuth2Error?)? in
-            guard state.lifecycle.failed(id, with: error, at: now, jitter: jitter) else { return nil }
-            if state.refresh?.id == id { state.refresh = nil }
-            return (state.lifecycle.backoff.map { $0.until - now }, state.lifecycle.dead)
+        let outcome = lifecycle.withLock { lifecycle -> (backoff: Duration?, dead: OAuth2Error?)? in
+            guard lifecycle.failed(id, with: error, at: now, jitter: jitter) else { return nil }
+            return (lifecycle.backoff.map { $0.until - now }, lifecycle.dead)
         }
         guard let outcome else { return error }
         // A check that finds nothing isn't worth an event.
