@@ -232,15 +232,15 @@ extension TokenAcquirer {
 
     /// Brings the store what it has not taken, until it is there or nothing is left to save.
     private func saveLater() async {
-        var pause = Self.shortestPause
+        var attempts = 1
         while true {
-            do { try await endpoint.timeSource.sleep(pause) } catch {
+            do { try await endpoint.timeSource.sleep(Self.pauses.delay(retry: attempts)) } catch {
                 // The next one to save starts another task, should a source of time fail for a reason of its own.
                 return state.withLock { if !Task.isCancelled { $0.saver = nil } }
             }
-            pause = min(Self.longestPause, pause * 2)
+            attempts += 1
             guard let unsaved = state.withLock({ $0.unsaved }), !Task.isCancelled else { return }
-            if await write(unsaved, attempts: Self.attempts) { pause = Self.shortestPause }
+            if await write(unsaved, attempts: Self.attempts) { attempts = 1 }
         }
     }
 

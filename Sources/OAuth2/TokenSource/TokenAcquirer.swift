@@ -66,8 +66,7 @@ final class TokenAcquirer: Sendable {
     /// The largest difference between the clocks of processes that share a store.
     static let clockTolerance = Duration.seconds(60)
     /// The pauses between attempts to bring to the store what it has not taken.
-    static let shortestPause = Duration.milliseconds(100)
-    static let longestPause = Duration.seconds(30)
+    static let pauses = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(30))
 
     let grant: any Grant
     let endpoint: TokenEndpoint
