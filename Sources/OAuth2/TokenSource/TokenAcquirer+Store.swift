@@ -77,8 +77,7 @@ extension TokenAcquirer {
         var record = current.record ?? TokenRecord(awaiting: refreshToken)
         if record.refreshToken == nil { record.refreshToken = refreshToken }
         record.refreshAttempt = attempt.id
-        record.proofKey = bound?.pem
-        record.proofKeyThumbprint = bound?.generator.thumbprint
+        record.bind(to: bound)
         // Known before it is written, because the store may throw, hang or be cancelled afterwards.
         state.withLock { $0.attempt = attempt }
         var failure: (any Error)?
@@ -146,30 +145,6 @@ extension TokenAcquirer {
         }
     }
 
-    /// A stored token, if there is time to use it, and its key is at hand.
-    func adopt(_ record: TokenRecord, _ bound: BoundKey?) -> AccessToken? {
-        let now = endpoint.timeSource.now()
-        let left = record.timeLeft(at: endpoint.timeSource.date())
-        if let left, !(left > 1) { return nil }
-        if bound != nil, record.tokenType.equalsIgnoringASCIICase("DPoP") {
-            guard record.proofKeyThumbprint == bound?.generator.thumbprint else { return nil }
-        } else if !record.tokenType.equalsIgnoringASCIICase(AccessToken.notApplicable) {
-            guard record.tokenType.equalsIgnoringASCIICase("Bearer"),
-                bound == nil || endpoint.insecurelyAcceptsBearerTokens
-            else { return nil }
-        }
-        guard record.accessToken != TokenRecord.noToken else { return nil }
-        return AccessToken(
-            value: record.accessToken,
-            type: record.tokenType,
-            scope: record.scope,
-            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
-            requested: now,
-            proofGenerator: record.tokenType.equalsIgnoringASCIICase("DPoP") ? bound?.generator : nil,
-            isFound: true
-        )
-    }
-
     // MARK: Saving
 
     func save(
@@ -179,17 +154,11 @@ extension TokenAcquirer {
         over current: Current,
         sent: Secret?
     ) async {
-        let token = response.accessToken
-        let left = token.expiry.map { $0 - endpoint.timeSource.now() }
         let record = TokenRecord(
-            accessToken: token.value,
-            tokenType: token.type,
-            scope: token.scope,
-            expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+            response.accessToken,
             refreshToken: refreshToken,
-            proofKey: bound?.pem,
-            proofKeyThumbprint: bound?.generator.thumbprint,
-            obtained: endpoint.timeSource.date()
+            boundKey: bound,
+            at: endpoint.timeSource
         )
         await save(record, over: current, sent: sent)
     }
@@ -197,8 +166,7 @@ extension TokenAcquirer {
     /// Saves a refresh token that came without an access token.
     func save(_ refreshToken: Secret, bound: BoundKey?, over current: Current, sent: Secret?) async {
         var record = TokenRecord(awaiting: refreshToken)
-        record.proofKey = bound?.pem
-        record.proofKeyThumbprint = bound?.generator.thumbprint
+        record.bind(to: bound)
         await save(record, over: current, sent: sent)
     }
 
@@ -303,22 +271,5 @@ extension TokenAcquirer {
         } else if let version = current.version {
             _ = try? await store.remove(key, ifVersion: version)
         }
-    }
-}
-
-extension TokenRecord {
-    /// Stands for the access token that is still to come.
-    static let noToken = Secret("")
-
-    /// Whether the record says only that the chain of refresh tokens has ended.
-    var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
-
-    /// A refresh token, and no access token yet.
-    init(awaiting refreshToken: Secret?) {
-        self.init(
-            accessToken: Self.noToken,
-            expiration: Date(timeIntervalSince1970: 0),
-            refreshToken: refreshToken
-        )
     }
 }

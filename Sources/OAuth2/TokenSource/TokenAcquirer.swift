@@ -153,7 +153,12 @@ final class TokenAcquirer: Sendable {
             var current = try await current()
             let bound = try boundKey(for: current)
             if let record = current.record, !requirements.isUnwanted(record.accessToken),
-                let token = adopt(record, bound)
+                let token = AccessToken(
+                    record,
+                    boundKey: bound,
+                    acceptsBearer: bound == nil || endpoint.insecurelyAcceptsBearerTokens,
+                    at: endpoint.timeSource
+                )
             {
                 return token
             }
