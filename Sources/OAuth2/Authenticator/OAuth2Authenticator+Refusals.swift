@@ -30,7 +30,7 @@ extension OAuth2Authenticator {
         // Whoever a redirect led to never had the token, so that its refusal says nothing of it.
         if let answering = response.url, HTTPOrigin(quickly: answering) != HTTPOrigin(quickly: url) { return .none }
         if credential.isDPoP {
-            let age = retryState.started.map { options.timeSource.now() - $0 }
+            let age = retryState.started.map { timing.timeSource.now() - $0 }
             hints.note({ response.value(forHTTPHeaderField: $0) }, from: url, age: age)
         }
         let refusal = ResourceRefusal(

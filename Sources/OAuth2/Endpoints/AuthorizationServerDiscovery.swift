@@ -29,7 +29,7 @@ public final class AuthorizationServerDiscovery: Sendable {
         /// How long nobody asks again after that has failed and old metadata did; 30 seconds by default.
         public var retryInterval: Duration = .seconds(30)
         /// How the server is asked: in 10 seconds at most, twice, by default.
-        public var exchange = OAuth2Client.Options(timeout: .seconds(10), attempts: 2)
+        public var timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
 
         /// Makes options.
         public init() {}
@@ -52,15 +52,15 @@ public final class AuthorizationServerDiscovery: Sendable {
         self.issuer = issuer
         self.client = client
         self.options = options
-        hints = DPoPServerState(timeSource: options.exchange.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal())
         // Each look-up has its own limit; this is for those that ignore it.
         var policy = SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>.Policy(
-            timeout: options.exchange.timeout * (options.documents.count + 1)
+            timeout: options.timing.timeout * (options.documents.count + 1)
         )
         policy.lifetime = \.lifetime
         policy.staleLifetime = options.staleLifetime
         policy.retryInterval = { ($0 as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }
-        cache = SingleFlightCache(timeSource: options.exchange.timeSource, policy: policy)
+        cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
     }
 
     /// The server, as it says it is.
@@ -98,7 +98,7 @@ public final class AuthorizationServerDiscovery: Sendable {
             place: place,
             url: url,
             client: client,
-            options: options.exchange,
+            timing: options.timing,
             hints: hints
         )
         return try await exchange.value { _ in
@@ -109,7 +109,7 @@ public final class AuthorizationServerDiscovery: Sendable {
             let metadata = try response.jsonObject(from: place, hiding: secrets)
             let server = try AuthorizationServer(metadata: metadata, issuer: issuer)
             let lifetime =
-                CacheLifetime.read(response.headers, at: options.exchange.timeSource.date()) ?? options.lifetime
+                CacheLifetime.read(response.headers, at: options.timing.timeSource.date()) ?? options.lifetime
             return (server, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))
         }
     }

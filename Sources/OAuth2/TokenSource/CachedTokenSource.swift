@@ -1,49 +1,10 @@
-public import Networking
+import Networking
 import Synchronization
 
 /// Keeps a source's token, and asks the source for a new one when that is needed: once, whoever needs it.
 ///
 /// The source is asked in a task of its own, which goes on when those who wait for it leave.
 public final class CachedTokenSource: TokenSource {
-    /// How a token is kept.
-    public struct Options: Sendable {
-        /// How long getting a token may take, whatever the callers' own deadlines; 30 seconds by default.
-        public var timeout: Duration
-        /// How long a resource may take to learn of a new token; `nil`, the default, if it knows at once.
-        ///
-        /// A request that is refused within two seconds after its token was issued is sent again with the same token after this
-        /// time, once.
-        public var replicationDelay: Duration?
-        /// The longest pause that a server's `Retry-After` can cause; 5 minutes by default.
-        public var longestRetryAfter: Duration
-        /// Where time comes from.
-        public var timeSource: TimeSource
-        /// Where the random numbers of 0…1 come from that spread the refreshes of many clients.
-        public var random: @Sendable () -> Double
-
-        /// Makes options.
-        ///
-        /// - Parameters:
-        ///   - timeout: How long getting a token may take.
-        ///   - replicationDelay: How long a resource may take to learn of a new token.
-        ///   - longestRetryAfter: How long a server is left alone at most that asks for it.
-        ///   - timeSource: Where time comes from.
-        ///   - random: Where random numbers of 0…1 come from.
-        public init(
-            timeout: Duration = .seconds(30),
-            replicationDelay: Duration? = nil,
-            longestRetryAfter: Duration = .seconds(300),
-            timeSource: TimeSource = .system,
-            random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
-        ) {
-            self.timeout = timeout
-            self.replicationDelay = replicationDelay
-            self.longestRetryAfter = longestRetryAfter
-            self.timeSource = timeSource
-            self.random = random
-        }
-    }
-
     /// What a caller does after a look at the state.
     private enum Step {
         case use(AccessToken)
@@ -53,7 +14,7 @@ public final class CachedTokenSource: TokenSource {
     }
 
     private let source: any TokenSource
-    private let options: Options
+    private let timing: OAuth2Timing
     private let journal: TokenJournal
     private let lifecycle: Mutex<TokenLifecycle>
     /// The refreshes under way; the lifecycle keeps the token.
@@ -63,27 +24,27 @@ public final class CachedTokenSource: TokenSource {
     ///
     /// - Parameters:
     ///   - source: The other source.
-    ///   - options: How the token is kept.
-    public convenience init(_ source: any TokenSource, options: Options = Options()) {
-        self.init(source, options: options, journal: TokenJournal())
+    ///   - timing: How long getting a token may take, and the clock that tokens expire by.
+    public convenience init(_ source: any TokenSource, timing: OAuth2Timing = OAuth2Timing()) {
+        self.init(source, timing: timing, journal: TokenJournal())
     }
 
-    init(_ source: any TokenSource, options: Options, journal: TokenJournal) {
+    init(_ source: any TokenSource, timing: OAuth2Timing, journal: TokenJournal) {
         self.source = source
-        self.options = options
+        self.timing = timing
         self.journal = journal
         let limits = TokenLifecycle.Limits(
-            refreshTimeout: options.timeout,
-            replicationDelay: options.replicationDelay,
-            longestRetryAfter: options.longestRetryAfter,
+            refreshTimeout: timing.timeout,
+            replicationDelay: timing.replicationDelay,
+            longestRetryAfter: timing.longestRetryAfter,
             looksAgain: source is GrantTokenSource
         )
         lifecycle = Mutex(TokenLifecycle(limits: limits))
-        var policy = SingleFlightCache<TokenLifecycle.RefreshID, AccessToken>.Policy(timeout: options.timeout)
+        var policy = SingleFlightCache<TokenLifecycle.RefreshID, AccessToken>.Policy(timeout: timing.timeout)
         policy.timeoutCause = {
             (source as? any StoreWaiting)?.isWaitingForStore == true ? OAuth2Error.storeHangs : nil
         }
-        refreshes = SingleFlightCache(timeSource: options.timeSource, policy: policy)
+        refreshes = SingleFlightCache(timeSource: timing.timeSource, policy: policy)
     }
 
     /// Whether the wrapped source can get another token after one was refused.
@@ -97,7 +58,7 @@ public final class CachedTokenSource: TokenSource {
     ///   ``OAuth2Error/retryAfter``; `NetworkError` with the code `timedOut` at the deadline;
     ///   `CancellationError` if the caller is cancelled while it waits.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        let now = options.timeSource.now()
+        let now = timing.timeSource.now()
         switch step(at: now, requirements) {
         case .use(let token):
             return token
@@ -117,7 +78,7 @@ public final class CachedTokenSource: TokenSource {
 
     /// The token that is kept, if it is good and needs no refresh: most requests get theirs without a suspension.
     func current() -> AccessToken? {
-        let now = options.timeSource.now()
+        let now = timing.timeSource.now()
         return lifecycle.withLock { $0.current(at: now) }
     }
 
@@ -151,7 +112,7 @@ public final class CachedTokenSource: TokenSource {
         do {
             return try await task.value(until: deadline)
         } catch let error as NetworkError where error.code == .timedOut {
-            if let deadline, options.timeSource.now() >= deadline { throw error }
+            if let deadline, timing.timeSource.now() >= deadline { throw error }
             if let cause = error.cause as? OAuth2Error { throw cause }
             if let dead = lifecycle.withLock({ $0.dead }) { throw dead }
             throw OAuth2Error(.serverUnreachable, "no token came in the time that getting one may take")
@@ -172,7 +133,7 @@ public final class CachedTokenSource: TokenSource {
 
     /// Decides what a 401 means for the request that got it.
     func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
-        let now = options.timeSource.now()
+        let now = timing.timeSource.now()
         return lifecycle.withLock { $0.refused(request, at: now, canReplace: source.canReplaceTokens) }
     }
 
@@ -183,7 +144,7 @@ public final class CachedTokenSource: TokenSource {
 
     /// Makes a source that was signed out check for a sign-in elsewhere.
     func lookAgain() {
-        let now = options.timeSource.now()
+        let now = timing.timeSource.now()
         lifecycle.withLock { $0.lookAgain(at: now) }
     }
 
@@ -220,8 +181,8 @@ public final class CachedTokenSource: TokenSource {
     }
 
     private func land(_ id: TokenLifecycle.RefreshID, _ token: AccessToken) {
-        let now = options.timeSource.now()
-        let jitter = options.random()
+        let now = timing.timeSource.now()
+        let jitter = timing.random()
         let generation = lifecycle.withLock { lifecycle in
             lifecycle.landed(id, with: token, at: now, jitter: jitter) ? lifecycle.generation : nil
         }
@@ -230,8 +191,8 @@ public final class CachedTokenSource: TokenSource {
 
     /// - Returns: What those who wait are told.
     private func fail(_ id: TokenLifecycle.RefreshID, _ error: OAuth2Error) -> OAuth2Error {
-        let now = options.timeSource.now()
-        let jitter = options.random()
+        let now = timing.timeSource.now()
+        let jitter = timing.random()
         let outcome = lifecycle.withLock { lifecycle -> (backoff: Duration?, dead: OAuth2Error?)? in
             guard lifecycle.failed(id, with: error, at: now, jitter: jitter) else { return nil }
             return (lifecycle.backoff.map { $0.until - now }, lifecycle.dead)

@@ -66,7 +66,7 @@ extension TokenAcquirer {
     }
 
     private func inSection(_ body: @escaping @Sendable () async throws -> Void) async throws(OAuth2Error) {
-        do { try await store.withExclusiveAccess(to: key, timeout: timeout, body) } catch {
+        do { try await store.withExclusiveAccess(to: key, timeout: endpoint.timing.timeout, body) } catch {
             let error = (error as? WatchedTokenStore.AccessFailure)?.cause ?? error
             if let error = error as? OAuth2Error { throw error }
             throw OAuth2Error(.storeFailed, "the token store could not be changed", cause: error)

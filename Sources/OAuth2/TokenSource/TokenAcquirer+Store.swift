@@ -44,9 +44,10 @@ extension TokenAcquirer {
             if let known = state.attempt, known.id == id { return (known, false) }
             let age = id.split(separator: "@").last.flatMap { Double($0) }
                 .map { endpoint.timeSource.date().timeIntervalSince1970 - $0 }
-            let isOver = age.map { $0 >= (lostRequestDelay + Self.clockTolerance) / .seconds(1) } ?? false
+            let isOver =
+                age.map { $0 >= (endpoint.timing.lostRequestDelay + Self.clockTolerance) / .seconds(1) } ?? false
             let now = endpoint.timeSource.now()
-            let new = Attempt(id: id, sendable: isOver ? now : now + lostRequestDelay, isInDoubt: true)
+            let new = Attempt(id: id, sendable: isOver ? now : now + endpoint.timing.lostRequestDelay, isInDoubt: true)
             state.attempt = new
             return (new, true)
         }
@@ -124,7 +125,7 @@ extension TokenAcquirer {
         let isInDoubt = state.withLock { state in
             var attempt = state.attempt ?? Attempt(id: id, sendable: now, isInDoubt: false)
             guard attempt.id == id else { return true }
-            attempt.sendable = isLost ? now + lostRequestDelay : now
+            attempt.sendable = isLost ? now + endpoint.timing.lostRequestDelay : now
             attempt.isInDoubt = attempt.isInDoubt || isLost
             state.attempt = attempt
             return attempt.isInDoubt
@@ -249,7 +250,11 @@ extension TokenAcquirer {
 
     /// Gives a store call a limited time, even if the task that makes it is cancelled: a call that hangs must not keep the lock.
     private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let task = SharedTask(timeout: min(Self.storeTimeout, timeout / 2), timeSource: endpoint.timeSource, call)
+        let task = SharedTask(
+            timeout: min(Self.storeTimeout, endpoint.timing.timeout / 2),
+            timeSource: endpoint.timeSource,
+            call
+        )
         return try await task.value()
     }
 
