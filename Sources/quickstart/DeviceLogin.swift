@@ -24,7 +24,7 @@ struct DeviceLogin: Example {
         let oauth = OAuth2Client(
             server: authorization.metadata,
             clientAuthentication: .none(clientID: "reader"),
-            options: .init(timeSource: time)
+            timing: .init(timeSource: time)
         )
         let device = try await oauth.authorizeDevice(scope: "reports.read")
         print("1. open \(device.verificationURI) and enter \(device.userCode)")

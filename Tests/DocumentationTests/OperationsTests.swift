@@ -48,12 +48,12 @@ struct OperationsTests {
         ),
         Vocabulary(
             heading: "### Events of an authenticator",
-            path: "Sources/OAuth2/Events/OAuth2Event.swift",
+            path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
             beginning: "    case "
         ),
         Vocabulary(
             heading: "### Counters of an authenticator",
-            path: "Sources/OAuth2/Events/OAuth2Event.swift",
+            path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
             beginning: "    public var "
         ),
     ]

@@ -101,7 +101,7 @@ struct EchoTests {
                 server: OAuth2Fixture.server,
                 clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret(secret)),
                 client: NetworkClient(transport: transport),
-                options: .init(attempts: 1)
+                timing: .init(attempts: 1)
             )
             let error = try #require(
                 await #expect(throws: OAuth2Error.self) {

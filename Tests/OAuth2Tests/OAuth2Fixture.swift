@@ -75,12 +75,7 @@ final class OAuth2Fixture: Sendable {
         replicationDelay: Duration? = nil,
         stepUpSource: (@Sendable (ResourceDemand) -> (any TokenSource)?)? = nil
     ) -> OAuth2Authenticator {
-        var options = OAuth2Authenticator.Options(
-            attempts: attempts,
-            replicationDelay: replicationDelay,
-            timeSource: time.timeSource,
-            random: { random }
-        )
+        var options = OAuth2Authenticator.Options()
         options.stepUpSource = stepUpSource
         return OAuth2Authenticator(
             server: Self.server,
@@ -90,6 +85,12 @@ final class OAuth2Fixture: Sendable {
             store: store ?? InMemoryTokenStore(timeSource: time.timeSource),
             dpop: dpop,
             client: NetworkClient(transport: endpoint, options: .init(timeSource: time.timeSource)),
+            timing: .init(
+                attempts: attempts,
+                replicationDelay: replicationDelay,
+                timeSource: time.timeSource,
+                random: { random }
+            ),
             options: options
         )
     }

@@ -61,7 +61,7 @@ struct SecrecyTests {
                     interceptors: [logging],
                     options: .init(timeSource: fixture.time.timeSource)
                 ),
-                options: .init(timeSource: fixture.time.timeSource, random: { 0 })
+                timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
             )
             let events = authenticator.events
             let client = NetworkClient(
@@ -138,11 +138,11 @@ struct SecrecyTests {
             Secret(secret), token, record, VersionedTokenRecord(record: record, version: 1), basic, assertion,
             PrivateKeyJWT.Audience.issuer, request, OAuth2Fixture.server, authenticator, OAuth2Authenticator.Options(),
             authenticator.counters, OAuth2Event.signedOut, error, error.code, ResourceDemand(scope: ["a"]), grant,
-            ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, CachedTokenSource.Options(), granted,
-            GrantTokenSource.Options(), FallbackTokenSource(fixed), LimitedTokenSource(fixed),
+            ClientCredentialsGrant(scope: "a"), exchange, fixed, cached, granted,
+            FallbackTokenSource(fixed), LimitedTokenSource(fixed),
             PersistedTokenSource(fixed, store: memory, key: "k"), ClosureTokenSource { _ in token },
             TokenRequirements.replacing(token), DPoPKey.generated(), try DPoPKey.key(key), memory, files,
-            MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Client.Options(),
+            MockAuthorizationServer.Client(id: "a", secret: secret), oauth, OAuth2Timing(),
             OAuth2Client.TokenKind.accessToken, introspected, WellKnownDocument.openID,
             AuthorizationServerDiscovery(issuer: "https://id.example"), AuthorizationServerDiscovery.Options(),
             keys, keys.status, RemoteJWTVerifier(keys: keys), AuthenticationChallenge.BearerError.invalidToken,
@@ -257,7 +257,7 @@ struct SecrecyTests {
             server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "a"),
             client: NetworkClient(transport: MockTransport(.tokens(secret))),
-            options: .init(timeSource: time.timeSource)
+            timing: .init(timeSource: time.timeSource)
         )
         var said: [DeviceAuthorizationProgress] = []
         let later = DeviceAuthorization(

@@ -22,7 +22,7 @@ enum TokenRotator {
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: RefreshTokenGrant(refreshToken: Secret(first)),
             store: try FileTokenStore(directory: URL(filePath: arguments[1])),
-            options: .init(timeout: .seconds(300), lostRequestDelay: .milliseconds(100))
+            timing: .init(timeout: .seconds(300), lostRequestDelay: .milliseconds(100))
         )
         var done = 0
         do {

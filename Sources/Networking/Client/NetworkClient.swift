@@ -24,7 +24,7 @@ public final class NetworkClient: Sendable {
 
     let chain: InterceptorChain
     let authenticationProvider: (any AuthenticationProvider)?
-    let serviceTokens = ServiceTokenCache()
+    let serviceTokens: ServiceTokenCache
     let transferQueue: TransferQueue
 
     /// Makes a client on a transport.
@@ -47,6 +47,9 @@ public final class NetworkClient: Sendable {
         self.authenticationProvider = authenticationProvider
         self.options = options
         transferQueue = TransferQueue(limit: options.maximumTransfers)
+        var policy = ServiceTokenCache.Policy(timeout: options.timeout ?? .seconds(60))
+        policy.lifetime = { [timeSource = options.timeSource] in $0.expiry - timeSource.now() }
+        serviceTokens = ServiceTokenCache(timeSource: options.timeSource, policy: policy)
     }
 
     /// Makes a client on libcurl, with connections of its own.

@@ -21,12 +21,13 @@ package final class SharedTask<Value: Sendable>: Sendable {
     /// Starts the work.
     ///
     /// - Parameters:
-    ///   - timeout: How long the work may take; when it is over the work is cancelled and fails with `timedOut`.
+    ///   - timeout: How long the work may take; when it is over the work is cancelled and fails with `timedOut`. `nil`
+    ///     for work that has its own limits.
     ///   - timeSource: Where time comes from.
     ///   - timeoutCause: Returns the reason for the timeout, if it is known; called before the work is cancelled.
     ///   - work: The work. It may finish after its timeout; its result is then dropped.
     package init(
-        timeout: Duration,
+        timeout: Duration?,
         timeSource: TimeSource,
         timeoutCause: (@Sendable () -> (any Error)?)? = nil,
         _ work: @escaping @Sendable () async throws -> Value
@@ -36,6 +37,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
         let working = Task.detached { [self] in
             do { finish(.success(try await work())) } catch { finish(.failure(error)) }
         }
+        guard let timeout else { return }
         let timer = Task.detached { [self] in
             do { try await timeSource.sleep(timeout) } catch { return }
             let message = "the shared work did not end within \(timeout)"

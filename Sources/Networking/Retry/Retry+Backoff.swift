@@ -2,10 +2,16 @@ extension Retry {
     /// How long to wait before an attempt, and when to stop.
     public struct Backoff: Sendable {
         private let truncation: Truncation
-        private let delay: @Sendable (State) -> Duration
+        private let random: @Sendable () -> Double
+        private let delay: @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
 
-        private init(until truncation: Truncation, delay: @escaping @Sendable (State) -> Duration) {
+        private init(
+            until truncation: Truncation,
+            random: @escaping @Sendable () -> Double,
+            delay: @escaping @Sendable (_ retry: Int, _ previous: Duration?, _ random: () -> Double) -> Duration
+        ) {
             self.truncation = truncation
+            self.random = random
             self.delay = delay
         }
 
@@ -16,7 +22,28 @@ extension Retry {
         ///   - minimum: How long the server asks to wait.
         /// - Returns: `retryAfter` or `noRetry`.
         func action(_ state: State, atLeast minimum: Duration = .zero) -> Action {
-            truncation.action(delay: { max(delay(state), minimum) }, atLeast: minimum, state: state)
+            truncation.action(
+                delay: { delay(retry: state.retryCount + 1, after: state.delays.last, atLeast: minimum) },
+                atLeast: minimum,
+                state: state
+            )
+        }
+
+        /// Returns the delay before a retry, whatever the truncation says.
+        ///
+        /// - Parameters:
+        ///   - retry: The number of the retry, from 1.
+        ///   - previous: The delay before the retry before this one.
+        ///   - random: A number of 0…1; by default the backoff's own.
+        ///   - minimum: How long the server asks to wait.
+        /// - Returns: The delay.
+        package func delay(
+            retry: Int,
+            after previous: Duration? = nil,
+            random: Double? = nil,
+            atLeast minimum: Duration = .zero
+        ) -> Duration {
+            max(delay(retry, previous) { random ?? self.random() }, minimum)
         }
 
         /// Waits equally long before each retry.
@@ -33,7 +60,7 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation) { _ in jitter.applied(to: delay, random) }
+            Self(until: truncation, random: random) { jitter.applied(to: delay, $2) }
         }
 
         /// Waits longer before each retry.
@@ -57,9 +84,20 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation) { state in
-                jitter.applied(to: min(scale(baseDelay, state.retryCount + 1), maximum), random)
+            Self(until: truncation, random: random) { retry, _, random in
+                jitter.applied(to: min(scale(baseDelay, retry), maximum), random)
             }
+        }
+
+        /// Doubles the delay without an end, for code that counts its attempts itself.
+        ///
+        /// - Parameters:
+        ///   - baseDelay: How long to wait before the first retry.
+        ///   - maximum: The longest delay.
+        ///   - jitter: How much of a delay is random.
+        /// - Returns: The backoff.
+        package static func doubling(_ baseDelay: Duration, to maximum: Duration, jitter: Jitter = .none) -> Self {
+            exponential(baseDelay, maximum: maximum, jitter: jitter, until: .maxRetries(.max))
         }
 
         /// Waits a random time between the base delay and three times the delay before, so that the delays of clients that failed
@@ -77,8 +115,8 @@ extension Retry {
             until truncation: Truncation,
             random: @escaping @Sendable () -> Double = { .random(in: 0..<1) }
         ) -> Self {
-            Self(until: truncation) { state in
-                let upper = max(baseDelay, min(state.delays.last ?? baseDelay, maximum) * 3)
+            Self(until: truncation, random: random) { _, previous, random in
+                let upper = max(baseDelay, min(previous ?? baseDelay, maximum) * 3)
                 return min(maximum, baseDelay + (upper - baseDelay) * random())
             }
         }
@@ -97,8 +135,8 @@ extension Retry {
         func applied(to delay: Duration, _ random: () -> Double) -> Duration {
             switch self {
             case .none: delay
-            case .full: delay * random()
-            case .equal: delay / 2 + delay / 2 * random()
+            case .full: delay * min(max(random(), 0), 1)
+            case .equal: delay / 2 + delay / 2 * min(max(random(), 0), 1)
             }
         }
     }

@@ -9,7 +9,7 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
     private let provider: any AuthenticationProvider
     private let exchange: TokenExchange
     /// The token of the last attempt, if it had been kept from before the operation.
-    private let keptToken = Mutex<(key: ServiceTokenCache.Key, accessToken: String)?>(nil)
+    private let keptToken = Mutex<(key: ServiceTokenKey, accessToken: String)?>(nil)
 
     init(client: NetworkClient, provider: any AuthenticationProvider, exchange: TokenExchange) {
         self.client = client
@@ -19,22 +19,21 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
 
     func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         let subjectToken = try await provider.bearerToken
-        let key = try ServiceTokenCache.Key(exchange, subjectToken: subjectToken)
+        let key = try ServiceTokenKey(exchange, subjectToken: subjectToken)
         let timeSource = client.options.timeSource
-        let (token, wasKept) = try await client.serviceTokens.token(
-            for: key,
-            context: context,
-            timeSource: timeSource,
-            timeout: client.options.timeout ?? .seconds(60)
-        ) { [client, exchange] in
-            let requested = timeSource.now()
-            // A redirect would carry the subject token, which is in the body, to wherever it points.
-            let options = RequestOptions(redirects: .never)
-            let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
-            let response = try await loop.run { (exchange.request(subjectToken: subjectToken), nil) }
-            return try ServiceToken(decoding: response.body, requested: requested)
-        }
-        keptToken.withLock { $0 = wasKept ? (key, token.accessToken) : nil }
+        let kept = client.serviceTokens.kept(key)
+        let token =
+            if let kept { kept } else {
+                try await client.serviceTokens.value(for: key, until: context.deadline) { [client, exchange] in
+                    let requested = timeSource.now()
+                    // A redirect would carry the subject token, which is in the body, to wherever it points.
+                    let options = RequestOptions(redirects: .never)
+                    let loop = AttemptLoop(client: client, chain: InterceptorChain(), options: options)
+                    let response = try await loop.run { (exchange.request(subjectToken: subjectToken), nil) }
+                    return try ServiceToken(decoding: response.body, requested: requested)
+                }
+            }
+        keptToken.withLock { $0 = kept.map { (key, $0.accessToken) } }
         var request = request
         request.setAuthorization("Bearer \(token.accessToken)")
         return request
@@ -47,7 +46,7 @@ final class ServiceTokenAuthenticator: URLRequestAuthenticator {
         context: InterceptorContext
     ) -> Retry.Action {
         guard response?.status == 401, let (key, accessToken) = keptToken.withLock({ $0 }) else { return .none }
-        client.serviceTokens.remove(key, refused: accessToken)
+        client.serviceTokens.remove(key) { $0.accessToken == accessToken }
         return context.retryState.authenticationErrors.isEmpty ? .retry : .none
     }
 }

@@ -28,7 +28,7 @@ extension OAuth2Authenticator {
         // Whoever a redirect led to never had the token, so that its refusal says nothing of it.
         if HTTPOrigin(response.url) != HTTPOrigin(url) { return .none }
         if credential.isDPoP {
-            let age = context.retryState.started.map { options.timeSource.now() - $0 }
+            let age = context.retryState.started.map { timing.timeSource.now() - $0 }
             hints.note(response.headers, from: url, age: age)
         }
         let fields = response.headers.values(for: "WWW-Authenticate")

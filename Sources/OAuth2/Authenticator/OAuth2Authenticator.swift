@@ -33,6 +33,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// `Authorization` and `DPoP`.
     public let credentialFields: Set = ["Authorization", "DPoP"]
     let base: CachedTokenSource
+    let timing: OAuth2Timing
     let options: Options
     let dpop: DPoPKey?
     let journal: TokenJournal
@@ -64,6 +65,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - dpop: The key that tokens are to be bound to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)); `nil` for bearer
     ///     tokens.
     ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
+    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
     ///   - options: What the authenticator does by default.
     public init(
         server: AuthorizationServer,
@@ -73,6 +75,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         store: any TokenStore = InMemoryTokenStore(),
         dpop: DPoPKey? = nil,
         client: NetworkClient = NetworkClient(),
+        timing: OAuth2Timing = OAuth2Timing(),
         options: Options = Options()
     ) {
         let journal = TokenJournal()
@@ -80,9 +83,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             server: server,
             clientAuthentication: clientAuthentication,
             client: client,
-            timeSource: options.timeSource,
-            attempts: options.attempts,
-            random: options.random,
+            timing: timing,
             dpop: dpop,
             journal: journal
         )
@@ -92,21 +93,20 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
                     grant,
                     endpoint: endpoint,
                     store: store,
-                    dpop: dpop,
-                    timeout: options.timeout,
-                    lostRequestDelay: options.lostRequestDelay
+                    dpop: dpop
                 )
             )
         }
         let source = makeSource(grant)
-        base = CachedTokenSource(source, options: options.caching, journal: journal)
+        base = CachedTokenSource(source, timing: timing, journal: journal)
         grantSource = source
         self.makeSource = makeSource
         self.grant = grant
         self.dpop = dpop
+        self.timing = timing
         self.options = options
         self.journal = journal
-        hints = DPoPServerState(timeSource: options.timeSource, journal: journal)
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: journal)
         self.resources = resources
     }
 
@@ -115,17 +115,24 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Parameters:
     ///   - source: Where tokens come from. They are kept as in a ``CachedTokenSource``; it need not be one.
     ///   - resources: The origins that the token is meant for; requests to other origins are left unchanged.
+    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
     ///   - options: What the authenticator does by default.
-    public init(source: any TokenSource, resources: ResourceRule, options: Options = Options()) {
+    public init(
+        source: any TokenSource,
+        resources: ResourceRule,
+        timing: OAuth2Timing = OAuth2Timing(),
+        options: Options = Options()
+    ) {
         let journal = TokenJournal()
-        base = CachedTokenSource(source, options: options.caching, journal: journal)
+        base = CachedTokenSource(source, timing: timing, journal: journal)
         grantSource = source as? GrantTokenSource
         makeSource = nil
         grant = nil
         dpop = nil
+        self.timing = timing
         self.options = options
         self.journal = journal
-        hints = DPoPServerState(timeSource: options.timeSource, journal: journal)
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: journal)
         self.resources = resources
     }
 
@@ -202,7 +209,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         return wider.withLock { wider in
             if let source = wider[key] { return source }
             guard wider.count < Self.widerLimit else { return nil }
-            let cached = CachedTokenSource(source, options: options.caching, journal: journal)
+            let cached = CachedTokenSource(source, timing: timing, journal: journal)
             wider[key] = cached
             return cached
         }
@@ -277,7 +284,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - context: What is known about the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
-        let now = options.timeSource.now()
+        let now = timing.timeSource.now()
         scheduled.withLock { $0[context.operation] = now }
     }
 
@@ -288,7 +295,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         guard let request = attempt.request, request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let sent = scheduled.withLock { $0.removeValue(forKey: attempt.context.operation) }
         guard let response = attempt.response else { return }
-        let age = sent.map { options.timeSource.now() - $0 }
+        let age = sent.map { timing.timeSource.now() - $0 }
         hints.note(response.headers, from: response.url, age: age ?? attempt.duration)
     }
 }

@@ -39,7 +39,7 @@ extension OAuth2Client {
             throw OAuth2Error(.malformedRequest, "a request that was pushed can't be pushed again (RFC 9126 §2.1)")
         }
         let form = [("client_id", clientID)] + parameters.filter { $0.name != "client_id" }
-        let pushed = options.timeSource.now()
+        let pushed = timing.timeSource.now()
         return try await post(form, to: server.pushedAuthorizationRequestEndpoint, place: place) { response, secrets in
             let members = try response.jsonObject(from: place, hiding: secrets)
             let answer = AnswerMembers(members: members, place: place)

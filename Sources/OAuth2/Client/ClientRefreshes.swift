@@ -1,44 +1,23 @@
 import Networking
-import Synchronization
 
 /// The refreshes of a client that are under way, and the results that no caller has taken yet: the owner of the tokens that a server issues.
 ///
 /// A request continues when the caller that waits for it is cancelled, or runs out of time. Its result waits for the next call with the
 /// same refresh token, which the server may not accept any more. The latest 1,000 of the kind are kept.
 final class ClientRefreshes: Sendable {
-    typealias Outcome = Result<IssuedTokens, OAuth2Error>
-
     private enum Entry {
-        case request(Task<Outcome, Never>, as: String)
-        /// Only the refresh token in the response was usable.
+        case answer(Result<IssuedTokens, OAuth2Error>, to: String)
+        /// Only the refresh token in the response was usable, or it is what other requests go on with.
         case successor(Secret)
     }
 
-    private struct State {
-        var entries: [Secret: Entry] = [:]
-        /// The keys of the entries, oldest first.
-        var order: [Secret] = []
-
-        mutating func set(_ entry: Entry, for token: Secret) {
-            if entries.updateValue(entry, forKey: token) == nil { order.append(token) }
-            if order.count > ClientRefreshes.limit { entries[order.removeFirst()] = nil }
-        }
-
-        /// A token that goes on as it is needs no entry.
-        mutating func succeed(_ token: Secret, by successor: Secret) {
-            if successor == token { remove([token]) } else { set(.successor(successor), for: token) }
-        }
-
-        mutating func remove(_ tokens: [Secret]) {
-            for token in tokens where entries.removeValue(forKey: token) != nil { order.removeAll { $0 == token } }
-        }
-    }
-
-    private static let limit = 1_000
-    private let state = Mutex(State())
+    private let entries: SingleFlightCache<Secret, Entry>
     private let timeSource: TimeSource
 
     init(timeSource: TimeSource) {
+        var policy = SingleFlightCache<Secret, Entry>.Policy()
+        policy.lifetime = { if case .answer(.failure, _) = $0 { .zero } else { .seconds(Int32.max) } }
+        entries = SingleFlightCache(timeSource: timeSource, policy: policy)
         self.timeSource = timeSource
     }
 
@@ -61,56 +40,46 @@ final class ClientRefreshes: Sendable {
     ) async throws -> IssuedTokens {
         var (token, path) = (first, [first])
         while true {
-            switch entry(for: token, as: request, boundKey, ask) {
+            try Task.checkCancellation()
+            switch try await entry(for: token, as: request, within: timeout, boundKey, ask) {
             case .successor(let successor):
                 token = successor
                 path.append(token)
-            case .request(let task, request):
-                let tokens = try await outcome(of: task, within: timeout).get()
-                state.withLock { $0.remove(path) }
+            case .answer(let answer, request):
+                let tokens = try answer.get()
+                path.forEach(entries.remove)
                 return tokens
-            case .request(let task, _):
+            case .answer(let answer, _):
                 // Something else was asked for with the same token: its successor is what there is to ask with.
-                guard case .success(let tokens) = try await outcome(of: task, within: timeout) else { continue }
-                let successor = tokens.refreshToken ?? token
-                state.withLock { $0.succeed(token, by: successor) }
+                if case .success(let tokens) = answer { succeed(token, by: tokens.refreshToken ?? token) }
             }
         }
     }
 
+    /// Waits for a request, which continues even if no caller waits for it.
     private func entry(
         for token: Secret,
         as request: String,
+        within timeout: Duration,
         _ boundKey: BoundKey?,
         _ ask: @escaping @Sendable (Secret) async throws(OAuth2Error) -> TokenAnswer
-    ) -> Entry {
-        state.withLock { state in
-            if let entry = state.entries[token] { return entry }
-            let task = Task.detached { [self] () async -> Outcome in
+    ) async throws -> Entry {
+        do {
+            return try await entries.value(for: token, until: timeSource.now() + timeout) { [self] in
                 do throws(OAuth2Error) {
                     switch try await ask(token) {
                     case .tokens(var response):
                         // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
                         response.refreshToken = response.refreshToken ?? token
-                        return .success(IssuedTokens(response, boundKey: boundKey))
+                        return .answer(.success(IssuedTokens(response, boundKey: boundKey)), to: request)
                     case .refreshTokenOnly(let successor, let error):
-                        self.state.withLock { $0.succeed(token, by: successor) }
-                        return .failure(error)
+                        succeed(token, by: successor)
+                        return .answer(.failure(error), to: request)
                     }
                 } catch {
-                    self.state.withLock { $0.remove([token]) }
-                    return .failure(error)
+                    return .answer(.failure(error), to: request)
                 }
             }
-            state.set(.request(task, as: request), for: token)
-            return .request(task, as: request)
-        }
-    }
-
-    /// Waits for a request, which continues even if no caller waits for it.
-    private func outcome(of task: Task<Outcome, Never>, within timeout: Duration) async throws -> Outcome {
-        do {
-            return try await SharedTask(timeout: timeout, timeSource: timeSource) { await task.value }.value()
         } catch let error as NetworkError where error.code == .timedOut {
             var error = OAuth2Error(
                 .serverUnreachable,
@@ -120,5 +89,10 @@ final class ClientRefreshes: Sendable {
             error.isPossiblyLostRotation = true
             throw error
         }
+    }
+
+    /// A token that goes on as it is needs no entry.
+    private func succeed(_ token: Secret, by successor: Secret) {
+        if successor == token { entries.remove(token) } else { entries.keep(.successor(successor), for: token) }
     }
 }

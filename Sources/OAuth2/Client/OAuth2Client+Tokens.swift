@@ -29,7 +29,7 @@ extension OAuth2Client {
         return try await refreshes.tokens(
             refreshing: refreshToken,
             as: grant.identifier,
-            within: options.timeout,
+            within: timing.timeout,
             boundKey: bound
         ) { [endpoint, deadline] token throws(OAuth2Error) in
             try await endpoint.refresh(token, of: grant, proof: bound?.generator, until: deadline)
@@ -38,7 +38,7 @@ extension OAuth2Client {
 
     /// Gets new tokens with a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// The request goes on when the caller is cancelled, or has waited for as long as ``Options/timeout`` says: what the server has
+    /// The request goes on when the caller is cancelled, or has waited for as long as ``OAuth2Timing/timeout`` says: what the server has
     /// issued is there for the next call with the same refresh token, which the server may not take any more.
     ///
     /// - Parameters:
@@ -94,19 +94,17 @@ extension OAuth2Client {
             server: server,
             clientAuthentication: clientAuthentication,
             client: client,
-            timeSource: options.timeSource,
-            attempts: options.attempts,
-            random: options.random,
+            timing: timing,
             dpop: key.dpop,
             journal: TokenJournal(),
             hints: hints
         )
-        endpoint.requestTimeout = options.timeout
+        endpoint.requestTimeout = timing.timeout
         return endpoint
     }
 
     /// When the time for a request ends that begins now.
-    var deadline: ContinuousClock.Instant { options.timeSource.now() + options.timeout }
+    var deadline: ContinuousClock.Instant { timing.timeSource.now() + timing.timeout }
 
     /// Whoever is cancelled learns that, and not that the server could not be asked.
     func cancellable<Value>(_ body: () async throws(OAuth2Error) -> Value) async throws -> Value {

@@ -26,7 +26,7 @@ extension OAuth2Client {
     ) async throws -> UserInfo {
         let place = "the UserInfo endpoint"
         let url = try server.userInfoEndpoint.required(place)
-        var exchange = EndpointExchange(place: place, url: url, client: authorized, options: options, hints: hints)
+        var exchange = EndpointExchange(place: place, url: url, client: authorized, timing: timing, hints: hints)
         exchange.isQuotable = false
         return try await exchange.value { _ in
             var request = URLRequest(url: url)
@@ -69,7 +69,7 @@ extension OAuth2Client {
             audience: .contains(clientAuthentication.clientID),
             expiration: .optional,
             requiredClaims: ["sub"],
-            currentDate: options.timeSource.date
+            currentDate: timing.timeSource.date
         )
         policy.type = .absentOrJWT
         do {

@@ -11,51 +11,15 @@ public import Networking
 /// It keeps no tokens: ``OAuth2Authenticator/signIn(with:)-(IssuedTokens)`` goes on with those that it gets, and an authenticator gets
 /// by itself those that need nobody's help.
 ///
-/// Requests are repeated while the server fails for the moment, for as long as ``Options/timeout`` allows. Redirects are never
+/// Requests are repeated while the server fails for the moment, for as long as ``OAuth2Timing/timeout`` allows. Redirects are never
 /// followed: they would carry credentials to wherever they point. Nothing that was sent is in an error.
 public struct OAuth2Client: Sendable {
-    /// How endpoints are asked.
-    public struct Options: Sendable {
-        /// How long one call may take, all attempts included; 30 seconds by default.
-        public var timeout: Duration
-        /// How often an endpoint is asked in that time that fails for the moment; three times by default.
-        public var attempts: Int
-        /// The largest answer accepted, in octets; 1 MiB by default.
-        public var maximumBodySize: Int
-        /// Where time comes from.
-        public var timeSource: TimeSource
-        /// Where the random numbers of 0…1 come from that spread the attempts of many clients.
-        public var random: @Sendable () -> Double
-
-        /// Makes options.
-        ///
-        /// - Parameters:
-        ///   - timeout: How long one call may take.
-        ///   - attempts: How often an endpoint is asked that fails for the moment; at least once.
-        ///   - maximumBodySize: The largest answer accepted, in octets.
-        ///   - timeSource: Where time comes from.
-        ///   - random: Where random numbers of 0…1 come from.
-        public init(
-            timeout: Duration = .seconds(30),
-            attempts: Int = 3,
-            maximumBodySize: Int = 1 << 20,
-            timeSource: TimeSource = .system,
-            random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
-        ) {
-            self.timeout = timeout
-            self.attempts = max(1, attempts)
-            self.maximumBodySize = maximumBodySize
-            self.timeSource = timeSource
-            self.random = random
-        }
-    }
-
     /// The server.
     public let server: AuthorizationServer
     /// How the client proves who it is.
     public let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
-    let options: Options
+    let timing: OAuth2Timing
     let hints: DPoPServerState
     let key: ClientKey
     let refreshes: ClientRefreshes
@@ -68,21 +32,21 @@ public struct OAuth2Client: Sendable {
     ///   - clientAuthentication: How the client proves who it is.
     ///   - dpop: The key that tokens are to be bound to; `nil` for bearer tokens.
     ///   - client: What sends the requests.
-    ///   - options: How endpoints are asked.
+    ///   - timing: How long one call may take, and how often a failing endpoint is asked.
     public init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
         dpop: DPoPKey? = nil,
         client: NetworkClient = NetworkClient(),
-        options: Options = Options()
+        timing: OAuth2Timing = OAuth2Timing()
     ) {
         self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
         self.clientAuthentication = clientAuthentication
         self.client = client
-        self.options = options
-        hints = DPoPServerState(timeSource: options.timeSource, journal: TokenJournal())
+        self.timing = timing
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal())
         key = ClientKey(dpop)
-        refreshes = ClientRefreshes(timeSource: options.timeSource)
+        refreshes = ClientRefreshes(timeSource: timing.timeSource)
     }
 
     /// Sends a form to an endpoint that wants to know which client asks, and reads the answer.
@@ -105,7 +69,7 @@ public struct OAuth2Client: Sendable {
             place: place,
             url: url,
             client: client,
-            options: options,
+            timing: timing,
             hints: hints,
             usesAssertion: clientAuthentication.usesAssertion,
             isOfClient: true

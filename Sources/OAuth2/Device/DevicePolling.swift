@@ -1,3 +1,5 @@
+import Networking
+
 /// How often a device asks whether its user has granted what it asked for, as a value
 /// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
 struct DevicePolling {
@@ -22,9 +24,8 @@ struct DevicePolling {
         case (.serverUnreachable, _), (.serverTransient, _):
             unanswered += 1
             // Twice as long each time, but not much longer than a user is willing to wait.
-            let longest = max(interval, .seconds(60))
-            let pause = min(interval * (1 << min(unanswered, 6)), longest)
-            return .wait(max(pause, error.retryAfter ?? .zero), .unanswered)
+            let backoff = Retry.Backoff.doubling(interval * 2, to: max(interval, .seconds(60)))
+            return .wait(backoff.delay(retry: unanswered, atLeast: error.retryAfter ?? .zero), .unanswered)
         case (_, "authorization_pending"):
             unanswered = 0
             return .wait(interval, .pending)

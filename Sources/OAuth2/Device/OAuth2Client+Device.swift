@@ -29,7 +29,7 @@ extension OAuth2Client {
                     "authorization_details",
                 ]
             )
-        let requested = options.timeSource.now()
+        let requested = timing.timeSource.now()
         return try await post(form, to: server.deviceAuthorizationEndpoint, place: place) { response, secrets in
             let members = try response.jsonObject(from: place, hiding: secrets)
             let answer = AnswerMembers(members: members, place: place)
@@ -82,7 +82,7 @@ extension OAuth2Client {
         let bound = try key.bound()
         // One question at a time: how often to ask is decided here.
         var endpoint = tokenEndpoint
-        endpoint.attempts = 1
+        endpoint.timing.attempts = 1
         let form = [
             ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
             ("device_code", device.deviceCode.expose { $0 }),
@@ -90,11 +90,11 @@ extension OAuth2Client {
         var polling = DevicePolling(interval: device.interval)
         var (pause, event) = (polling.interval, DeviceAuthorizationProgress.Event.begun)
         while true {
-            let timeLeft = device.expiry - options.timeSource.now()
+            let timeLeft = device.expiry - timing.timeSource.now()
             guard timeLeft > .zero else { throw OAuth2Error.deviceExpired }
             progress(DeviceAuthorizationProgress(event: event, pause: pause, timeLeft: timeLeft))
-            try await options.timeSource.sleep(min(pause, timeLeft))
-            guard options.timeSource.now() < device.expiry else { throw OAuth2Error.deviceExpired }
+            try await timing.timeSource.sleep(min(pause, timeLeft))
+            guard timing.timeSource.now() < device.expiry else { throw OAuth2Error.deviceExpired }
             do {
                 let answer = try await endpoint.requestToken(
                     form: form,

@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 public import Networking
-import Synchronization
 
 /// Finds out where a server's endpoints are, and keeps that up to date: from the metadata that it publishes
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414),
@@ -30,21 +29,10 @@ public final class AuthorizationServerDiscovery: Sendable {
         /// How long nobody asks again after that has failed and old metadata did; 30 seconds by default.
         public var retryInterval: Duration = .seconds(30)
         /// How the server is asked: in 10 seconds at most, twice, by default.
-        public var exchange = OAuth2Client.Options(timeout: .seconds(10), attempts: 2)
+        public var timing = OAuth2Timing(timeout: .seconds(10), attempts: 2)
 
         /// Makes options.
         public init() {}
-    }
-
-    private struct State {
-        var copy: (server: AuthorizationServer, freshUntil: ContinuousClock.Instant)?
-        var task: SharedTask<AuthorizationServer>?
-        var nextAttempt: ContinuousClock.Instant?
-    }
-
-    private enum Step {
-        case use(AuthorizationServer)
-        case join(SharedTask<AuthorizationServer>)
     }
 
     /// The server's issuer identifier.
@@ -52,7 +40,7 @@ public final class AuthorizationServerDiscovery: Sendable {
     private let client: NetworkClient
     private let options: Options
     private let hints: DPoPServerState
-    private let state = Mutex(State())
+    private let cache: SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>
 
     /// Makes a discovery; nothing is asked yet.
     ///
@@ -64,7 +52,15 @@ public final class AuthorizationServerDiscovery: Sendable {
         self.issuer = issuer
         self.client = client
         self.options = options
-        hints = DPoPServerState(timeSource: options.exchange.timeSource, journal: TokenJournal())
+        hints = DPoPServerState(timeSource: options.timing.timeSource, journal: TokenJournal())
+        // Each look-up has its own limit; this is for those that ignore it.
+        var policy = SingleFlightCache<String, (server: AuthorizationServer, lifetime: Duration)>.Policy(
+            timeout: options.timing.timeout * (options.documents.count + 1)
+        )
+        policy.lifetime = \.lifetime
+        policy.staleLifetime = options.staleLifetime
+        policy.retryInterval = { ($0 as? OAuth2Error)?.isOutage == true ? options.retryInterval : nil }
+        cache = SingleFlightCache(timeSource: options.timing.timeSource, policy: policy)
     }
 
     /// The server, as it says it is.
@@ -73,75 +69,18 @@ public final class AuthorizationServerDiscovery: Sendable {
     /// - Throws: ``OAuth2Error``: `invalidIssuer`, `insecureTransport`, `issuerMismatch`, `serverTransient`, `serverUnreachable`, or
     ///   `protocolViolation` for what is no metadata document; `CancellationError` if the caller is cancelled while it waits.
     public func server() async throws -> AuthorizationServer {
-        switch step() {
-        case .use(let server): return server
-        case .join(let task):
-            do {
-                return try await task.value()
-            } catch let error as NetworkError where error.code == .timedOut {
-                throw OAuth2Error(.serverUnreachable, "the server metadata did not come in time", cause: error)
-            }
+        do {
+            return try await cache.value(for: issuer) { [self] in try await lookUp() }.server
+        } catch let error as NetworkError where error.code == .timedOut {
+            throw OAuth2Error(.serverUnreachable, "the server metadata did not come in time", cause: error)
         }
     }
 
     /// Makes the next caller ask the server, such as after it has moved an endpoint; until it answers, the old metadata are kept for
     /// the time of an outage.
-    public func expire() {
-        let now = options.exchange.timeSource.now()
-        state.withLock { state in
-            state.nextAttempt = nil
-            if let copy = state.copy { state.copy?.freshUntil = min(copy.freshUntil, now) }
-        }
-    }
+    public func expire() { cache.expire(issuer) }
 
-    private func step() -> Step {
-        let now = options.exchange.timeSource.now()
-        return state.withLock { state in
-            if let copy = state.copy, now < copy.freshUntil || isUsable(copy.freshUntil, state.nextAttempt, at: now) {
-                return .use(copy.server)
-            }
-            if let task = state.task, !task.isOver { return .join(task) }
-            // Each look-up has its own limit; this is for those that ignore it.
-            let limit = options.exchange.timeout * (options.documents.count + 1)
-            let task = SharedTask(timeout: limit, timeSource: options.exchange.timeSource) { [self] in
-                try await refresh()
-            }
-            state.task = task
-            return .join(task)
-        }
-    }
-
-    /// Whether old metadata are used without asking: the server has just failed.
-    private func isUsable(
-        _ freshUntil: ContinuousClock.Instant,
-        _ nextAttempt: ContinuousClock.Instant?,
-        at now: ContinuousClock.Instant
-    ) -> Bool {
-        now < freshUntil + options.staleLifetime && nextAttempt.map { now < $0 } ?? false
-    }
-
-    private func refresh() async throws -> AuthorizationServer {
-        do {
-            let (server, lifetime) = try await lookUp()
-            let now = options.exchange.timeSource.now()
-            state.withLock { state in
-                state.copy = (server, now + lifetime)
-                state.nextAttempt = nil
-            }
-            return server
-        } catch let error as OAuth2Error where error.isOutage {
-            let now = options.exchange.timeSource.now()
-            let old = state.withLock { state -> AuthorizationServer? in
-                guard let copy = state.copy, now < copy.freshUntil + options.staleLifetime else { return nil }
-                state.nextAttempt = now + options.retryInterval
-                return copy.server
-            }
-            guard let old else { throw error }
-            return old
-        }
-    }
-
-    private func lookUp() async throws -> (AuthorizationServer, lifetime: Duration) {
+    private func lookUp() async throws -> (server: AuthorizationServer, lifetime: Duration) {
         var failure = OAuth2Error(.endpointMissing, "no place is given where the server publishes its metadata")
         for document in options.documents {
             do { return try await read(try document.url(issuer: issuer)) } catch let error as OAuth2Error {
@@ -153,13 +92,13 @@ public final class AuthorizationServerDiscovery: Sendable {
         throw failure
     }
 
-    private func read(_ url: URL) async throws -> (AuthorizationServer, lifetime: Duration) {
+    private func read(_ url: URL) async throws -> (server: AuthorizationServer, lifetime: Duration) {
         let place = "the server metadata's URL"
         let exchange = EndpointExchange(
             place: place,
             url: url,
             client: client,
-            options: options.exchange,
+            timing: options.timing,
             hints: hints
         )
         return try await exchange.value { _ in
@@ -170,7 +109,7 @@ public final class AuthorizationServerDiscovery: Sendable {
             let metadata = try response.jsonObject(from: place, hiding: secrets)
             let server = try AuthorizationServer(metadata: metadata, issuer: issuer)
             let lifetime =
-                CacheLifetime.read(response.headers, at: options.exchange.timeSource.date()) ?? options.lifetime
+                CacheLifetime.read(response.headers, at: options.timing.timeSource.date()) ?? options.lifetime
             return (server, min(max(lifetime, options.minimumLifetime), options.maximumLifetime))
         }
     }

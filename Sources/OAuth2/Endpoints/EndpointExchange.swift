@@ -12,7 +12,7 @@ struct EndpointExchange: Sendable {
     let place: String
     let url: URL
     let client: NetworkClient
-    let options: OAuth2Client.Options
+    let timing: OAuth2Timing
     let hints: DPoPServerState
     /// Whether a request has a time in it, so that a wrong clock makes it invalid.
     var usesAssertion = false
@@ -35,8 +35,8 @@ struct EndpointExchange: Sendable {
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
         let origin = try url.confidentialOrigin("what \(place) is asked with")
-        let deadline = options.timeSource.now() + options.timeout
-        var sequence = TokenRequestSequence(attempts: isRepeatable ? options.attempts : 1)
+        let deadline = timing.timeSource.now() + timing.timeout
+        var sequence = TokenRequestSequence(attempts: isRepeatable ? timing.attempts : 1)
         while true {
             let skew = hints.skew(for: origin)
             let failure: OAuth2Error
@@ -49,13 +49,13 @@ struct EndpointExchange: Sendable {
                 TokenRequestSequence.Circumstances(
                     isSkewNews: hints.skew(for: origin) != skew,
                     usesAssertion: usesAssertion,
-                    timeLeft: deadline - options.timeSource.now(),
-                    jitter: options.random()
+                    timeLeft: deadline - timing.timeSource.now(),
+                    jitter: timing.random()
                 )
             )
             switch step {
             case .fail(let error): throw error
-            case .again(let delay): if delay > .zero { try await options.timeSource.sleep(delay) }
+            case .again(let delay): if delay > .zero { try await timing.timeSource.sleep(delay) }
             }
         }
     }
@@ -65,9 +65,9 @@ struct EndpointExchange: Sendable {
         to request: Request,
         until deadline: ContinuousClock.Instant
     ) async throws -> HTTPResponse {
-        let requested = options.timeSource.now()
+        let requested = timing.timeSource.now()
         func note(_ headers: HTTPHeaders) {
-            hints.note(headers, from: url, age: options.timeSource.now() - requested)
+            hints.note(headers, from: url, age: timing.timeSource.now() - requested)
         }
         do {
             // A redirect would carry credentials, and what is trusted, to wherever it points.
@@ -76,7 +76,7 @@ struct EndpointExchange: Sendable {
                 options: RequestOptions(
                     redirects: .never,
                     timeout: deadline - requested,
-                    maximumBodySize: options.maximumBodySize
+                    maximumBodySize: TokenEndpoint.maximumBodySize
                 )
             )
             note(response.headers)
@@ -87,7 +87,7 @@ struct EndpointExchange: Sendable {
                 answer: error,
                 place: place,
                 hiding: request.secrets,
-                now: options.timeSource.date(),
+                now: timing.timeSource.date(),
                 isOfClient: isOfClient,
                 isQuotable: isQuotable
             )
@@ -96,7 +96,7 @@ struct EndpointExchange: Sendable {
             // An authenticator of the client's own.
             if let cause = error.cause as? OAuth2Error { throw cause }
             if error.code == .bodyTooLarge {
-                let limit = options.maximumBodySize
+                let limit = TokenEndpoint.maximumBodySize
                 throw OAuth2Error(
                     .protocolViolation,
                     "the answer of \(place) is larger than \(limit) octets; check the endpoint's URL",

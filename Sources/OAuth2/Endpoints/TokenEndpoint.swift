@@ -9,12 +9,9 @@ struct TokenEndpoint: Sendable {
     let server: AuthorizationServer
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
-    let timeSource: TimeSource
-    /// How often a server is asked that fails for the moment.
-    var attempts: Int
+    var timing: OAuth2Timing
     /// How long one request may take; `nil` to leave it to the client, and the whole to whoever waits.
     var requestTimeout: Duration?
-    let random: @Sendable () -> Double
     let hints: DPoPServerState
     let journal: TokenJournal
     /// Whether tokens that nobody has to prove a key for are good enough where a key is given.
@@ -24,9 +21,7 @@ struct TokenEndpoint: Sendable {
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
         client: NetworkClient,
-        timeSource: TimeSource,
-        attempts: Int,
-        random: @escaping @Sendable () -> Double,
+        timing: OAuth2Timing,
         dpop: DPoPKey?,
         journal: TokenJournal,
         hints: DPoPServerState? = nil
@@ -34,13 +29,13 @@ struct TokenEndpoint: Sendable {
         self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
         self.clientAuthentication = clientAuthentication
         self.client = client
-        self.timeSource = timeSource
-        self.attempts = max(1, attempts)
-        self.random = random
-        self.hints = hints ?? DPoPServerState(timeSource: timeSource, journal: journal)
+        self.timing = timing
+        self.hints = hints ?? DPoPServerState(timeSource: timing.timeSource, journal: journal)
         self.journal = journal
         insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
     }
+
+    var timeSource: TimeSource { timing.timeSource }
 
     /// Asks until there is an answer that counts, or no time left.
     ///
@@ -58,7 +53,7 @@ struct TokenEndpoint: Sendable {
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> TokenAnswer {
         let origin = try server.tokenEndpoint.confidentialOrigin("the client's credential")
-        var sequence = TokenRequestSequence(attempts: attempts, isSingleUse: isSingleUse)
+        var sequence = TokenRequestSequence(attempts: timing.attempts, isSingleUse: isSingleUse)
         var wasSent = false
         while true {
             let nonce = hints.nonce(for: origin)
@@ -78,7 +73,7 @@ struct TokenEndpoint: Sendable {
                     isNonceNews: news != nonce,
                     hasNonce: failure.hasNonce,
                     timeLeft: deadline - timeSource.now(),
-                    jitter: random()
+                    jitter: timing.random()
                 )
             )
             switch step {
@@ -186,7 +181,7 @@ struct TokenEndpoint: Sendable {
     }
 
     /// How long an answer may be, in octets: tokens are a few kilobytes.
-    private static let maximumBodySize = 1 << 20
+    static let maximumBodySize = 1 << 20
 
     private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
         hints.note(headers, from: server.tokenEndpoint, age: timeSource.now() - requested)

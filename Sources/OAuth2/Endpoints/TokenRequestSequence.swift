@@ -27,6 +27,8 @@ struct TokenRequestSequence {
         case nonce, proof, clock, garbage, lostAnswer
     }
 
+    private static let backoff = Retry.Backoff.doubling(.seconds(1), to: .seconds(32), jitter: .full)
+
     /// How often a server is asked that fails for the moment.
     let attempts: Int
     /// A Boolean value that indicates whether the request carries something that may be used once only, such as a rotating refresh token.
@@ -83,8 +85,7 @@ struct TokenRequestSequence {
     private mutating func later(_ error: OAuth2Error, _ circumstances: Circumstances) -> Step {
         failures += 1
         guard failures < attempts else { return .fail(error) }
-        let ceiling = Duration.seconds(1) * (1 << min(failures - 1, 5))
-        let delay = error.retryAfter ?? ceiling * min(max(circumstances.jitter, 0), 1)
+        let delay = error.retryAfter ?? Self.backoff.delay(retry: failures, random: circumstances.jitter)
         return delay < circumstances.timeLeft ? .again(after: delay) : .fail(error)
     }
 }

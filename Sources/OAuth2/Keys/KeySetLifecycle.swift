@@ -1,3 +1,4 @@
+import Networking
 import TokenGeneration
 
 /// Keys as they were fetched; whoever verifies shares one reference.
@@ -50,7 +51,8 @@ struct KeySetLifecycle {
 
     let limits: Limits
     private var hold: Hold?
-    private var refresh: Int?
+    /// The refresh under way.
+    private(set) var refresh: Int?
     private var refreshCount = 0
     /// When the latest attempt ended.
     private var attempted: ContinuousClock.Instant?
@@ -158,8 +160,8 @@ struct KeySetLifecycle {
     private func isPausing(at now: ContinuousClock.Instant) -> Bool {
         guard let attempted else { return false }
         guard let failure else { return now < attempted + limits.cooldown }
-        let backoff = min(.seconds(1 << min(failureCount - 1, 10)), limits.cooldown)
+        let backoff = Retry.Backoff.doubling(.seconds(1), to: limits.cooldown)
         let asked = min(failure.retryAfter ?? .zero, max(limits.cooldown, .seconds(300)))
-        return now < attempted + max(backoff, asked)
+        return now < attempted + backoff.delay(retry: failureCount, atLeast: asked)
     }
 }

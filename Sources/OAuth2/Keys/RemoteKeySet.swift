@@ -34,7 +34,6 @@ public final class RemoteKeySet: Sendable {
         ///
         /// Equal bytes mean the same keys. Comparing the keys themselves takes longer.
         var document: Data?
-        var task: (id: Int, task: SharedTask<LoadedKeys>)?
     }
 
     /// What a caller does after a look at the state.
@@ -47,6 +46,8 @@ public final class RemoteKeySet: Sendable {
     private let source: KeySetSource
     private let options: Options
     private let state: Mutex<State>
+    /// The refreshes under way, by number; the lifecycle keeps the keys.
+    private let refreshes: SingleFlightCache<Int, LoadedKeys>
 
     /// Makes a set of the keys at an address; nothing is fetched yet.
     ///
@@ -72,6 +73,7 @@ public final class RemoteKeySet: Sendable {
             staleIfError: max(options.staleIfError, .zero)
         )
         state = Mutex(State(lifecycle: KeySetLifecycle(limits: limits)))
+        refreshes = SingleFlightCache(timeSource: options.timeSource, policy: .init(timeout: options.timeout))
     }
 
     /// The keys: those at hand, or fetched now if there are none that are good.
@@ -135,13 +137,10 @@ public final class RemoteKeySet: Sendable {
             case .use(let keys):
                 return .use(keys)
             case .useAndStart(let keys, let id):
-                start(id, &state)
+                _ = refresh(id, unlike: state.copy)
                 return .use(keys)
-            case .start(let id):
-                return .join(start(id, &state), id: id)
-            case .join(let id):
-                if let task = state.task, task.id == id { return .join(task.task, id: id) }
-                return .join(start(id, &state), id: id)
+            case .start(let id), .join(let id):
+                return .join(refresh(id, unlike: state.copy), id: id)
             case .fail(let error):
                 return .fail(error)
             }
@@ -161,10 +160,9 @@ public final class RemoteKeySet: Sendable {
 
     // MARK: The refresh
 
-    @discardableResult
-    private func start(_ id: Int, _ state: inout State) -> SharedTask<LoadedKeys> {
-        let copy = state.copy
-        let task = SharedTask(timeout: options.timeout, timeSource: options.timeSource) { [self] in
+    /// Joins a refresh or starts it, within the lifecycle's lock: a refresh that is under way for it can't end meanwhile.
+    private func refresh(_ id: Int, unlike copy: KeySetCopy?) -> SharedTask<LoadedKeys> {
+        refreshes.task(for: id) { [self] in
             do {
                 return land(id, try await source.fetch(unlike: copy))
             } catch {
@@ -173,8 +171,6 @@ public final class RemoteKeySet: Sendable {
                 throw failure
             }
         }
-        state.task = (id, task)
-        return task
     }
 
     private func land(_ id: Int, _ response: KeySetSource.Response) -> LoadedKeys {
@@ -183,8 +179,7 @@ public final class RemoteKeySet: Sendable {
         let latest = state.withLock { $0.document }
         let isSame = response.document == nil || response.document == latest
         return state.withLock { state in
-            if state.task?.id == id {
-                state.task = nil
+            if state.lifecycle.refresh == id {
                 state.copy = response.copy
                 if let document = response.document { state.document = document }
             }
@@ -194,9 +189,6 @@ public final class RemoteKeySet: Sendable {
 
     private func fail(_ id: Int, _ error: OAuth2Error) {
         let now = options.timeSource.now()
-        state.withLock { state in
-            if state.task?.id == id { state.task = nil }
-            state.lifecycle.failed(id, error, at: now)
-        }
+        state.withLock { $0.lifecycle.failed(id, error, at: now) }
     }
 }

@@ -16,7 +16,7 @@ public struct ClientRegistrar: Sendable {
     /// The server.
     public let server: AuthorizationServer
     private let client: NetworkClient
-    private let options: OAuth2Client.Options
+    private let timing: OAuth2Timing
     private let hints: DPoPServerState
 
     /// Makes a registrar.
@@ -24,16 +24,16 @@ public struct ClientRegistrar: Sendable {
     /// - Parameters:
     ///   - server: The server.
     ///   - client: What sends the requests.
-    ///   - options: How the server is asked.
+    ///   - timing: How long one call may take, and how often a failing server is asked.
     public init(
         server: AuthorizationServer,
         client: NetworkClient = NetworkClient(),
-        options: OAuth2Client.Options = .init()
+        timing: OAuth2Timing = OAuth2Timing()
     ) {
         self.server = server
         self.client = client
-        self.options = options
-        hints = DPoPServerState(timeSource: options.timeSource, journal: TokenJournal())
+        self.timing = timing
+        hints = DPoPServerState(timeSource: timing.timeSource, journal: TokenJournal())
     }
 
     /// Registers a client.
@@ -140,7 +140,7 @@ public struct ClientRegistrar: Sendable {
         place: String,
         read: (HTTPResponse, SentSecrets) async throws -> Value
     ) async throws -> Value {
-        var exchange = EndpointExchange(place: place, url: url, client: client, options: options, hints: hints)
+        var exchange = EndpointExchange(place: place, url: url, client: client, timing: timing, hints: hints)
         // A token may be replaced by each of the others, too, and the answer with the new one be lost.
         exchange.isRepeatable = method == .get
         return try await exchange.value { _ in

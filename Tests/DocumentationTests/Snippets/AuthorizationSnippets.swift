@@ -301,7 +301,7 @@ struct AuthorizationSnippets {
         let oauth = OAuth2Client(
             server: mock.metadata,
             clientAuthentication: .none(clientID: "reports"),
-            options: .init(timeSource: time)
+            timing: .init(timeSource: time)
         )
         let result: Result<Void, any Error>
         do { result = .success(try await body(mock, oauth)) } catch { result = .failure(error) }

@@ -120,7 +120,7 @@ struct CertificateServerTests {
         let issuer = try Interop.required("INTEROP_GLEWLWYD_TLS") + "/api/oidc"
         var options = AuthorizationServerDiscovery.Options()
         options.documents = [.openID]
-        options.exchange.timeout = .seconds(120)
+        options.timing.timeout = .seconds(120)
         return try await TLSPeer.withClient(TLSPeer.trust()) { client in
             try await AuthorizationServer.discover(issuer: issuer, client: client, options: options)
         }
@@ -144,7 +144,7 @@ struct CertificateServerTests {
                     server: server,
                     clientAuthentication: authentication,
                     client: client,
-                    options: .init(timeout: .seconds(120), attempts: 1)
+                    timing: .init(timeout: .seconds(120), attempts: 1)
                 )
             )
         }

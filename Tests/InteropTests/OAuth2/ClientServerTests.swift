@@ -10,7 +10,7 @@ struct ClientServerTests {
     @Test("A client registers itself, gets tokens, changes and goes", arguments: OAuth2Peer.allCases)
     func registration(peer: OAuth2Peer) async throws {
         let server = try await peer.server()
-        let registrar = ClientRegistrar(server: server, client: peer.client, options: .init(timeout: .seconds(120)))
+        let registrar = ClientRegistrar(server: server, client: peer.client, timing: .init(timeout: .seconds(120)))
         var metadata = ClientMetadata(["client_name": "Interop"])
         metadata.redirectURIs = ["https://client.example/callback"]
         metadata.grantTypes = peer == .idpyoidc ? [] : ["client_credentials"]

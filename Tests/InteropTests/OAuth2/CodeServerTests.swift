@@ -52,7 +52,7 @@ struct CodeServerTests {
                     server: server,
                     clientAuthentication: PublicClient(clientID: clientID),
                     client: peer.client,
-                    options: .init(timeout: .seconds(120))
+                    timing: .init(timeout: .seconds(120))
                 )
                 let request = try AuthorizationRequest(
                     clientID: clientID,

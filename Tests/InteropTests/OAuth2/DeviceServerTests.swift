@@ -28,7 +28,7 @@ struct DeviceServerTests {
                     server: server,
                     clientAuthentication: PublicClient(clientID: "device"),
                     client: peer.client,
-                    options: .init(attempts: 1)
+                    timing: .init(attempts: 1)
                 )
                 let error = await #expect(throws: OAuth2Error.self) { try await oauth.authorizeDevice(scope: "read") }
                 #expect(error?.status == 500)

@@ -42,7 +42,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
     func server() async throws -> AuthorizationServer {
         var options = AuthorizationServerDiscovery.Options()
         options.documents = [self == .glewlwyd || self == .idpyoidc ? .openID : .oauth2]
-        options.exchange.timeout = .seconds(120)
+        options.timing.timeout = .seconds(120)
         return try await AuthorizationServer.discover(issuer: issuer, client: client, options: options)
     }
 
@@ -55,7 +55,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
             server: try await server(),
             clientAuthentication: authentication ?? self.authentication(web),
             client: client,
-            options: .init(timeout: .seconds(120))
+            timing: .init(timeout: .seconds(120))
         )
     }
 
@@ -76,7 +76,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
             grant: grant,
             dpop: dpop,
             client: client,
-            options: .init(timeout: .seconds(120))
+            timing: .init(timeout: .seconds(120))
         )
     }
 

@@ -78,7 +78,7 @@ struct RefreshServerTests {
                 server: try await AuthorizationServer.discover(issuer: base, client: peer.client, options: options),
                 clientAuthentication: peer.authentication(peer.web),
                 client: peer.client,
-                options: .init(timeout: .seconds(120))
+                timing: .init(timeout: .seconds(120))
             )
             let form = ["client_id": peer.web, "scope": scope]
             let answer = try await peer.post("/test/refresh-token", form, base: base)

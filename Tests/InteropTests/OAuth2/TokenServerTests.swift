@@ -13,7 +13,7 @@ struct TokenServerTests {
             try await InteropMatrix.record("Discovery by \(name)", peer) {
                 var options = AuthorizationServerDiscovery.Options()
                 options.documents = [document]
-                options.exchange.timeout = .seconds(120)
+                options.timing.timeout = .seconds(120)
                 let find = {
                     try await AuthorizationServer.discover(issuer: peer.issuer, client: peer.client, options: options)
                 }

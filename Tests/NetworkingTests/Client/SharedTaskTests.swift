@@ -3,7 +3,7 @@ import MockNetworking
 import Networking
 import Testing
 
-@Suite("Flight")
+@Suite("SharedTask")
 struct SharedTaskTests {
     private let time = ManualTime()
 

@@ -78,6 +78,21 @@ struct RetryBackoffTests {
         }
     }
 
+    @Test("a doubling backoff goes by the caller's count, and waits no less than the server asks")
+    func doubling() {
+        let backoff = Retry.Backoff.doubling(.seconds(1), to: .seconds(60), jitter: .equal)
+        #expect(
+            [1, 2, 6, 7, .max].map { backoff.delay(retry: $0, random: 1) }
+                == [1, 2, 32, 60, 60].map { Duration.seconds($0) }
+        )
+        #expect([-1, 0, 2].map { backoff.delay(retry: 2, random: $0) } == [1, 1, 2].map { Duration.seconds($0) })
+        #expect(backoff.delay(retry: 1, random: 0, atLeast: .seconds(5)) == .seconds(5))
+        let unspread = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(1))
+        #expect(
+            (1...5).map { unspread.delay(retry: $0) } == [100, 200, 400, 800, 1000].map { Duration.milliseconds($0) }
+        )
+    }
+
     // MARK: Retry-After
 
     private func action(

@@ -80,7 +80,7 @@ private final class World: Sendable {
                 transport: MockTransport(time: time.timeSource) { try await server.answer($0) },
                 options: .init(timeSource: time.timeSource)
             ),
-            options: .init(
+            timing: .init(
                 attempts: 1 + Int(seed % 2),
                 timeSource: time.timeSource,
                 random: { jitter.withLock { $0.share() } }

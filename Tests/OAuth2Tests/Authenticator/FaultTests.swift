@@ -26,7 +26,7 @@ struct FaultTests {
                 ),
                 grant: ClientCredentialsGrant(),
                 resources: .everyHTTPSOrigin,
-                options: .init(timeSource: time.timeSource)
+                timing: .init(timeSource: time.timeSource)
             )
             let events = authenticator.events
             let text = try await authenticator.text()
@@ -197,15 +197,13 @@ struct FaultTests {
         dpop: DPoPKey? = nil,
         timeSource: TimeSource = .system
     ) -> OAuth2Authenticator {
-        var options = OAuth2Authenticator.Options(timeSource: timeSource, random: { 0 })
-        options.lostRequestDelay = .zero
-        return OAuth2Authenticator(
+        OAuth2Authenticator(
             server: server.metadata,
             clientAuthentication: .clientSecretBasic(clientID: "reports", secret: Secret("s3cret")),
             grant: grant,
             resources: .everyHTTPSOrigin,
             dpop: dpop,
-            options: options
+            timing: .init(lostRequestDelay: .zero, timeSource: timeSource, random: { 0 })
         )
     }
 

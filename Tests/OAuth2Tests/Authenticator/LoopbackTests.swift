@@ -110,10 +110,10 @@ struct LoopbackTests {
     )
     func faults(response: LoopbackResponse, code: OAuth2Error.Code) async throws {
         try await withAuthorization { authorization in
-            let impatient = authenticator(authorization, options: .init(attempts: 1, random: { 0 }))
+            let impatient = authenticator(authorization, timing: .init(attempts: 1, random: { 0 }))
             authorization.answerNextTokenRequests(with: response)
             #expect(await failureCode { _ = try await impatient.accessToken() } == code)
-            let patient = authenticator(authorization, options: .init(random: { 0 }))
+            let patient = authenticator(authorization, timing: .init(random: { 0 }))
             authorization.answerNextTokenRequests(with: response)
             let text = try await patient.text()
             #expect(authorization.isActive(text))
@@ -126,7 +126,7 @@ struct LoopbackTests {
         try await withAuthorization { authorization in
             authorization.answerNextTokenRequests(with: .never)
             let time = ManualTime()
-            let authenticator = authenticator(authorization, options: .init(timeSource: time.timeSource))
+            let authenticator = authenticator(authorization, timing: .init(timeSource: time.timeSource))
             let call = Task { try await authenticator.accessToken() }
             try await authorization.server.waitForRequests(count: 1)
             try await time.waitForSleepers(count: 1)
@@ -146,7 +146,7 @@ struct LoopbackTests {
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
             client: NetworkClient(),
-            options: .init(attempts: 1)
+            timing: .init(attempts: 1)
         )
         let error = await #expect(throws: OAuth2Error.self) { try await authenticator.accessToken() }
         #expect(error?.code == .serverUnreachable)
@@ -214,7 +214,7 @@ struct LoopbackTests {
         secret: String = "s3cret",
         grant: any Grant = ClientCredentialsGrant(),
         client: NetworkClient = NetworkClient(),
-        options: OAuth2Authenticator.Options = .init()
+        timing: OAuth2Timing = .init()
     ) -> OAuth2Authenticator {
         OAuth2Authenticator(
             server: authorization.metadata,
@@ -222,7 +222,7 @@ struct LoopbackTests {
             grant: grant,
             resources: .everyHTTPSOrigin,
             client: client,
-            options: options
+            timing: timing
         )
     }
 }

@@ -38,7 +38,7 @@ struct ResourceTests {
             let authenticator = OAuth2Authenticator(
                 source: StaticTokenSource(token),
                 resources: .everyHTTPSOrigin,
-                options: .init(timeSource: fixture.time.timeSource)
+                timing: .init(timeSource: fixture.time.timeSource)
             )
             let client = fixture.client(authenticator)
             let code = await failureCode { _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) }

@@ -166,7 +166,7 @@ struct BadServerTests {
                 server: client.server,
                 clientAuthentication: client.clientAuthentication,
                 client: network,
-                options: .init(timeout: .milliseconds(200), attempts: 1)
+                timing: .init(timeout: .milliseconds(200), attempts: 1)
             )
             await #expect(throws: OAuth2Error(.serverUnreachable, "")) {
                 try await hasty.tokens(for: ClientCredentialsGrant())
@@ -193,7 +193,7 @@ struct BadServerTests {
                 server: metadata,
                 clientAuthentication: .clientSecretPost(clientID: "reports", secret: Secret(Self.secret)),
                 client: network,
-                options: .init(timeout: .seconds(120), attempts: 1)
+                timing: .init(timeout: .seconds(120), attempts: 1)
             )
             let result: Result<Void, any Error>
             do { result = .success(try await body(server, client, network)) } catch { result = .failure(error) }

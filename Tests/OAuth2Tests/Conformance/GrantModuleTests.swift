@@ -141,7 +141,7 @@ struct GrantModuleTests {
             server: server.metadata,
             clientAuthentication: .none(clientID: "tv"),
             client: NetworkClient(transport: transport),
-            options: .init(timeSource: time.timeSource)
+            timing: .init(timeSource: time.timeSource)
         )
         for isGranted in [true, false] {
             let device = try await client.authorizeDevice(scope: "openid read")

@@ -36,7 +36,7 @@ struct MutualTLSModuleTests {
             server: server.metadata,
             clientAuthentication: .tlsClientAuth(clientID: "reports"),
             client: NetworkClient(transport: transport),
-            options: .init(timeout: .seconds(120), attempts: 1)
+            timing: .init(timeout: .seconds(120), attempts: 1)
         )
         let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI, scope: "read")
         let url = try await client.push(request).url(at: client.server)
@@ -82,7 +82,7 @@ struct MutualTLSModuleTests {
                 server: server.metadata,
                 clientAuthentication: authentication,
                 client: NetworkClient(transport: transport),
-                options: .init(timeout: .seconds(120), attempts: 1)
+                timing: .init(timeout: .seconds(120), attempts: 1)
             )
             let result = await Task { try await client.tokens(for: ClientCredentialsGrant()) }.result
             await transport.close()

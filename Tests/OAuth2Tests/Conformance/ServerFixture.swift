@@ -83,7 +83,7 @@ struct ServerFixture {
             clientAuthentication: authentication,
             dpop: dpop,
             client: network,
-            options: .init(timeout: .seconds(120), attempts: attempts)
+            timing: .init(timeout: .seconds(120), attempts: attempts)
         )
     }
 

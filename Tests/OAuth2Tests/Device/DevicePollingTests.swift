@@ -207,7 +207,7 @@ private struct DeviceFixture {
             server: server,
             clientAuthentication: .none(clientID: "tv"),
             client: NetworkClient(transport: transport, options: .init(timeSource: still.timeSource)),
-            options: .init(attempts: 1, timeSource: time.timeSource)
+            timing: .init(attempts: 1, timeSource: time.timeSource)
         )
     }
 

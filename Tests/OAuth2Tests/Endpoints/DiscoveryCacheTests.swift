@@ -157,9 +157,9 @@ struct DiscoveryCacheTests {
     ) -> AuthorizationServerDiscovery {
         var options = AuthorizationServerDiscovery.Options()
         options.documents = [.oauth2]
-        options.exchange.timeSource = time.timeSource
-        options.exchange.attempts = 1
-        options.exchange.random = { 0 }
+        options.timing.timeSource = time.timeSource
+        options.timing.attempts = 1
+        options.timing.random = { 0 }
         change(&options)
         return AuthorizationServerDiscovery(
             issuer: "https://id.example",

@@ -263,9 +263,9 @@ struct DiscoveryTests {
 
     private func options(attempts: Int = 2) -> AuthorizationServerDiscovery.Options {
         var options = AuthorizationServerDiscovery.Options()
-        options.exchange.timeSource = time.timeSource
-        options.exchange.attempts = attempts
-        options.exchange.random = { 0 }
+        options.timing.timeSource = time.timeSource
+        options.timing.attempts = attempts
+        options.timing.random = { 0 }
         return options
     }
 

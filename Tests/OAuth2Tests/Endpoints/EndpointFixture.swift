@@ -27,7 +27,7 @@ struct EndpointFixture {
             clientAuthentication: clientAuthentication
                 ?? .clientSecretBasic(clientID: "api", secret: Secret(Self.secret)),
             client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
-            options: .init(attempts: attempts, timeSource: time.timeSource, random: { 0 })
+            timing: .init(attempts: attempts, timeSource: time.timeSource, random: { 0 })
         )
     }
 

@@ -42,8 +42,8 @@ struct LoopbackEndpointTests {
             for (fault, code) in cases {
                 server.misbehave(at: .metadata, fault)
                 var options = AuthorizationServerDiscovery.Options()
-                options.exchange.attempts = 1
-                if code == .serverUnreachable { options.exchange.timeout = .seconds(3) }
+                options.timing.attempts = 1
+                if code == .serverUnreachable { options.timing.timeout = .seconds(3) }
                 let found = await failureCode {
                     _ = try await AuthorizationServer.discover(
                         issuer: server.metadata.issuer,

@@ -152,9 +152,9 @@ struct LoopbackRegistrationTests {
                 server: server.metadata,
                 clientAuthentication: .clientSecretBasic(clientID: "web", secret: Secret("s3cret")),
                 client: client,
-                options: .init(attempts: 1)
+                timing: .init(attempts: 1)
             )
-            let registrar = ClientRegistrar(server: server.metadata, client: client, options: .init(attempts: 1))
+            let registrar = ClientRegistrar(server: server.metadata, client: client, timing: .init(attempts: 1))
             let faults: [(MockAuthorizationServer.Fault, OAuth2Error.Code)] = [
                 (.html(), .protocolViolation), (.unavailable(), .serverTransient), (.cutAnswer, .serverUnreachable),
                 (.lostAnswer, .serverUnreachable), (.error("invalid_request"), .requestRejected),

@@ -200,7 +200,7 @@ struct RegistrationTests {
         ClientRegistrar(
             server: fixture.oauth.server,
             client: NetworkClient(transport: fixture.transport, options: .init(timeSource: fixture.time.timeSource)),
-            options: .init(attempts: attempts, timeSource: fixture.time.timeSource, random: { 0 })
+            timing: .init(attempts: attempts, timeSource: fixture.time.timeSource, random: { 0 })
         )
     }
 }

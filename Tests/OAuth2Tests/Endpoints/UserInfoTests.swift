@@ -135,7 +135,7 @@ struct UserInfoTests {
         let authenticator = OAuth2Authenticator(
             source: source,
             resources: [URL(string: "https://id.example")!],
-            options: .init(timeSource: fixture.time.timeSource)
+            timing: .init(timeSource: fixture.time.timeSource)
         )
         let client = NetworkClient(
             transport: fixture.transport,
@@ -152,7 +152,7 @@ struct UserInfoTests {
         let authenticator = OAuth2Authenticator(
             source: source,
             resources: [URL(string: "https://id.example")!],
-            options: .init(timeSource: fixture.time.timeSource)
+            timing: .init(timeSource: fixture.time.timeSource)
         )
         return NetworkClient(
             transport: fixture.transport,

@@ -137,7 +137,7 @@ struct RefreshTokenTests {
             server: OAuth2Fixture.server,
             clientAuthentication: .none(clientID: "app"),
             client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
-            options: .init(timeSource: fixture.time.timeSource)
+            timing: .init(timeSource: fixture.time.timeSource)
         )
         let first = Secret("refresh-0")
         let call = Task { try await client.tokens(refreshing: first) }

@@ -28,7 +28,7 @@ struct IntrospectedTokenTests {
             server: server,
             clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("s3cret")),
             client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
-            options: .init(attempts: 1, timeSource: time.timeSource)
+            timing: .init(attempts: 1, timeSource: time.timeSource)
         )
         return CachedTokenIntrospection(
             client,

@@ -315,7 +315,7 @@ struct TrustedIssuerTests {
             server: server,
             clientAuthentication: .clientSecretBasic(clientID: "api", secret: Secret("s3cret")),
             client: NetworkClient(transport: transport, options: .init(timeSource: time)),
-            options: .init(attempts: 1, timeSource: time)
+            timing: .init(attempts: 1, timeSource: time)
         )
         return CachedTokenIntrospection(client, timeSource: time)
     }

@@ -194,7 +194,7 @@ struct ResourceRowTests {
         let fixture = OAuth2Fixture()
         #expect(try await RefusedCall(fixture).action(403) == .none)
         #expect(try await RefusedCall(fixture).action(403, RefusedCall.invalidToken) == .none)
-        var options = OAuth2Authenticator.Options(attempts: 1, timeSource: fixture.time.timeSource, random: { 0 })
+        var options = OAuth2Authenticator.Options()
         options.insecurelyTreatsForbiddenAsInvalidToken = true
         let lenient = OAuth2Authenticator(
             server: OAuth2Fixture.server,
@@ -202,6 +202,7 @@ struct ResourceRowTests {
             grant: ClientCredentialsGrant(),
             resources: .everyHTTPSOrigin,
             client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
+            timing: .init(attempts: 1, timeSource: fixture.time.timeSource, random: { 0 }),
             options: options
         )
         #expect(try await RefusedCall(fixture, authenticator: lenient).action(403) == .retry)

@@ -87,7 +87,7 @@ struct TokenRowTests {
         let authenticator = OAuth2Authenticator(
             source: StaticTokenSource(token),
             resources: .everyHTTPSOrigin,
-            options: .init(timeSource: fixture.time.timeSource)
+            timing: .init(timeSource: fixture.time.timeSource)
         )
         let call = RefusedCall(fixture, authenticator: authenticator)
         #expect(try await call.action(401) == .noRetry(.reauthenticationRequired))

@@ -105,7 +105,7 @@ struct RequestCommand: Sendable {
         let authenticator = OAuth2Authenticator(
             source: RequestTokenSource(access.source),
             resources: .origins(of: request.origins),
-            options: OAuth2Authenticator.Options(timeout: token.server.timeout)
+            timing: OAuth2Timing(timeout: token.server.timeout)
         )
         let retries = Retry.Policy.backoff(.exponential(.seconds(1), until: .maxRetries(request.retries)))
         return NetworkClient(

@@ -27,7 +27,7 @@ struct ServerMetadata: Sendable {
     /// How the server is asked.
     var options: AuthorizationServerDiscovery.Options {
         var options = AuthorizationServerDiscovery.Options()
-        options.exchange.timeout = timeout
+        options.timing.timeout = timeout
         return options
     }
 

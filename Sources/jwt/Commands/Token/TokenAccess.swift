@@ -46,14 +46,14 @@ struct TokenAccess: Sendable {
             store: store,
             dpop: dpop,
             client: client,
-            options: GrantTokenSource.Options(timeout: options.timeout)
+            timing: OAuth2Timing(timeout: options.timeout)
         )
         asking = OAuth2Client(
             server: server,
             clientAuthentication: clientAuthentication,
             dpop: dpop,
             client: client,
-            options: OAuth2Client.Options(timeout: options.timeout)
+            timing: OAuth2Timing(timeout: options.timeout)
         )
         makeAuthenticator = {
             OAuth2Authenticator(

@@ -246,12 +246,15 @@ struct TokenLifecycle: Sendable {
         clientRefusals = error.code == .invalidClient ? clientRefusals + 1 : 0
         guard !error.isOfStore else { return }
         failures += 1
-        let ceiling = min(Self.longestBackoff, .seconds(1) * (1 << min(failures - 1, 6)))
         // A transient failure may be over in a moment; a refusal lasts until something changes.
-        let share = error.isRetryable ? min(max(jitter, 0), 1) : 0.5 + 0.5 * min(max(jitter, 0), 1)
+        let delays = Retry.Backoff.doubling(
+            .seconds(1),
+            to: Self.longestBackoff,
+            jitter: error.isRetryable ? .full : .equal
+        )
         let isRefusedForLong = clientRefusals >= Self.clientRefusalLimit
-        let pause = requested ?? (isRefusedForLong ? Self.clientRefusalPause : ceiling * share)
-        backoff = (now + pause, error)
+        let pause = isRefusedForLong ? Self.clientRefusalPause : delays.delay(retry: failures, random: jitter)
+        backoff = (now + (requested ?? pause), error)
     }
 
     /// The user has signed out: nothing that was asked for before may come back.

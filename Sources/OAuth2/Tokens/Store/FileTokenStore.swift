@@ -28,8 +28,9 @@ internal import OpenSSLCrypto
 ///
 /// A file has at most 1 MiB. A record that would make a larger one, or that can't be read back for another reason, isn't written.
 public final class FileTokenStore: TokenStore {
-    /// The longest pause between two attempts to get a lock that another process has.
-    private static let longestPause = Duration.milliseconds(20)
+    /// The pauses between attempts to lock a file, by chance, so that two that wait for the same lock don't come at the same
+    /// moments for ever.
+    private static let pauses = Retry.Backoff.doubling(.milliseconds(1), to: .milliseconds(20), jitter: .equal)
 
     private let directory: String
     private let coding: TokenRecordCoding
@@ -167,16 +168,15 @@ public final class FileTokenStore: TokenStore {
         until deadline: ContinuousClock.Instant,
         _ timeout: Duration
     ) async throws -> FileLock {
-        var pause = Duration.milliseconds(1)
+        var attempts = 0
         while true {
             if let lock = try file.lockSection() { return lock }
             let left = deadline - timeSource.now()
             guard left > .zero else {
                 throw OAuth2Error(.storeBusy, "another process had the token store to itself for \(timeout)")
             }
-            // By chance, so that two that wait for the same lock don't come at the same moments for ever.
-            try await timeSource.sleep(min(left, pause * Double.random(in: 0.5...1)))
-            pause = min(Self.longestPause, pause * 2)
+            attempts += 1
+            try await timeSource.sleep(min(left, Self.pauses.delay(retry: attempts)))
         }
     }
 

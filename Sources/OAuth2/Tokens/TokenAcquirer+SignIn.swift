@@ -36,18 +36,12 @@ extension TokenAcquirer {
 
     /// Stores new tokens in place of the current record.
     func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
-        let left = tokens.accessToken.expiry.map { $0 - endpoint.timeSource.now() }
-        let token = tokens.accessToken
         try await signIn(
             TokenRecord(
-                accessToken: token.value,
-                tokenType: token.type,
-                scope: token.scope,
-                expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+                tokens.accessToken,
                 refreshToken: tokens.refreshToken,
-                proofKey: tokens.boundKey?.pem,
-                proofKeyThumbprint: tokens.boundKey?.generator.thumbprint,
-                obtained: endpoint.timeSource.date()
+                boundKey: tokens.boundKey,
+                at: endpoint.timeSource
             )
         )
     }
@@ -72,19 +66,10 @@ extension TokenAcquirer {
     }
 
     private func inSection(_ body: @escaping @Sendable () async throws -> Void) async throws(OAuth2Error) {
-        do { try await store.withExclusiveAccess(to: key, timeout: timeout, body) } catch {
+        do { try await store.withExclusiveAccess(to: key, timeout: endpoint.timing.timeout, body) } catch {
             let error = (error as? WatchedTokenStore.AccessFailure)?.cause ?? error
             if let error = error as? OAuth2Error { throw error }
             throw OAuth2Error(.storeFailed, "the token store could not be changed", cause: error)
         }
-    }
-}
-
-extension TokenRecord {
-    /// Stands where tokens were until the user signed out.
-    fileprivate static var signedOut: Self {
-        var mark = Self(awaiting: nil)
-        mark.isSignedOut = true
-        return mark
     }
 }

@@ -44,9 +44,10 @@ extension TokenAcquirer {
             if let known = state.attempt, known.id == id { return (known, false) }
             let age = id.split(separator: "@").last.flatMap { Double($0) }
                 .map { endpoint.timeSource.date().timeIntervalSince1970 - $0 }
-            let isOver = age.map { $0 >= (lostRequestDelay + Self.clockTolerance) / .seconds(1) } ?? false
+            let isOver =
+                age.map { $0 >= (endpoint.timing.lostRequestDelay + Self.clockTolerance) / .seconds(1) } ?? false
             let now = endpoint.timeSource.now()
-            let new = Attempt(id: id, sendable: isOver ? now : now + lostRequestDelay, isInDoubt: true)
+            let new = Attempt(id: id, sendable: isOver ? now : now + endpoint.timing.lostRequestDelay, isInDoubt: true)
             state.attempt = new
             return (new, true)
         }
@@ -77,8 +78,7 @@ extension TokenAcquirer {
         var record = current.record ?? TokenRecord(awaiting: refreshToken)
         if record.refreshToken == nil { record.refreshToken = refreshToken }
         record.refreshAttempt = attempt.id
-        record.proofKey = bound?.pem
-        record.proofKeyThumbprint = bound?.generator.thumbprint
+        record.bind(to: bound)
         // Known before it is written, because the store may throw, hang or be cancelled afterwards.
         state.withLock { $0.attempt = attempt }
         var failure: (any Error)?
@@ -125,7 +125,7 @@ extension TokenAcquirer {
         let isInDoubt = state.withLock { state in
             var attempt = state.attempt ?? Attempt(id: id, sendable: now, isInDoubt: false)
             guard attempt.id == id else { return true }
-            attempt.sendable = isLost ? now + lostRequestDelay : now
+            attempt.sendable = isLost ? now + endpoint.timing.lostRequestDelay : now
             attempt.isInDoubt = attempt.isInDoubt || isLost
             state.attempt = attempt
             return attempt.isInDoubt
@@ -146,30 +146,6 @@ extension TokenAcquirer {
         }
     }
 
-    /// A stored token, if there is time to use it, and its key is at hand.
-    func adopt(_ record: TokenRecord, _ bound: BoundKey?) -> AccessToken? {
-        let now = endpoint.timeSource.now()
-        let left = record.timeLeft(at: endpoint.timeSource.date())
-        if let left, !(left > 1) { return nil }
-        if bound != nil, record.tokenType.equalsIgnoringASCIICase("DPoP") {
-            guard record.proofKeyThumbprint == bound?.generator.thumbprint else { return nil }
-        } else if !record.tokenType.equalsIgnoringASCIICase(AccessToken.notApplicable) {
-            guard record.tokenType.equalsIgnoringASCIICase("Bearer"),
-                bound == nil || endpoint.insecurelyAcceptsBearerTokens
-            else { return nil }
-        }
-        guard record.accessToken != TokenRecord.noToken else { return nil }
-        return AccessToken(
-            value: record.accessToken,
-            type: record.tokenType,
-            scope: record.scope,
-            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
-            requested: now,
-            proofGenerator: record.tokenType.equalsIgnoringASCIICase("DPoP") ? bound?.generator : nil,
-            isFound: true
-        )
-    }
-
     // MARK: Saving
 
     func save(
@@ -179,17 +155,11 @@ extension TokenAcquirer {
         over current: Current,
         sent: Secret?
     ) async {
-        let token = response.accessToken
-        let left = token.expiry.map { $0 - endpoint.timeSource.now() }
         let record = TokenRecord(
-            accessToken: token.value,
-            tokenType: token.type,
-            scope: token.scope,
-            expiration: left.map { endpoint.timeSource.date().addingTimeInterval($0 / .seconds(1)) },
+            response.accessToken,
             refreshToken: refreshToken,
-            proofKey: bound?.pem,
-            proofKeyThumbprint: bound?.generator.thumbprint,
-            obtained: endpoint.timeSource.date()
+            boundKey: bound,
+            at: endpoint.timeSource
         )
         await save(record, over: current, sent: sent)
     }
@@ -197,8 +167,7 @@ extension TokenAcquirer {
     /// Saves a refresh token that came without an access token.
     func save(_ refreshToken: Secret, bound: BoundKey?, over current: Current, sent: Secret?) async {
         var record = TokenRecord(awaiting: refreshToken)
-        record.proofKey = bound?.pem
-        record.proofKeyThumbprint = bound?.generator.thumbprint
+        record.bind(to: bound)
         await save(record, over: current, sent: sent)
     }
 
@@ -232,15 +201,15 @@ extension TokenAcquirer {
 
     /// Brings the store what it has not taken, until it is there or nothing is left to save.
     private func saveLater() async {
-        var pause = Self.shortestPause
+        var attempts = 1
         while true {
-            do { try await endpoint.timeSource.sleep(pause) } catch {
+            do { try await endpoint.timeSource.sleep(Self.pauses.delay(retry: attempts)) } catch {
                 // The next one to save starts another task, should a source of time fail for a reason of its own.
                 return state.withLock { if !Task.isCancelled { $0.saver = nil } }
             }
-            pause = min(Self.longestPause, pause * 2)
+            attempts += 1
             guard let unsaved = state.withLock({ $0.unsaved }), !Task.isCancelled else { return }
-            if await write(unsaved, attempts: Self.attempts) { pause = Self.shortestPause }
+            if await write(unsaved, attempts: Self.attempts) { attempts = 1 }
         }
     }
 
@@ -281,7 +250,11 @@ extension TokenAcquirer {
 
     /// Gives a store call a limited time, even if the task that makes it is cancelled: a call that hangs must not keep the lock.
     private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let task = SharedTask(timeout: min(Self.storeTimeout, timeout / 2), timeSource: endpoint.timeSource, call)
+        let task = SharedTask(
+            timeout: min(Self.storeTimeout, endpoint.timing.timeout / 2),
+            timeSource: endpoint.timeSource,
+            call
+        )
         return try await task.value()
     }
 
@@ -303,22 +276,5 @@ extension TokenAcquirer {
         } else if let version = current.version {
             _ = try? await store.remove(key, ifVersion: version)
         }
-    }
-}
-
-extension TokenRecord {
-    /// Stands for the access token that is still to come.
-    static let noToken = Secret("")
-
-    /// Whether the record says only that the chain of refresh tokens has ended.
-    var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
-
-    /// A refresh token, and no access token yet.
-    init(awaiting refreshToken: Secret?) {
-        self.init(
-            accessToken: Self.noToken,
-            expiration: Date(timeIntervalSince1970: 0),
-            refreshToken: refreshToken
-        )
     }
 }

@@ -66,15 +66,11 @@ final class TokenAcquirer: Sendable {
     /// The largest difference between the clocks of processes that share a store.
     static let clockTolerance = Duration.seconds(60)
     /// The pauses between attempts to bring to the store what it has not taken.
-    static let shortestPause = Duration.milliseconds(100)
-    static let longestPause = Duration.seconds(30)
+    static let pauses = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(30))
 
     let grant: any Grant
     let endpoint: TokenEndpoint
     let store: WatchedTokenStore
-    let timeout: Duration
-    /// The longest time that a request whose response was lost may still be on its way.
-    let lostRequestDelay: Duration
     private let dpop: DPoPKey?
     let key: String
     let state = Mutex(State())
@@ -83,16 +79,12 @@ final class TokenAcquirer: Sendable {
         _ grant: any Grant,
         endpoint: TokenEndpoint,
         store: any TokenStore,
-        dpop: DPoPKey?,
-        timeout: Duration,
-        lostRequestDelay: Duration
+        dpop: DPoPKey?
     ) {
         self.grant = grant
         self.endpoint = endpoint
         self.store = WatchedTokenStore(store)
         self.dpop = dpop
-        self.timeout = timeout
-        self.lostRequestDelay = lostRequestDelay
         // A line per part, so that no two different combinations give the same key.
         var parts = [endpoint.server.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
         // Tokens that are bound to a key are not those that are not, or are to another.
@@ -112,7 +104,8 @@ final class TokenAcquirer: Sendable {
     /// - Throws: ``OAuth2Error``.
     func newToken(for requirements: TokenRequirements) async throws(OAuth2Error) -> AccessToken {
         let now = endpoint.timeSource.now()
-        let deadline = min(requirements.deadline ?? now + timeout, now + timeout)
+        let latest = now + endpoint.timing.timeout
+        let deadline = min(requirements.deadline ?? latest, latest)
         do {
             return try await store.withExclusiveAccess(to: key, timeout: deadline - now) {
                 try await self.newTokenInSection(for: requirements, until: deadline)
@@ -154,7 +147,12 @@ final class TokenAcquirer: Sendable {
             var current = try await current()
             let bound = try boundKey(for: current)
             if let record = current.record, !requirements.isUnwanted(record.accessToken),
-                let token = adopt(record, bound)
+                let token = AccessToken(
+                    record,
+                    boundKey: bound,
+                    acceptsBearer: bound == nil || endpoint.insecurelyAcceptsBearerTokens,
+                    at: endpoint.timeSource
+                )
             {
                 return token
             }
@@ -256,7 +254,7 @@ final class TokenAcquirer: Sendable {
                 guard error.code != .reauthenticationRequired else { throw error }
                 await self.settle(current, isLost: error.isPossiblyLostRotation)
                 if error.isPossiblyLostRotation, !self.grant.isRepeatable {
-                    error.retryAfter = max(error.retryAfter ?? .zero, self.lostRequestDelay)
+                    error.retryAfter = max(error.retryAfter ?? .zero, self.endpoint.timing.lostRequestDelay)
                 }
                 throw error
             }

@@ -54,39 +54,15 @@ public final class PersistedTokenSource: TokenSource, StoreWaiting {
         try await store.withExclusiveAccess(to: key, timeout: timeout) {
             let stored = try? await self.store.load(self.key)
             if let record = stored?.record, !requirements.isUnwanted(record.accessToken),
-                let token = self.token(in: record)
+                let token = AccessToken(record, at: self.timeSource)
             {
                 return token
             }
             let token = try await self.source.token(for: requirements)
             guard token.proofGenerator == nil else { return token }
-            let left = token.expiry.map { ($0 - self.timeSource.now()) / .seconds(1) }
-            let record = TokenRecord(
-                accessToken: token.value,
-                tokenType: token.type,
-                scope: token.scope,
-                expiration: left.map { self.timeSource.date().addingTimeInterval($0) },
-                obtained: self.timeSource.date()
-            )
+            let record = TokenRecord(token, at: self.timeSource)
             _ = try? await self.store.compareAndSwap(self.key, expectedVersion: stored?.version, record: record)
             return token
         }
-    }
-
-    private func token(in record: TokenRecord) -> AccessToken? {
-        let now = timeSource.now()
-        let left = record.timeLeft(at: timeSource.date())
-        if let left, !(left > 1) { return nil }
-        guard record.tokenType.equalsIgnoringASCIICase("Bearer"), record.accessToken != TokenRecord.noToken else {
-            return nil
-        }
-        return AccessToken(
-            value: record.accessToken,
-            type: record.tokenType,
-            scope: record.scope,
-            expiry: left.map { now + .seconds(min($0, Double(Int32.max))) },
-            requested: now,
-            isFound: true
-        )
     }
 }

@@ -5,45 +5,6 @@ public import Networking
 /// Each call asks the store, and the server if nothing there will do. Wrap it in a ``CachedTokenSource`` to keep the token at hand,
 /// refresh it ahead of time and ask once for many callers; ``OAuth2Authenticator`` does.
 public final class GrantTokenSource: TokenSource, StoreWaiting {
-    /// How tokens are asked for.
-    public struct Options: Sendable {
-        /// How long getting a token may take; 30 seconds by default.
-        public var timeout: Duration
-        /// How often a token endpoint is asked in that time that fails for the moment; three times by default.
-        public var attempts: Int
-        /// The time to wait before a refresh token whose response was lost is sent again; 20 seconds by default.
-        ///
-        /// The first request may still be on its way, and servers take the second use of a refresh token for theft. Take less only for a
-        /// server that forgives it, or does not replace refresh tokens.
-        public var lostRequestDelay: Duration
-        /// Where time comes from.
-        public var timeSource: TimeSource
-        /// Where the random numbers of 0…1 come from that spread the attempts of many clients.
-        public var random: @Sendable () -> Double
-
-        /// Makes options.
-        ///
-        /// - Parameters:
-        ///   - timeout: How long getting a token may take.
-        ///   - attempts: How often a token endpoint is asked that fails for the moment; at least once.
-        ///   - lostRequestDelay: How long to wait before a refresh token is sent again whose answer was lost.
-        ///   - timeSource: Where time comes from.
-        ///   - random: Where random numbers of 0…1 come from.
-        public init(
-            timeout: Duration = .seconds(30),
-            attempts: Int = 3,
-            lostRequestDelay: Duration = .seconds(20),
-            timeSource: TimeSource = .system,
-            random: @escaping @Sendable () -> Double = { Double.random(in: 0...1) }
-        ) {
-            self.timeout = timeout
-            self.attempts = max(1, attempts)
-            self.lostRequestDelay = lostRequestDelay
-            self.timeSource = timeSource
-            self.random = random
-        }
-    }
-
     private let stored: TokenAcquirer
 
     /// Makes a source.
@@ -55,7 +16,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     ///   - store: Where tokens are kept.
     ///   - dpop: The key that tokens are to be bound to; `nil` for bearer tokens.
     ///   - client: What asks the token endpoint.
-    ///   - options: How tokens are asked for.
+    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
     public convenience init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
@@ -63,15 +24,13 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         store: any TokenStore = InMemoryTokenStore(),
         dpop: DPoPKey? = nil,
         client: NetworkClient = NetworkClient(),
-        options: Options = Options()
+        timing: OAuth2Timing = OAuth2Timing()
     ) {
         let endpoint = TokenEndpoint(
             server: server,
             clientAuthentication: clientAuthentication,
             client: client,
-            timeSource: options.timeSource,
-            attempts: options.attempts,
-            random: options.random,
+            timing: timing,
             dpop: dpop,
             journal: TokenJournal()
         )
@@ -80,9 +39,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
                 grant,
                 endpoint: endpoint,
                 store: store,
-                dpop: dpop,
-                timeout: options.timeout,
-                lostRequestDelay: options.lostRequestDelay
+                dpop: dpop
             )
         )
     }

@@ -174,10 +174,10 @@ struct StoreFaultTests {
                 grant: RefreshTokenGrant(refreshToken: Secret("r0")),
                 store: store,
                 client: client,
-                options: .init(timeSource: time.timeSource, random: { 1 })
+                timing: .init(timeSource: time.timeSource, random: { 1 })
             )
             return way == .source
-                ? source : CachedTokenSource(source, options: .init(timeSource: time.timeSource, random: { 1 }))
+                ? source : CachedTokenSource(source, timing: .init(timeSource: time.timeSource, random: { 1 }))
         }
     }
 

@@ -39,7 +39,7 @@ struct TokenSourceTests {
 
     @Test("A cached source asks once, and anew for whom its token will not do")
     func cached() async throws {
-        let source = CachedTokenSource(counting("t"), options: .init(timeSource: time.timeSource, random: { 0 }))
+        let source = CachedTokenSource(counting("t"), timing: .init(timeSource: time.timeSource, random: { 0 }))
         #expect(try await text(source) == "t-1")
         let kept = try await source.token()
         #expect(kept.value == Secret("t-1"))
@@ -137,7 +137,7 @@ struct TokenSourceTests {
                     requested: time.now
                 )
             },
-            options: .init(timeSource: fixture.time.timeSource, random: { 0 })
+            timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
         )
         let grant = TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports", scope: "read")
         let authenticator = fixture.authenticator(grant: grant)
@@ -163,7 +163,7 @@ struct TokenSourceTests {
             ClosureTokenSource { [time = fixture.time] _ in
                 AccessToken(value: Secret("s-\(count.next())"), requested: time.now)
             },
-            options: .init(timeSource: fixture.time.timeSource)
+            timing: .init(timeSource: fixture.time.timeSource)
         )
         let grant = TokenExchangeGrant(subject: user, identifier: "ada")
         #expect(try await fixture.authenticator(grant: grant).text() == "b1")

@@ -1,0 +1,149 @@
+import MockNetworking
+import Networking
+import Testing
+
+@Suite("SingleFlightCache")
+struct SingleFlightCacheTests {
+    private struct Failure: Error {}
+
+    private typealias Cache = SingleFlightCache<String, Int>
+
+    private let time = ManualTime()
+    private let log = EventLog()
+
+    private func cache(_ change: (inout Cache.Policy) -> Void = { _ in }) -> Cache {
+        var policy = Cache.Policy()
+        policy.lifetime = { _ in .seconds(10) }
+        change(&policy)
+        return Cache(timeSource: time.timeSource, policy: policy)
+    }
+
+    private func value(_ key: String, _ value: Int, in cache: Cache) async throws -> Int {
+        try await cache.value(for: key) { [log] in
+            log.append("\(key)\(value)")
+            return value
+        }
+    }
+
+    @Test("callers of one key share the work; those of another don't wait for it")
+    func sharing() async throws {
+        let (cache, gate) = (cache(), ResponseGate())
+        let waiters = (0..<10).map { _ in
+            Task { [log] in
+                try await cache.value(for: "a") {
+                    log.append("a")
+                    try await gate.wait()
+                    return 1
+                }
+            }
+        }
+        try await gate.waitForWaiters(count: 1)
+        #expect(try await value("b", 2, in: cache) == 2)
+        gate.open()
+        for waiter in waiters { #expect(try await waiter.value == 1) }
+        #expect(log.all == ["a", "b2"])
+    }
+
+    @Test("a cancelled caller and one with a deadline stop waiting; the result is kept")
+    func leaving() async throws {
+        let (cache, gate) = (cache(), ResponseGate())
+        let work = { @Sendable in
+            try await gate.wait()
+            return 1
+        }
+        let cancelled = Task { try await cache.value(for: "a", work) }
+        let late = Task { [time] in try await cache.value(for: "a", until: time.now + .seconds(1), work) }
+        try await time.waitForSleepers(count: 1)
+        try await gate.waitForWaiters(count: 1)
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        time.advance(by: .seconds(1))
+        await #expect(throws: NetworkError(.timedOut, "")) { try await late.value }
+        gate.open()
+        #expect(try await value("a", 2, in: cache) == 1)
+    }
+
+    @Test("a value is kept for its lifetime")
+    func lifetime() async throws {
+        let cache = cache { $0.lifetime = { .seconds($0) } }
+        #expect(try await value("a", 5, in: cache) == 5)
+        time.advance(by: .seconds(4))
+        #expect(cache.kept("a") == 5)
+        #expect(try await value("a", 0, in: cache) == 5)
+        time.advance(by: .seconds(1))
+        #expect(cache.kept("a") == nil)
+        #expect(try await value("a", 0, in: cache) == 0)
+        #expect(try await value("a", 6, in: cache) == 6)
+        #expect(log.all == ["a5", "a0", "a6"])
+    }
+
+    @Test("a failure isn't kept")
+    func failure() async throws {
+        let cache = cache()
+        await #expect(throws: Failure.self) { try await cache.value(for: "a") { throw Failure() } }
+        #expect(try await value("a", 1, in: cache) == 1)
+    }
+
+    @Test("a stale value is used while the work fails, and the next attempt waits")
+    func stale() async throws {
+        let cache = cache {
+            $0.staleLifetime = .seconds(20)
+            $0.retryInterval = { $0 is Failure ? .seconds(5) : nil }
+        }
+        #expect(try await value("a", 1, in: cache) == 1)
+        cache.expire("a")
+        #expect(cache.kept("a") == nil)
+        #expect(try await cache.value(for: "a") { throw Failure() } == 1)
+        time.advance(by: .seconds(4))
+        #expect(try await value("a", 2, in: cache) == 1)
+        time.advance(by: .seconds(1))
+        await #expect(throws: CancellationError.self) { try await cache.value(for: "a") { throw CancellationError() } }
+        time.advance(by: .seconds(15))
+        await #expect(throws: Failure.self) { try await cache.value(for: "a") { throw Failure() } }
+        #expect(try await value("a", 3, in: cache) == 3)
+        #expect(log.all == ["a1", "a3"])
+    }
+
+    @Test("the value of a kind that was used longest ago makes room, after those that have expired")
+    func capacity() async throws {
+        let cache = cache {
+            $0.capacity = 2
+            $0.kind = { $0 < 10 }
+            $0.lifetime = { .seconds($0 == 3 ? 1 : 10) }
+        }
+        for (key, number) in [("a", 1), ("b", 2), ("x", 10), ("y", 11)] {
+            #expect(try await value(key, number, in: cache) == number)
+        }
+        #expect(cache.kept("a") == 1)
+        #expect(try await value("c", 3, in: cache) == 3)
+        #expect(cache.kept("b") == nil)
+        time.advance(by: .seconds(1))
+        #expect(try await value("d", 4, in: cache) == 4)
+        #expect([cache.kept("a"), cache.kept("d"), cache.kept("x"), cache.kept("y")] == [1, 4, 10, 11])
+        #expect(cache.count == 4)
+    }
+
+    @Test("what was removed isn't kept by work that was under way")
+    func removal() async throws {
+        let (cache, gate) = (cache(), ResponseGate())
+        let work = { @Sendable in
+            try await gate.wait()
+            return 1
+        }
+        for (key, remove) in [
+            ("a", { cache.remove("a") }), ("b", { cache.keep(7, for: "b") }), ("c", { _ = cache.removeTasks() }),
+        ] {
+            let waiter = Task { try await cache.value(for: key, work) }
+            try await gate.waitForWaiters(count: 1)
+            remove()
+            gate.open()
+            #expect(try await waiter.value == 1)
+            gate.close()
+        }
+        #expect([cache.kept("a"), cache.kept("b"), cache.kept("c")] == [nil, 7, nil])
+        cache.remove("b") { $0 == 1 }
+        #expect(cache.kept("b") == 7)
+        cache.remove("b") { $0 == 7 }
+        #expect(cache.count == 0)
+    }
+}
