@@ -69,14 +69,12 @@ package enum HTTPSyntax {
     }
 }
 
-extension String {
+extension Substring {
     /// The text without the spaces and tabs around it, as a field value is meant
     /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
-    var trimmingHTTPWhitespace: Substring {
+    package var trimmingHTTPWhitespace: Substring {
         let text = utf8
-        if let first = text.first, let last = text.last, !first.isHTTPWhitespace, !last.isHTTPWhitespace {
-            return self[...]
-        }
+        if let first = text.first, let last = text.last, !first.isHTTPWhitespace, !last.isHTTPWhitespace { return self }
         guard let first = text.firstIndex(where: { !$0.isHTTPWhitespace }),
             let last = text.lastIndex(where: { !$0.isHTTPWhitespace })
         else { return "" }

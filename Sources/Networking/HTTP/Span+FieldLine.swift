@@ -1,8 +1,8 @@
 extension Span<UInt8> {
-    /// The index of the first such octet, or the count.
-    func firstIndex(of octet: UInt8) -> Int {
+    /// The index of the first such byte, or the count.
+    func firstIndex(of byte: UInt8) -> Int {
         var index = 0
-        while index < count, self[index] != octet { index += 1 }
+        while index < count, self[index] != byte { index += 1 }
         return index
     }
 
@@ -14,7 +14,7 @@ extension Span<UInt8> {
         return start..<end
     }
 
-    /// UTF-8, or, where that can't be, ISO 8859-1, so that no response is lost for an odd octet.
+    /// UTF-8, or, where that can't be, ISO 8859-1, so that no message is lost for an odd byte.
     func text(_ range: Range<Int>) -> String {
         if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
         var text = ""

@@ -18,24 +18,24 @@ enum CacheLifetime {
         var hasMaxAge = false
         for directive in directives {
             let parts = directive.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = parts[0].trimmingSpaces
+            let name = parts[0].trimmingHTTPWhitespace
             if name.equalsIgnoringASCIICase("no-store") || name.equalsIgnoringASCIICase("no-cache") { return .zero }
             guard name.equalsIgnoringASCIICase("max-age") else { continue }
             hasMaxAge = true
             // Of two the first counts, and one that can't be read says nothing.
             guard maxAge == nil, parts.count == 2 else { continue }
-            maxAge = seconds(parts[1].trimmingSpaces)
+            maxAge = seconds(parts[1].trimmingHTTPWhitespace)
         }
         guard let lifetime = hasMaxAge ? maxAge : expiry(headers, at: now) else { return nil }
-        let age = headers["Age"].flatMap { seconds($0.asciiOnly[...].trimmingSpaces) } ?? .zero
+        let age = headers["Age"].flatMap { seconds($0.asciiOnly[...].trimmingHTTPWhitespace) } ?? .zero
         return max(lifetime - age, .zero)
     }
 
     /// The time between `Date` and `Expires`; `nil` if there is no `Expires`.
     private static func expiry(_ headers: HTTPHeaders, at now: Date) -> Duration? {
         guard let field = headers.values(for: "Expires").first else { return nil }
-        guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingSpaces, now: now) else { return .zero }
-        let made = headers["Date"].flatMap { HTTPDate.parse($0.asciiOnly[...].trimmingSpaces, now: now) } ?? now
+        guard let expires = HTTPDate.parse(field.asciiOnly[...].trimmingHTTPWhitespace, now: now) else { return .zero }
+        let made = headers["Date"].flatMap { HTTPDate.parse($0.asciiOnly[...].trimmingHTTPWhitespace, now: now) } ?? now
         let seconds = expires.timeIntervalSince(made)
         return .seconds(Int64(min(max(seconds, 0), Double(Int32.max))))
     }
@@ -47,15 +47,5 @@ enum CacheLifetime {
         if digits.count >= 2, digits.hasPrefix("\""), digits.hasSuffix("\"") { digits = digits.dropFirst().dropLast() }
         guard !digits.isEmpty, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return .seconds(min(Int64(digits) ?? Int64(Int32.max), Int64(Int32.max)))
-    }
-}
-
-extension Substring {
-    /// The text without spaces and tabs around it.
-    fileprivate var trimmingSpaces: Substring {
-        var text = self
-        while let first = text.first, first == " " || first == "\t" { text = text.dropFirst() }
-        while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
-        return text
     }
 }

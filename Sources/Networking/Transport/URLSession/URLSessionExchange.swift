@@ -143,7 +143,7 @@ final class URLSessionExchange {
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
             // URLSession leaves the whitespace around a value in it (RFC 9110 §5.5).
-            fields.append(HTTPHeaders.Field(name: name, value: String(value.trimmingHTTPWhitespace)))
+            fields.append(HTTPHeaders.Field(name: name, value: String(value[...].trimmingHTTPWhitespace)))
         }
         let isEncoded = fields.contains {
             $0.name.equalsIgnoringASCIICase("Content-Encoding") && !$0.value.equalsIgnoringASCIICase("identity")

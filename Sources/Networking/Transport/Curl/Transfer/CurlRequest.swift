@@ -121,7 +121,7 @@ struct CurlRequest: Sendable {
         var hasContentType = false
         var hasExpect = false
         for field in headers {
-            let line = CurlLines.Line(name: field.name, value: field.value.trimmingHTTPWhitespace)
+            let line = CurlLines.Line(name: field.name, value: field.value[...].trimmingHTTPWhitespace)
             // The lengths tell most names apart.
             switch field.name.utf8.count {
             case 14 where field.name.equalsIgnoringASCIICase("Content-Length"): continue
