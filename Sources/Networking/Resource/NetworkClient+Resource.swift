@@ -7,7 +7,7 @@ extension NetworkClient {
     /// - Returns: A response with a status that the resource accepts.
     /// - Throws: ``ServerError`` for any other status, with the decoded API error; ``NetworkError`` if there was no response.
     public func fetch(_ resource: Resource) async throws -> HTTPResponse {
-        try await AttemptLoop(client: self, resource: resource).run(resource.makeRequest)
+        try await AttemptLoop(client: self, resource: resource).run(resource.urlRequest)
     }
 
     /// Fetches a resource and returns its response as soon as its header is there; the body is received while it is read.
@@ -16,7 +16,7 @@ extension NetworkClient {
     /// - Returns: A response with a status that the resource accepts.
     /// - Throws: What ``fetch(_:)`` throws.
     public func open(_ resource: Resource) async throws -> HTTPResponseStream {
-        try await AttemptLoop(client: self, resource: resource).open(resource.makeRequest)
+        try await AttemptLoop(client: self, resource: resource).open(resource.urlRequest)
     }
 
     /// Fetches a resource and decodes it.

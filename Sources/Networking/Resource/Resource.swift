@@ -13,7 +13,7 @@ public struct Resource: Sendable {
     public typealias RequestMaker = @Sendable () async throws -> URLRequest
 
     /// Makes the base request.
-    public let makeRequest: RequestMaker
+    public let urlRequest: RequestMaker
     /// What hooks into every attempt after the client's interceptors, in order.
     public var interceptors: [any RequestInterceptor]
     /// What the body of a response with another status means; `nil` for what the client's options say.
@@ -44,7 +44,7 @@ public struct Resource: Sendable {
             traits: RequestTraits(acceptedStatuses: endpoint.acceptedStatuses, isIdempotent: endpoint.isIdempotent),
             requiresAuthentication: endpoint.requiresAuthentication,
             options: options,
-            makeRequest: { try endpoint.makeRequest() }
+            urlRequest: { try endpoint.urlRequest() }
         )
     }
 
@@ -56,7 +56,7 @@ public struct Resource: Sendable {
     ///   - traits: What is particular about its requests.
     ///   - requiresAuthentication: Whether the client's authenticators take part.
     ///   - options: What it does otherwise than the client.
-    ///   - makeRequest: Makes the base request; asked anew for each attempt. What it throws fails the operation with
+    ///   - urlRequest: Makes the base request; asked anew for each attempt. What it throws fails the operation with
     ///     ``NetworkError/Code/requestNotMade`` unless an interceptor recovers.
     public init(
         interceptors: [any RequestInterceptor] = [],
@@ -64,9 +64,9 @@ public struct Resource: Sendable {
         traits: RequestTraits = RequestTraits(),
         requiresAuthentication: Bool = true,
         options: RequestOptions = RequestOptions(),
-        makeRequest: @escaping RequestMaker
+        urlRequest: @escaping RequestMaker
     ) {
-        self.makeRequest = makeRequest
+        self.urlRequest = urlRequest
         self.interceptors = interceptors
         self.errorDecoding = errorDecoding
         self.traits = traits

@@ -34,8 +34,8 @@ final class DownloadExchange: Sendable {
     /// Makes the request for what is missing.
     ///
     /// No content coding is accepted: a range of a coded representation has nothing to do with the octets that are there.
-    func makeRequest() async throws -> URLRequest {
-        var request = try await resource.makeRequest().withoutDefaultTimeout()
+    func urlRequest() async throws -> URLRequest {
+        var request = try await resource.urlRequest().withoutDefaultTimeout()
         guard request.value(forHTTPHeaderField: "Range") == nil else {
             throw NetworkError(.invalidRequest, "a download sets the Range header field itself; remove it")
         }

@@ -36,7 +36,7 @@ struct DownloadRun: Sendable {
     private func firstRequest() async throws -> URLRequest {
         do {
             try target.check()
-            return try await resource.makeRequest()
+            return try await resource.urlRequest()
         } catch let error as any ErrorWithCode {
             throw error
         } catch {
@@ -103,7 +103,7 @@ struct DownloadRun: Sendable {
             let exchange = DownloadExchange(part: part, canResume: canResume, monitor: monitor, resource: resource)
             var loop = AttemptLoop(client: client, resource: prepared(resource))
             loop.receiver = { response in try await exchange.receive(response) }
-            let response = try await loop.receive { try await exchange.makeRequest() }
+            let response = try await loop.receive { try await exchange.urlRequest() }
             if !exchange.isIncomplete { return response }
         }
     }

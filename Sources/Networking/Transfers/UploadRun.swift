@@ -15,14 +15,14 @@ struct UploadRun<Value: Sendable>: Sendable {
             monitor.enter(.running)
             try source.checkIsReadable()
             let loop = AttemptLoop(client: client, resource: prepared())
-            let response = try await loop.run { try await makeRequest() }
+            let response = try await loop.run { try await urlRequest() }
             monitor.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
             return try decode(response)
         }
     }
 
-    private func makeRequest() async throws -> URLRequest {
-        var request = try await resource.makeRequest().withoutDefaultTimeout()
+    private func urlRequest() async throws -> URLRequest {
+        var request = try await resource.urlRequest().withoutDefaultTimeout()
         if let contentType = source.contentType, request.value(forHTTPHeaderField: "Content-Type") == nil {
             try request.setHeaderField("Content-Type", to: contentType)
         }

@@ -36,9 +36,9 @@ struct AlicerceAcceptanceTests {
     @Test("A resource makes the endpoint's request, or fails as the endpoint does")
     func requestMaking() async throws {
         var endpoint = SampleEndpoint("https://api.example/a")
-        #expect(try await Resource(endpoint).makeRequest() == endpoint.makeRequest())
+        #expect(try await Resource(endpoint).urlRequest() == endpoint.urlRequest())
         endpoint.making = { throw Odd() }
-        await #expect(throws: Odd()) { _ = try await Resource(endpoint).makeRequest() }
+        await #expect(throws: Odd()) { _ = try await Resource(endpoint).urlRequest() }
     }
 
     @Test("A mapped decoding maps the model of the same response, and fails as the mapping does")
