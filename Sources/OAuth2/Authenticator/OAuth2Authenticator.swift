@@ -63,7 +63,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///     tokens.
     ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
     ///   - options: What the authenticator does by default.
-    public init(
+    public convenience init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
         grant: any Grant,
@@ -73,9 +73,22 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         client: NetworkClient = NetworkClient(),
         options: Options = Options()
     ) {
+        self.init(.known(server), clientAuthentication, grant, resources, store, dpop, client, options)
+    }
+
+    init(
+        _ location: ServerLocation,
+        _ clientAuthentication: any ClientAuthentication,
+        _ grant: any Grant,
+        _ resources: ResourceRule,
+        _ store: any TokenStore,
+        _ dpop: DPoPKey?,
+        _ client: NetworkClient,
+        _ options: Options
+    ) {
         let journal = TokenJournal()
         let endpoint = TokenEndpoint(
-            server: server,
+            location: location,
             clientAuthentication: clientAuthentication,
             client: client,
             timeSource: options.timeSource,

@@ -6,7 +6,7 @@ import TokenGeneration
 
 /// Asks a token endpoint for tokens.
 struct TokenEndpoint: Sendable {
-    let server: AuthorizationServer
+    let location: ServerLocation
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     let timeSource: TimeSource
@@ -21,7 +21,7 @@ struct TokenEndpoint: Sendable {
     let insecurelyAcceptsBearerTokens: Bool
 
     init(
-        server: AuthorizationServer,
+        location: ServerLocation,
         clientAuthentication: any ClientAuthentication,
         client: NetworkClient,
         timeSource: TimeSource,
@@ -31,7 +31,7 @@ struct TokenEndpoint: Sendable {
         journal: TokenJournal,
         hints: DPoPServerState? = nil
     ) {
-        self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
+        self.location = location
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.timeSource = timeSource
@@ -40,6 +40,12 @@ struct TokenEndpoint: Sendable {
         self.hints = hints ?? DPoPServerState(timeSource: timeSource, journal: journal)
         self.journal = journal
         insecurelyAcceptsBearerTokens = dpop?.insecurelyAcceptsBearerTokens ?? false
+    }
+
+    /// The server, as the client must see it.
+    func server() async throws(OAuth2Error) -> AuthorizationServer {
+        let server = try await location.server()
+        return clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
     }
 
     /// Asks until there is an answer that counts, or no time left.
@@ -57,6 +63,7 @@ struct TokenEndpoint: Sendable {
         isSingleUse: Bool,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> TokenAnswer {
+        let server = try await server()
         let origin = try server.tokenEndpoint.confidentialOrigin("the client's credential")
         var sequence = TokenRequestSequence(attempts: attempts, isSingleUse: isSingleUse)
         var wasSent = false
@@ -65,7 +72,12 @@ struct TokenEndpoint: Sendable {
             let skew = hints.skew(for: origin)
             var failure: OAuth2Error
             do {
-                return try await requestTokenOnce(form: form, proof: proof, nonce: nonce, date: hints.date(for: origin))
+                return try await requestTokenOnce(
+                    TokenRequest(server: server, form: form),
+                    proof: proof,
+                    nonce: nonce,
+                    date: hints.date(for: origin)
+                )
             } catch { failure = error }
             wasSent = wasSent || failure.isAboutSentRequest
             failure.isAboutSentRequest = wasSent
@@ -97,19 +109,19 @@ struct TokenEndpoint: Sendable {
 
     /// Sends one request and reads the answer.
     private func requestTokenOnce(
-        form: [(name: String, value: String)],
+        _ unsigned: TokenRequest,
         proof: DPoPProofGenerator?,
         nonce: String?,
         date: Date
     ) async throws(OAuth2Error) -> TokenAnswer {
-        var request = TokenRequest(server: server, form: form)
+        var request = unsigned
         try clientAuthentication.checkCertificate(of: client)
         do {
             try await clientAuthentication.authenticate(&request, at: date)
             if let proof {
                 request.headers["DPoP"] = try proof.proof(
                     method: "POST",
-                    url: server.tokenEndpoint.absoluteString,
+                    url: request.endpoint.absoluteString,
                     nonce: nonce,
                     date: date
                 )
@@ -142,7 +154,7 @@ struct TokenEndpoint: Sendable {
                     maximumBodySize: Self.maximumBodySize
                 )
             )
-            note(response.headers, requested: requested)
+            note(response.headers, of: request, requested: requested)
             do throws(OAuth2Error) {
                 return .tokens(
                     try TokenResponse(
@@ -151,7 +163,7 @@ struct TokenEndpoint: Sendable {
                         requested: requested,
                         proof: proof,
                         insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
-                        acceptsMissingType: server.omitsTokenType,
+                        acceptsMissingType: request.server.omitsTokenType,
                         isExchange: request.form.contains {
                             $0.name == "grant_type" && $0.value == TokenExchangeGrant.type
                         },
@@ -166,7 +178,7 @@ struct TokenEndpoint: Sendable {
         } catch let error as OAuth2Error {
             throw error
         } catch let error as ServerError {
-            note(error.headers, requested: requested)
+            note(error.headers, of: request, requested: requested)
             throw OAuth2Error(
                 answer: error,
                 place: "the token endpoint",
@@ -188,8 +200,8 @@ struct TokenEndpoint: Sendable {
     /// How long an answer may be, in octets: tokens are a few kilobytes.
     private static let maximumBodySize = 1 << 20
 
-    private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
-        hints.note({ headers[$0] }, from: server.tokenEndpoint, age: timeSource.now() - requested)
+    private func note(_ headers: HTTPHeaders, of request: TokenRequest, requested: ContinuousClock.Instant) {
+        hints.note({ headers[$0] }, from: request.endpoint, age: timeSource.now() - requested)
     }
 }
 

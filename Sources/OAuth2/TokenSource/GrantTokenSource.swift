@@ -66,7 +66,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         options: Options = Options()
     ) {
         let endpoint = TokenEndpoint(
-            server: server,
+            location: .known(server),
             clientAuthentication: clientAuthentication,
             client: client,
             timeSource: options.timeSource,
