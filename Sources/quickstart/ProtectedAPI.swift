@@ -48,7 +48,7 @@ struct ProtectedAPI: Example {
         var forged = URLRequest(url: api.url(for: "/reports"))
         let stranger = try ES256SigningService.generate()
         let claims = RegisteredClaims(issuer: issuer, audience: [issuer], expiration: Date() + 300)
-        forged.setAuthorization("Bearer \(try JWTGenerator(claims: claims, signingService: stranger).token)")
+        forged.setAuthorization("Bearer \(try JWTGenerator(claims: claims, signingService: stranger).token())")
         try await expect(401, "a token that somebody else signed", forged, NetworkClient())
 
         await api.stop()

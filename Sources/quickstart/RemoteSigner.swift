@@ -30,7 +30,7 @@ struct RemoteSigner: Example {
 
         // A token of its own …
         let claims = RegisteredClaims(issuer: "billing", audience: ["orders"], expiration: Date() + 300)
-        let token = try await JWTGenerator.makeToken(claims: claims, remoteSigningService: managed)
+        let token = try await managed.sign(claims)
         let policy = ValidationPolicy(issuer: "billing", audience: "orders")
         let verified = try JWTVerifier(key: key.verificationKey, policy: policy).verify(token)
         print("1. the key service signed a token: \(verified.claims)")

@@ -110,7 +110,7 @@ struct OAuthSuite {
                 "exp": JSONValue(date: now.addingTimeInterval(3_600)),
             ],
             signingService: service
-        ).token
+        ).token()
         let request = ProtectedRequest(
             method: .get,
             url: "https://api.example/orders",

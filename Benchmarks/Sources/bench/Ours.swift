@@ -12,7 +12,7 @@ struct Ours: Sendable {
             key: material.key.verificationKey,
             policy: ValidationPolicy(issuer: .exactly(Claims.sample.iss), audience: .contains(Claims.sample.aud))
         )
-        token = try JWTGenerator(claims: Claims.sample, signingService: service).token
+        token = try JWTGenerator(claims: Claims.sample, signingService: service).token()
     }
 
     var signing: Side {
@@ -29,7 +29,7 @@ struct Ours: Sendable {
 
     @inline(never)
     func sign() throws -> String {
-        try JWTGenerator(claims: Claims.sample, signingService: service).token
+        try JWTGenerator(claims: Claims.sample, signingService: service).token()
     }
 
     @inline(never)

@@ -111,7 +111,7 @@ final class AuthorizationHandler: Sendable {
             "iss": .string(issuer), "aud": .string(client.id), "exp": .number(JSONNumber(now + 600)),
         ]
         for (name, value) in answer { claims[name] = .string(value) }
-        return try? JWTGenerator(payload: claims, signingService: signing.service).token
+        return try? JWTGenerator(payload: claims, signingService: signing.service).token()
     }
 
     private func code(

@@ -71,7 +71,7 @@ extension MockAuthorizationServer.IDTokenFault {
         }
         for (name, value) in changes { claims[name] = value }
         func signed(_ service: some SigningService) throws -> String {
-            try JWTGenerator(payload: claims, signingService: service).token
+            try JWTGenerator(payload: claims, signingService: service).token()
         }
         switch signature {
         case .good: return try signed(service)

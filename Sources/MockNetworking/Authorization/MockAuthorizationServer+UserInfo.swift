@@ -27,7 +27,7 @@ extension MockAuthorizationServer {
         guard users.areSigned else { return .json(claims.serialized()) }
         claims["iss"] = .string(metadata.issuer)
         claims["aud"] = .string(authorization.clientID)
-        guard let text = try? JWTGenerator(payload: claims, signingService: service).token else { return .status(500) }
+        guard let text = try? JWTGenerator(payload: claims, signingService: service).token() else { return .status(500) }
         return .text(text, headers: ["Content-Type": "application/jwt"])
     }
 }

@@ -116,7 +116,7 @@ final class TokenLedger: Sendable {
         }
         for (name, value) in changes { claims[name] = value }
         let generator = JWTGenerator(header: ["typ": "at+jwt"], payload: claims, signingService: signing.service)
-        let token = try generator.token
+        let token = try generator.token()
         let expiry = configuration.time.now() + lifetime
         state.withLock { state in
             state.issuedCount += 1
@@ -169,7 +169,7 @@ final class TokenLedger: Sendable {
             "auth_time": .number(JSONNumber(issued)),
         ]
         claims["nonce"] = nonce.map(JSONValue.string)
-        return try? JWTGenerator(payload: claims, signingService: signing.service).token
+        return try? JWTGenerator(payload: claims, signingService: signing.service).token()
     }
 
     func isActive(_ accessToken: String) -> Bool {

@@ -49,9 +49,9 @@ public struct RequestExpectation: Sendable {
     ///
     /// - Parameter endpoint: The endpoint.
     /// - Returns: The expectation.
-    /// - Throws: What the `makeRequest()` of the endpoint throws.
+    /// - Throws: What the `urlRequest()` of the endpoint throws.
     public static func endpoint(_ endpoint: some HTTPEndpoint) throws -> Self {
-        let request = try endpoint.makeRequest()
+        let request = try endpoint.urlRequest()
         guard let url = request.url else { throw NetworkError(.invalidRequest, "the endpoint makes no URL") }
         var expectation = Self(endpoint.method, url.absoluteString)
         for (name, value) in (request.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {

@@ -1,33 +1,20 @@
 /// The statuses of a response that are not an error.
 ///
 /// ```swift
+/// var acceptedStatuses: AcceptedStatuses { 200..<400 }
 /// var acceptedStatuses: AcceptedStatuses { [200, 404] }
 /// ```
 public struct AcceptedStatuses: Sendable, Hashable {
     private let ranges: [ClosedRange<Int>]
 
-    /// Accepts the statuses of a range.
-    ///
-    /// - Parameter range: The statuses.
-    public init(_ range: ClosedRange<Int>) {
-        ranges = [range]
-    }
-
-    /// Accepts the statuses of a range.
-    ///
-    /// - Parameter range: The statuses; an empty range accepts none.
-    public init(_ range: Range<Int>) {
-        ranges = range.isEmpty ? [] : [ClosedRange(range)]
-    }
-
-    private init(ranges: [ClosedRange<Int>]) {
+    fileprivate init(ranges: [ClosedRange<Int>]) {
         self.ranges = ranges
     }
 
     /// 200…299, what is accepted unless something else is asked for.
-    public static let successful = Self(200...299)
+    public static let successful = Self(ranges: [200...299])
     /// Every status.
-    public static let all = Self(Int.min...Int.max)
+    public static let all = Self(ranges: [Int.min...Int.max])
 
     /// Accepts more statuses.
     ///
@@ -64,4 +51,28 @@ extension AcceptedStatuses: CustomStringConvertible {
             return range.count == 1 ? "\(range.lowerBound)" : "\(range.lowerBound)…\(range.upperBound)"
         }.joined(separator: ", ")
     }
+}
+
+/// Accepts the statuses from one up to another, which isn't accepted.
+///
+/// - Parameters:
+///   - lower: The first status.
+///   - upper: The status after the last one.
+/// - Returns: What accepts these.
+@_disfavoredOverload  // or `0..<10` alone would be statuses wherever this module is imported
+public func ..< (lower: Int, upper: Int) -> AcceptedStatuses {
+    let range: Range = lower..<upper
+    return AcceptedStatuses(ranges: range.isEmpty ? [] : [ClosedRange(range)])
+}
+
+/// Accepts the statuses from one to another.
+///
+/// - Parameters:
+///   - lower: The first status.
+///   - upper: The last status.
+/// - Returns: What accepts these.
+@_disfavoredOverload
+public func ... (lower: Int, upper: Int) -> AcceptedStatuses {
+    let range: ClosedRange = lower...upper
+    return AcceptedStatuses(ranges: [range])
 }

@@ -37,7 +37,7 @@ extension HTTPEndpoint {
     /// - Returns: The request.
     /// - Throws: What ``makeURL()`` and the endpoint's body throw; ``NetworkError`` with the code `invalidRequest` if the timeout is
     ///   zero or less, or a header field has a name that isn't a token or a control character in its value.
-    public func makeRequest() throws -> URLRequest {
+    public func urlRequest() throws -> URLRequest {
         let (request, body) = try makeBase()
         guard case .data(let data) = body?.source else { return request }
         var copy = request

@@ -56,7 +56,7 @@ public struct Resource: Sendable {
     ///   - traits: What is particular about its requests.
     ///   - requiresAuthentication: Whether the client's authenticators take part.
     ///   - options: What it does otherwise than the client.
-    ///   - makeRequest: Makes the base request; asked anew for each attempt. What it throws fails the operation with
+    ///   - urlRequest: Makes the base request; asked anew for each attempt. What it throws fails the operation with
     ///     ``NetworkError/Code/requestNotMade`` unless an interceptor recovers.
     public init(
         interceptors: [any RequestInterceptor] = [],
@@ -64,7 +64,7 @@ public struct Resource: Sendable {
         traits: RequestTraits = RequestTraits(),
         requiresAuthentication: Bool = true,
         options: RequestOptions = RequestOptions(),
-        makeRequest: @escaping RequestMaker
+        urlRequest: @escaping RequestMaker
     ) {
         self.init(
             interceptors: interceptors,
@@ -72,7 +72,7 @@ public struct Resource: Sendable {
             traits: traits,
             requiresAuthentication: requiresAuthentication,
             options: options,
-            makeBase: { (try await makeRequest(), nil) }
+            makeBase: { (try await urlRequest(), nil) }
         )
     }
 

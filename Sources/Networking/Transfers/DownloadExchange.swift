@@ -34,7 +34,7 @@ final class DownloadExchange: Sendable {
     /// Makes the request for what is missing.
     ///
     /// No content coding is accepted: a range of a coded representation has nothing to do with the octets that are there.
-    func makeRequest() async throws -> AttemptLoop.Base {
+    func urlRequest() async throws -> AttemptLoop.Base {
         let base = try await resource.makeBase()
         var request = base.request.withoutDefaultTimeout()
         guard request.value(forHTTPHeaderField: "Range") == nil else {

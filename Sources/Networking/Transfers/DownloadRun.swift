@@ -103,7 +103,7 @@ struct DownloadRun: Sendable {
             let exchange = DownloadExchange(part: part, canResume: canResume, monitor: monitor, resource: resource)
             var loop = AttemptLoop(client: client, resource: prepared(resource))
             loop.receiver = { response in try await exchange.receive(response) }
-            let response = try await loop.run { try await exchange.makeRequest() }
+            let response = try await loop.run { try await exchange.urlRequest() }
             if !exchange.isIncomplete { return response }
         }
     }

@@ -15,13 +15,13 @@ struct UploadRun<Value: Sendable>: Sendable {
             monitor.enter(.running)
             try source.checkIsReadable()
             let loop = AttemptLoop(client: client, resource: prepared())
-            let response = try await loop.run { try await makeRequest() }
+            let response = try await loop.run { try await urlRequest() }
             monitor.move(to: source.content.contentLength ?? source.readCount, of: source.content.contentLength)
             return try decode(response)
         }
     }
 
-    private func makeRequest() async throws -> AttemptLoop.Base {
+    private func urlRequest() async throws -> AttemptLoop.Base {
         var request = try await resource.makeBase().request.withoutDefaultTimeout()
         if let contentType = source.contentType, request.value(forHTTPHeaderField: "Content-Type") == nil {
             try request.setHeaderField("Content-Type", to: contentType)

@@ -67,7 +67,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
     ///   - timing: How long getting a token may take, and how often the endpoint is asked.
     ///   - options: What the authenticator does by default.
-    public init(
+    public convenience init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
         grant: any Grant,
@@ -78,9 +78,23 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         timing: OAuth2Timing = OAuth2Timing(),
         options: Options = Options()
     ) {
+        self.init(.known(server), clientAuthentication, grant, resources, store, dpop, client, timing, options)
+    }
+
+    init(
+        _ location: ServerLocation,
+        _ clientAuthentication: any ClientAuthentication,
+        _ grant: any Grant,
+        _ resources: ResourceRule,
+        _ store: any TokenStore,
+        _ dpop: DPoPKey?,
+        _ client: NetworkClient,
+        _ timing: OAuth2Timing,
+        _ options: Options
+    ) {
         let journal = TokenJournal()
         let endpoint = TokenEndpoint(
-            server: server,
+            location: location,
             clientAuthentication: clientAuthentication,
             client: client,
             timing: timing,

@@ -39,7 +39,7 @@ public struct SignedAuthorizationRequest: Sendable {
         let claims = try Self.claims(request, audience ?? server.issuer, lifetime, date)
         let generator = JWTGenerator(header: Self.header, payload: claims, signingService: signingService)
         let token: String
-        do { token = try generator.token } catch { throw Self.failure(error) }
+        do { token = try generator.token() } catch { throw Self.failure(error) }
         self.init(request, token: token)
     }
 
@@ -64,11 +64,7 @@ public struct SignedAuthorizationRequest: Sendable {
     ) async throws(OAuth2Error) -> SignedAuthorizationRequest {
         let claims = try claims(request, audience ?? server.issuer, lifetime, date)
         do {
-            let token = try await JWTGenerator.makeToken(
-                header: header,
-                payload: claims,
-                remoteSigningService: remoteSigningService
-            )
+            let token = try await remoteSigningService.sign(claims, header: header)
             return Self(request, token: token)
         } catch { throw failure(error) }
     }

@@ -91,7 +91,7 @@ extension OAuth2Client {
     /// Where tokens are asked for.
     var tokenEndpoint: TokenEndpoint {
         var endpoint = TokenEndpoint(
-            server: server,
+            location: .known(server),
             clientAuthentication: clientAuthentication,
             client: client,
             timing: timing,

@@ -48,7 +48,7 @@ public struct ClientSecretJWT: ClientAuthentication {
     public func authenticate(_ request: inout TokenRequest, at date: Date) throws(OAuth2Error) {
         do {
             let claims = try content.claims(audience: audience.value(request), at: date)
-            request.set(assertion: try JWTGenerator(payload: claims, signingService: service).token, of: clientID)
+            request.set(assertion: try JWTGenerator(payload: claims, signingService: service).token(), of: clientID)
         } catch {
             throw OAuth2Error(.assertionFailed, "the client's assertion could not be signed", cause: error)
         }

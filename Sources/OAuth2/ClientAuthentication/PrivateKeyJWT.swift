@@ -90,9 +90,9 @@ public struct PrivateKeyJWT: ClientAuthentication {
             let assertion =
                 switch signer {
                 case .local(let service):
-                    try JWTGenerator(header: header, payload: claims, signingService: service).token
+                    try JWTGenerator(header: header, payload: claims, signingService: service).token()
                 case .remote(let service):
-                    try await JWTGenerator.makeToken(header: header, payload: claims, remoteSigningService: service)
+                    try await service.sign(claims, header: header)
                 }
             request.set(assertion: assertion, of: clientID)
         } catch {

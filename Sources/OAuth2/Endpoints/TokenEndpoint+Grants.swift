@@ -19,7 +19,7 @@ extension TokenEndpoint {
         let request = { (form) async throws(OAuth2Error) in
             try await requestToken(form: form, proof: proof, isSingleUse: !grant.isRepeatable, until: deadline)
         }
-        guard let form = try await parameters({ try await grant.parameters(at: serverDate) }) else { return nil }
+        guard let form = try await parameters({ try await grant.parameters(at: serverDate()) }) else { return nil }
         let refusal: OAuth2Error
         do {
             return try await request(form)
@@ -28,7 +28,7 @@ extension TokenEndpoint {
             refusal = error
         }
         guard [.reauthenticationRequired, .requestRejected].contains(refusal.code),
-            let form = try await parameters({ try await grant.renewedParameters(at: serverDate) })
+            let form = try await parameters({ try await grant.renewedParameters(at: serverDate()) })
         else { throw Self.softened(refusal, of: grant) }
         do { return try await request(form) } catch { throw Self.softened(error, of: grant) }
     }
@@ -61,8 +61,8 @@ extension TokenEndpoint {
     }
 
     /// The time by the server's clock, as far as its answers have told.
-    private var serverDate: Date {
-        HTTPOrigin(server.tokenEndpoint).map { hints.date(for: $0) } ?? timeSource.date()
+    private func serverDate() async throws(OAuth2Error) -> Date {
+        HTTPOrigin(try await server().tokenEndpoint).map { hints.date(for: $0) } ?? timeSource.date()
     }
 
     private func parameters(

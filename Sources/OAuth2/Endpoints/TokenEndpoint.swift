@@ -6,7 +6,7 @@ import TokenGeneration
 
 /// Asks a token endpoint for tokens.
 struct TokenEndpoint: Sendable {
-    let server: AuthorizationServer
+    let location: ServerLocation
     let clientAuthentication: any ClientAuthentication
     let client: NetworkClient
     var timing: OAuth2Timing
@@ -18,7 +18,7 @@ struct TokenEndpoint: Sendable {
     let insecurelyAcceptsBearerTokens: Bool
 
     init(
-        server: AuthorizationServer,
+        location: ServerLocation,
         clientAuthentication: any ClientAuthentication,
         client: NetworkClient,
         timing: OAuth2Timing,
@@ -26,7 +26,7 @@ struct TokenEndpoint: Sendable {
         journal: TokenJournal,
         hints: DPoPServerState? = nil
     ) {
-        self.server = clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
+        self.location = location
         self.clientAuthentication = clientAuthentication
         self.client = client
         self.timing = timing
@@ -36,6 +36,12 @@ struct TokenEndpoint: Sendable {
     }
 
     var timeSource: TimeSource { timing.timeSource }
+
+    /// The server, as the client must see it.
+    func server() async throws(OAuth2Error) -> AuthorizationServer {
+        let server = try await location.server()
+        return clientAuthentication.usesMutualTLS ? server.usingMutualTLSAliases() : server
+    }
 
     /// Asks until there is an answer that counts, or no time left.
     ///
@@ -52,6 +58,7 @@ struct TokenEndpoint: Sendable {
         isSingleUse: Bool,
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> TokenAnswer {
+        let server = try await server()
         let origin = try server.tokenEndpoint.confidentialOrigin("the client's credential")
         var sequence = TokenRequestSequence(attempts: timing.attempts, isSingleUse: isSingleUse)
         var wasSent = false
@@ -60,7 +67,12 @@ struct TokenEndpoint: Sendable {
             let skew = hints.skew(for: origin)
             var failure: OAuth2Error
             do {
-                return try await requestTokenOnce(form: form, proof: proof, nonce: nonce, date: hints.date(for: origin))
+                return try await requestTokenOnce(
+                    TokenRequest(server: server, form: form),
+                    proof: proof,
+                    nonce: nonce,
+                    date: hints.date(for: origin)
+                )
             } catch { failure = error }
             wasSent = wasSent || failure.isAboutSentRequest
             failure.isAboutSentRequest = wasSent
@@ -92,19 +104,19 @@ struct TokenEndpoint: Sendable {
 
     /// Sends one request and reads the answer.
     private func requestTokenOnce(
-        form: [(name: String, value: String)],
+        _ unsigned: TokenRequest,
         proof: DPoPProofGenerator?,
         nonce: String?,
         date: Date
     ) async throws(OAuth2Error) -> TokenAnswer {
-        var request = TokenRequest(server: server, form: form)
+        var request = unsigned
         try clientAuthentication.checkCertificate(of: client)
         do {
             try await clientAuthentication.authenticate(&request, at: date)
             if let proof {
                 request.headers["DPoP"] = try proof.proof(
                     method: "POST",
-                    url: server.tokenEndpoint.absoluteString,
+                    url: request.endpoint.absoluteString,
                     nonce: nonce,
                     date: date
                 )
@@ -137,7 +149,7 @@ struct TokenEndpoint: Sendable {
                     maximumBodySize: Self.maximumBodySize
                 )
             )
-            note(response.headers, requested: requested)
+            note(response.headers, of: request, requested: requested)
             do throws(OAuth2Error) {
                 return .tokens(
                     try TokenResponse(
@@ -146,7 +158,7 @@ struct TokenEndpoint: Sendable {
                         requested: requested,
                         proof: proof,
                         insecurelyAcceptsBearerTokens: insecurelyAcceptsBearerTokens,
-                        acceptsMissingType: server.omitsTokenType,
+                        acceptsMissingType: request.server.omitsTokenType,
                         isExchange: request.form.contains {
                             $0.name == "grant_type" && $0.value == TokenExchangeGrant.type
                         },
@@ -161,7 +173,7 @@ struct TokenEndpoint: Sendable {
         } catch let error as OAuth2Error {
             throw error
         } catch let error as ServerError {
-            note(error.headers, requested: requested)
+            note(error.headers, of: request, requested: requested)
             throw OAuth2Error(
                 answer: error,
                 place: "the token endpoint",
@@ -183,8 +195,8 @@ struct TokenEndpoint: Sendable {
     /// How long an answer may be, in octets: tokens are a few kilobytes.
     static let maximumBodySize = 1 << 20
 
-    private func note(_ headers: HTTPHeaders, requested: ContinuousClock.Instant) {
-        hints.note(headers, from: server.tokenEndpoint, age: timeSource.now() - requested)
+    private func note(_ headers: HTTPHeaders, of request: TokenRequest, requested: ContinuousClock.Instant) {
+        hints.note(headers, from: request.endpoint, age: timeSource.now() - requested)
     }
 }
 

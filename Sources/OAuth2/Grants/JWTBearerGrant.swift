@@ -67,7 +67,7 @@ public struct JWTBearerGrant: Grant {
             audience,
             RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
         ) { claims in
-            try JWTGenerator(payload: claims, signingService: signingService).token
+            try JWTGenerator(payload: claims, signingService: signingService).token()
         }
     }
 
@@ -100,7 +100,7 @@ public struct JWTBearerGrant: Grant {
             audience,
             RequestedAccess(scope: scope, resources: resources, details: authorizationDetails)
         ) { claims in
-            try await JWTGenerator.makeToken(payload: claims, remoteSigningService: remoteSigningService)
+            try await remoteSigningService.sign(claims)
         }
     }
 

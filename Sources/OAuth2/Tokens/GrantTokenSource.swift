@@ -27,7 +27,7 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         timing: OAuth2Timing = OAuth2Timing()
     ) {
         let endpoint = TokenEndpoint(
-            server: server,
+            location: .known(server),
             clientAuthentication: clientAuthentication,
             client: client,
             timing: timing,

@@ -86,7 +86,7 @@ final class TokenAcquirer: Sendable {
         self.store = WatchedTokenStore(store)
         self.dpop = dpop
         // A line per part, so that no two different combinations give the same key.
-        var parts = [endpoint.server.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
+        var parts = [endpoint.location.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
         // Tokens that are bound to a key are not those that are not, or are to another.
         if let dpop { parts.append(dpop.identifier) }
         key =
@@ -176,6 +176,8 @@ final class TokenAcquirer: Sendable {
                 continue
             }
             isPossiblyLost = isPossiblyLost || earlier?.isInDoubt ?? false
+            // Nothing is written while the server isn't known.
+            _ = try await endpoint.server()
             attempts += 1
             guard try await mark(refreshToken, bound, after: earlier, in: &current) else { continue }
             do {

@@ -6,7 +6,7 @@ internal import OpenSSLCrypto
 /// ```swift
 /// let service = try ES256SigningService.generate(keyID: "1")
 /// let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 300))
-/// let token = try JWTGenerator(claims: claims, signingService: service).token
+/// let token = try JWTGenerator(claims: claims, signingService: service).token()
 /// ```
 ///
 /// The JSON is deterministic: members sorted, no white space, nothing escaped that need not be.
@@ -23,7 +23,7 @@ public struct JWTGenerator: Sendable {
 
     /// Makes a generator for dictionaries.
     ///
-    /// They are converted at once; a value that JSON can't hold makes ``token`` throw. No member is added to the header but
+    /// They are converted at once; a value that JSON can't hold makes ``token()`` throw. No member is added to the header but
     /// `alg` and `kid`.
     ///
     /// - Parameters:
@@ -47,7 +47,7 @@ public struct JWTGenerator: Sendable {
 
     /// Makes a generator for claims that are JSON already, which are signed byte for byte as they are.
     ///
-    /// They are checked at once, as ``JSONObject/init(parsing:)-(Data)`` does; what is not strict JSON makes ``token`` throw.
+    /// They are checked at once, as ``JSONObject/init(parsing:)-(Data)`` does; what is not strict JSON makes ``token()`` throw.
     ///
     /// - Parameters:
     ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
@@ -67,7 +67,7 @@ public struct JWTGenerator: Sendable {
 
     /// Makes a generator for claims of a type of yours.
     ///
-    /// They are encoded at once, dates as seconds since 1970; claims that can't be encoded make ``token`` throw.
+    /// They are encoded at once, dates as seconds since 1970; claims that can't be encoded make ``token()`` throw.
     ///
     /// - Parameters:
     ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
@@ -78,25 +78,22 @@ public struct JWTGenerator: Sendable {
         self.signingService = signingService
     }
 
-    /// The signed token.
-    ///
-    /// Each access signs again.
+    /// Signs a token.
     ///
     /// `alg` in the header is the signing service's, and `kid` if it has one.
     ///
+    /// - Returns: The token.
     /// - Throws: ``TokenError`` with the code `unencodableContent` if a value can't be held in JSON (the message names it, like
     ///   `payload.address.zip`), `algorithmMismatch` if the header states another `alg` or `kid` than the signing service,
     ///   `criticalHeaderUnsupported` if the header demands extensions, `signingFailed` if the service returned something that
     ///   is no signature of its algorithm; and whatever a signing service of yours throws, unchanged.
-    public var token: String {
-        get throws {
-            let content = try content.get()
-            let header: [UInt8]? =
-                if let header = content.header {
-                    EncodedHeader.of(try Self.header(header, signedBy: SignerIdentity(signingService)))
-                } else { nil }
-            return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
-        }
+    public func token() throws -> String {
+        let content = try content.get()
+        let header: [UInt8]? =
+            if let header = content.header {
+                EncodedHeader.of(try Self.header(header, signedBy: SignerIdentity(signingService)))
+            } else { nil }
+        return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
     }
 
     /// A token of a header that is encoded already; `nil` for one without members of the caller's.

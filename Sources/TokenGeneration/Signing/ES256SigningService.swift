@@ -5,7 +5,7 @@ internal import OpenSSLCrypto
 ///
 /// ```swift
 /// let service = try ES256SigningService(key: SigningKey(pem: pem), keyID: "2025-06")
-/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token
+/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token()
 /// ```
 ///
 /// Creating the service with a key for another algorithm throws. A ``SigningKey`` is a signing service for its own algorithm.

@@ -6,7 +6,7 @@ internal import OpenSSLCrypto
 /// ```swift
 /// let key = try SigningKey(pem: pem, algorithm: .rs256)
 /// let service = KeySigningService(key: key, keyID: "2025-06")
-/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token
+/// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token()
 /// ```
 ///
 /// A ``SigningKey`` is a signing service, too. This type adds another key ID.

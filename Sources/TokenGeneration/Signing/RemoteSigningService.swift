@@ -14,7 +14,7 @@ public import Foundation
 ///     }
 /// }
 ///
-/// let token = try await JWTGenerator.makeToken(claims: claims, remoteSigningService: CloudKey(…))
+/// let token = try await CloudKey(…).sign(claims)
 /// ```
 ///
 /// What comes back is brought into the form that JWS wants, its length is checked, and if ``verificationKey`` is given, it is
@@ -44,6 +44,34 @@ extension RemoteSigningService {
     public var messageForm: RemoteMessageForm { .signingInput }
     /// Not known: signatures are not verified here.
     public var verificationKey: VerificationKey? { nil }
+}
+
+extension RemoteSigningService {
+    /// Signs claims as a JWT.
+    ///
+    /// ```swift
+    /// let token = try await cloudKey.sign(claims)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds since 1970.
+    ///   - header: Members of the header besides `alg` and `kid`. The default `typ` is `JWT`.
+    /// - Returns: The token.
+    /// - Throws: ``TokenError`` as ``JWTGenerator/token()`` does, `signingFailed` also for a signature that the service's own
+    ///   public key doesn't verify; and what the service throws, unchanged.
+    public func sign(_ claims: some Encodable, header: JSONObject = [:]) async throws -> String {
+        let content = try JWTGenerator.content(header, claims).get()
+        let header = try JWTGenerator.header(
+            content.header ?? JWTGenerator.plainHeader,
+            signedBy: SignerIdentity(self)
+        )
+        var text = EncodedHeader.of(header)
+        Base64URL.encode(content.payload.bytes.span, into: &text)
+        let signature = try await checkedSignature(for: text)
+        text.append(UInt8(ascii: "."))
+        Base64URL.encode(signature.span, into: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
 }
 
 /// What a remote signing service gets to sign.

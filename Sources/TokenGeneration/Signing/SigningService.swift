@@ -23,7 +23,7 @@ public protocol SigningService: Sendable {
     ///
     /// - Parameter data: The JWS signing input ([RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1)).
     /// - Returns: The JWS signature.
-    /// - Throws: Whatever keeps the service from signing; it reaches the caller of ``JWTGenerator/token`` unchanged.
+    /// - Throws: Whatever keeps the service from signing; it reaches the caller of ``JWTGenerator/token()`` unchanged.
     func sign(data: Data) throws -> Data
 }
 
@@ -43,8 +43,8 @@ extension SigningService {
     ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds since 1970.
     ///   - header: Members of the header besides `alg` and `kid`. The default `typ` is `JWT`.
     /// - Returns: The token.
-    /// - Throws: ``TokenError`` as ``JWTGenerator/token`` does, and whatever the service throws.
+    /// - Throws: ``TokenError`` as ``JWTGenerator/token()`` does, and whatever the service throws.
     public func sign(_ claims: some Encodable, header: JSONObject = [:]) throws -> String {
-        try JWTGenerator(header: header, claims: claims, signingService: self).token
+        try JWTGenerator(header: header, claims: claims, signingService: self).token()
     }
 }

@@ -20,7 +20,7 @@ struct ClaimsSnippets {
 
         let expiration = Date(timeIntervalSinceNow: 900)
         let claims = OrderClaims(iss: "https://id.example", aud: ["orders"], exp: expiration, role: "reader")
-        let token = try JWTGenerator(claims: claims, signingService: service).token
+        let token = try JWTGenerator(claims: claims, signingService: service).token()
         let read = try verifier.verify(token, as: OrderClaims.self)
 
         #expect(read.role == "reader")
@@ -36,10 +36,10 @@ struct ClaimsSnippets {
 
         var object: JSONObject = ["sub": "alice", "roles": ["reader", "editor"]]
         object.setTimes(lifetime: .seconds(900))
-        let first = try JWTGenerator(payload: object, signingService: service).token
+        let first = try JWTGenerator(payload: object, signingService: service).token()
 
         let json = Data(#"{ "sub": "alice", "limit": 1.00 }"#.utf8)
-        let second = try JWTGenerator(claimsJSON: json, signingService: service).token
+        let second = try JWTGenerator(claimsJSON: json, signingService: service).token()
         #expect(first != second)
     }
 
@@ -58,10 +58,10 @@ struct ClaimsSnippets {
         ]
         claims.setTimes(lifetime: .seconds(60))
         let verifier = JWTVerifier(key: service.verificationKey, policy: policy)
-        let token = try JWTGenerator(payload: claims, signingService: service).token
+        let token = try JWTGenerator(payload: claims, signingService: service).token()
         #expect(try verifier.verify(token).claims == claims)
         claims["tenant"] = "other"
-        let other = try JWTGenerator(payload: claims, signingService: service).token
+        let other = try JWTGenerator(payload: claims, signingService: service).token()
         #expect(throws: TokenError(.checkFailed, "")) { try verifier.verify(other) }
     }
 
@@ -85,7 +85,7 @@ struct ClaimsSnippets {
         let thumbprint = JSONValue.string(key.verificationKey.thumbprint)
         var claims: JSONObject = ["cnf": ["jkt": thumbprint]]
         claims.setTimes(lifetime: .seconds(60))
-        let accessToken = try JWTGenerator(payload: claims, signingService: service).token
+        let accessToken = try JWTGenerator(payload: claims, signingService: service).token()
         let proof = try DPoPProofGenerator(key: key)
             .proof(method: "GET", url: "https://api.example/orders", accessToken: accessToken)
 

@@ -88,7 +88,7 @@ struct EndpointSnippets {
         let logging = LoggingInterceptor(level: .headers) { logger.debug("\($0)") }
         let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(2), logging])
 
-        _ = try await client.makeRequest(try Library.book(id: 1).makeRequest())
+        _ = try await client.makeRequest(try Library.book(id: 1).urlRequest())
         #expect(Logger.count == 2)
     }
 

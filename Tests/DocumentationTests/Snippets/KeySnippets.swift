@@ -62,7 +62,7 @@ struct KeySnippets {
         let (set, policy) = (try JWKSet(parsing: published), ValidationPolicy())
         let selection = KeySelection(candidates: .all(upTo: 4), assumedAlgorithms: [.rs256])
         let verifier = JWTVerifier(keys: set, selection: selection, policy: policy)
-        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: current).token
+        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: current).token()
         #expect(try verifier.verify(token).header["kid"] == "2026-07")
     }
 
@@ -75,7 +75,7 @@ struct KeySnippets {
     }
 
     private func sign(_ claims: RegisteredClaims, _ cloudKey: CloudKey) async throws -> String {
-        let token = try await JWTGenerator.makeToken(claims: claims, remoteSigningService: cloudKey)
+        let token = try await cloudKey.sign(claims)
         return token
     }
 }

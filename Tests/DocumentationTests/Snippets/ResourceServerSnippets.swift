@@ -157,7 +157,7 @@ struct ResourceServerSnippets {
                 "exp": JSONValue(date: Date(timeIntervalSinceNow: 300)),
             ],
             signingService: KeySigningService(key: key)
-        ).token
+        ).token()
         let request = ProtectedRequest(
             method: .get,
             url: "https://api.example/orders",
@@ -231,7 +231,7 @@ struct ResourceServerSnippets {
                 "iat": JSONValue(date: Date()), "exp": JSONValue(date: Date(timeIntervalSinceNow: 300)),
             ],
             signingService: KeySigningService(key: key)
-        ).token
+        ).token()
         let idTokens = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", keys: keys, algorithms: [.es256])
         let user = try await idTokens.verify(idToken, nonce: nonce, accessToken: accessToken)
         #expect(user.registered.subject == "ada")

@@ -21,7 +21,7 @@ struct TokenGenerationSnippets {
         let service = try ES256SigningService(key: key, keyID: "2025-06")
         var claims = RegisteredClaims(issuer: "https://id.example", audience: ["orders"])
         claims.setTimes(lifetime: .seconds(300))
-        let token = try JWTGenerator(claims: claims, signingService: service).token
+        let token = try JWTGenerator(claims: claims, signingService: service).token()
         return (key, token)
     }
 

@@ -40,7 +40,7 @@ struct URLInteropTests {
         let samples = (0..<1_000).map { _ in Sample.random(using: &generator) }
         var input = ""
         for sample in samples {
-            let request = try sample.makeRequest()
+            let request = try sample.urlRequest()
             let url = try #require(request.url).absoluteString
             let form = String(decoding: try #require(request.httpBody), as: UTF8.self)
             for line in [["url": url], ["form": form]] {

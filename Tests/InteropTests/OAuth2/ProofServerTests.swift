@@ -94,7 +94,7 @@ struct ProofServerTests {
             header: ["typ": "dpop+jwt", "jwk": try #require(right.unverifiedHeader["jwk"])],
             payload: claims,
             signingService: try ES256SigningService(key: key)
-        ).token
+        ).token()
         var request = URLRequest(url: url)
         request.setAuthorization("DPoP \(text)")
         request.setValue(wrong, forHTTPHeaderField: "DPoP")

@@ -21,7 +21,7 @@ struct KeyInteropTests {
         if let jwk = made["privateJWK"]?.object { keys.append(try SigningKey(jwk: JWK(jwk))) }
         #expect(keys.count == (peer == .openSSL ? 3 : 4))
         let tokens = try keys.map { key in
-            try JWTGenerator(payload: Self.claims, signingService: ES256SigningService(key: key)).token
+            try JWTGenerator(payload: Self.claims, signingService: ES256SigningService(key: key)).token()
         }
         let verdicts = try await peer.check(tokens, key: .pem(spki))
         #expect(verdicts.map(\.isAccepted) == keys.map { _ in true })

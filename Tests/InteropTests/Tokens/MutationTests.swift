@@ -18,7 +18,7 @@ struct MutationTests {
         let claims: JSONObject = [
             "sub": "user", "exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) + 3600)),
         ]
-        token = try JWTGenerator(payload: claims, signingService: service).token
+        token = try JWTGenerator(payload: claims, signingService: service).token()
     }
 
     @Test("No token with one character changed is accepted here, nor there unless it decodes to the same octets")

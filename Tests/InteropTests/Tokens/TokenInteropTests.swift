@@ -13,7 +13,7 @@ struct TokenInteropTests {
     @Test("A token made here is verified there, with the same header and claims", arguments: Peer.allCases)
     func ours(peer: Peer) async throws {
         let service = try ES256SigningService.generate(keyID: "key-1")
-        let token = try JWTGenerator(header: ["cty": "text"], payload: Self.claims, signingService: service).token
+        let token = try JWTGenerator(header: ["cty": "text"], payload: Self.claims, signingService: service).token()
         let verdict = try await peer.check(token, key: .pem(service.verificationKey.pem()))
         #expect(verdict.isAccepted, "\(verdict.reason)")
         #expect(verdict.header == ["alg": "ES256", "cty": "text", "kid": "key-1", "typ": "JWT"])
@@ -27,7 +27,7 @@ struct TokenInteropTests {
             header: ["typ": "JWT"],
             payload: ["sub": "user", "admin": true, "exp": Date().timeIntervalSince1970.rounded() + 3600]
         )
-        let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token()
         let verdict = try await peer.check(token, key: .pem(service.verificationKey.pem()))
         #expect(verdict.isAccepted, "\(verdict.reason)")
         #expect(verdict.claims?["admin"] == true)
@@ -55,7 +55,7 @@ struct TokenInteropTests {
         #expect(throws: TokenError(.signatureInvalid, "")) {
             try JWTVerifier(key: key.verificationKey).verify(theirs)
         }
-        let ours = try JWTGenerator(payload: Self.claims, signingService: ES256SigningService(key: other)).token
+        let ours = try JWTGenerator(payload: Self.claims, signingService: ES256SigningService(key: other)).token()
         #expect(try await !peer.check(ours, key: .pem(key.verificationKey.pem())).isAccepted)
     }
 
@@ -63,7 +63,7 @@ struct TokenInteropTests {
     func expired(peer: Peer) async throws {
         let service = try ES256SigningService.generate()
         let claims: JSONObject = ["exp": .number(JSONNumber(Int(Date().timeIntervalSince1970) - 3600))]
-        let token = try JWTGenerator(payload: claims, signingService: service).token
+        let token = try JWTGenerator(payload: claims, signingService: service).token()
         #expect(throws: TokenError(.expired, "")) {
             try JWTVerifier(key: service.verificationKey).verify(token)
         }
@@ -77,7 +77,7 @@ struct TokenInteropTests {
     func manySignatures(peer: Peer) async throws {
         let service = try ES256SigningService.generate()
         let generator = JWTGenerator(payload: Self.claims, signingService: service)
-        let tokens = try (0..<200).map { _ in try generator.token }
+        let tokens = try (0..<200).map { _ in try generator.token() }
         let verdicts = try await peer.check(tokens, key: .jwk(service.verificationKey.jwk))
         #expect(verdicts.allSatisfy { $0.isAccepted })
     }

@@ -113,7 +113,7 @@ struct AuthorizationPeer {
     }
 
     func assertion(_ claims: JSONObject, key: SigningKey? = nil) throws -> String {
-        try JWTGenerator(payload: claims, signingService: ES256SigningService(key: key ?? self.key)).token
+        try JWTGenerator(payload: claims, signingService: ES256SigningService(key: key ?? self.key)).token()
     }
 
     func tokens(assertion: String, _ more: (name: String, value: String)...) async throws -> Answer {

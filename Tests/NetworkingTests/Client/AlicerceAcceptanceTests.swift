@@ -39,7 +39,7 @@ struct AlicerceAcceptanceTests {
         let transport = MockTransport(.status(204))
         let client = NetworkClient(transport: transport)
         _ = try await client.fetch(Resource(endpoint))
-        #expect(transport.requests.map(\.url) == [try endpoint.makeRequest().url])
+        #expect(transport.requests.map(\.url) == [try endpoint.urlRequest().url])
         endpoint.making = { throw Odd() }
         let failing = Resource(endpoint)
         let error = await #expect(throws: NetworkError.self) { _ = try await client.fetch(failing) as HTTPResponse }

@@ -180,11 +180,11 @@ struct STRVAcceptanceTests {
             endpoint.acceptedStatuses = accepted
             return try await client(MockTransport(.status(status))).fetch(Resource(endpoint)).status
         }
-        let strv = AcceptedStatuses(200..<400)
+        let strv: AcceptedStatuses = 200..<400
         #expect(try await status(304, strv) == 304)
         let notFound = await #expect(throws: ServerError.self) { _ = try await status(404, strv) }
         #expect(notFound?.description == "the server answered 404, where 200…399 would be accepted")
-        await #expect(throws: ServerError.self) { _ = try await status(200, AcceptedStatuses(400..<500)) }
+        await #expect(throws: ServerError.self) { _ = try await status(200, 400..<500) }
         // Not accepted unless it is said: what a redirect that was not followed brings is not what was asked for.
         await #expect(throws: ServerError.self) { _ = try await status(304, .successful) }
     }

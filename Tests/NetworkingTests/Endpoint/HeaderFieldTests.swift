@@ -21,26 +21,26 @@ struct HeaderFieldTests {
     func endpointValue(_ value: String) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["X-Fine": "1", "X-Tenant": value]
-        let error = #expect(throws: NetworkError.self) { try endpoint.makeRequest() }
+        let error = #expect(throws: NetworkError.self) { try endpoint.urlRequest() }
         #expect(error?.code == .invalidRequest)
         #expect(error?.message.contains("X-Tenant") == true)
         endpoint.headers = [:]
         endpoint.making = { .data(Data(), contentType: "text/plain;\(value)") }
-        #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.makeRequest() }
+        #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.urlRequest() }
     }
 
     @Test("Nor does one whose field has a name that isn't a token", arguments: names)
     func endpointName(_ name: String) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = [name: "1"]
-        #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.makeRequest() }
+        #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.urlRequest() }
     }
 
     @Test("What a field may have is kept", arguments: ["é", "日本", "a\tb", " a ", "", "\"a\", b", "\u{85}"])
     func kept(_ value: String) throws {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["X-A": value]
-        #expect(try endpoint.makeRequest().value(forHTTPHeaderField: "X-A") == value)
+        #expect(try endpoint.urlRequest().value(forHTTPHeaderField: "X-A") == value)
         var request = URLRequest(url: try #require(URL(string: "https://a.example")))
         try request.setHeaderField("X-A", to: value)
         #expect(request.value(forHTTPHeaderField: "X-A") == value)

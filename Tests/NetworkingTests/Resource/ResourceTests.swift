@@ -195,7 +195,7 @@ struct ResourceTests {
         #expect(fetched?.problem?.title == "No credit")
         #expect(fetched?.problem?.member("balance") == 30)
         let plain = await #expect(throws: ServerError.self) {
-            try await client(transport).makeRequest(try endpoint.makeRequest())
+            try await client(transport).makeRequest(try endpoint.urlRequest())
         }
         #expect(plain?.problem?.title == "No credit")
     }
@@ -217,19 +217,20 @@ struct ResourceTests {
         for status in [200, 400, 404] {
             #expect(try await client(MockTransport(.status(status))).response(for: endpoint).status == status)
         }
-        endpoint.acceptedStatuses = AcceptedStatuses(400..<500)
+        endpoint.acceptedStatuses = 400..<500
         #expect(try await client(MockTransport(.status(404))).response(for: endpoint).status == 404)
         let error = await #expect(throws: ServerError.self) {
             try await client(MockTransport(.status(200))).response(for: endpoint)
         }
         #expect(error?.errorCode == 200)
         #expect(error?.description == "the server answered 200 to “42”, where 400…499 would be accepted")
-        endpoint.acceptedStatuses = AcceptedStatuses(200..<400)
+        endpoint.acceptedStatuses = 200..<400
         #expect(try await client(MockTransport(.status(304))).response(for: endpoint).status == 304)
         let outside = await #expect(throws: ServerError.self) {
             try await client(MockTransport(.status(404))).response(for: endpoint)
         }
-        #expect(outside?.acceptedStatuses == AcceptedStatuses(200..<400))
+        let accepted: AcceptedStatuses = 200..<400
+        #expect(outside?.acceptedStatuses == accepted)
     }
 
     // MARK: Interceptors and retries

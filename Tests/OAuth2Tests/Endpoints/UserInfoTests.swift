@@ -174,7 +174,7 @@ struct UserInfoTests {
             header: ["typ": .string(type)],
             payload: claims,
             signingService: ES256SigningService(key: key ?? self.key)
-        ).token
+        ).token()
         return .text(token, headers: ["Content-Type": "application/jwt; charset=utf-8"])
     }
 }

@@ -92,7 +92,7 @@ struct IDTokenVerifierTests {
     func hs256() async throws {
         let secret = Data("a secret of thirty-two characters".utf8)
         let signing = try SigningKey(secret: secret, algorithm: .hs256)
-        let token = try JWTGenerator(payload: claims(), signingService: KeySigningService(key: signing)).token
+        let token = try JWTGenerator(payload: claims(), signingService: KeySigningService(key: signing)).token()
         var verifier = IDTokenVerifier(
             issuer: PublishedKeys.issuer,
             clientID: "shop",
@@ -180,7 +180,7 @@ struct IDTokenVerifierTests {
             payload: claims(),
             signingService: RenamedSigner(forger, "1")
         )
-        .token
+        .token()
         await #expect(throws: TokenError(.algorithmMismatch, "")) {
             try await verifier.verify(token, nonce: "n-0S6_WzA2Mj")
         }

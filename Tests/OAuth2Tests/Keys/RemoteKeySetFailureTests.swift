@@ -189,7 +189,7 @@ struct RemoteKeySetFailureTests {
         let token = try JWTGenerator(
             payload: ["iss": .string(PublishedKeys.issuer), "exp": 9_999_999_999],
             signingService: service
-        ).token
+        ).token()
         await #expect(throws: TokenError(.unsupportedKey, "")) { try await issuer.verifier().verify(token) }
     }
 }

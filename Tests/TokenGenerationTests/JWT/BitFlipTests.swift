@@ -13,7 +13,7 @@ struct BitFlipTests {
         let key = try Fixture.key(for: algorithm)
         let service = KeySigningService(key: key)
         let token = try JWTGenerator(header: ["typ": "JWT"], payload: ["exp": 4_000_000_000], signingService: service)
-            .token
+            .token()
         let verifier = JWTVerifier(key: key.verificationKey)
         #expect(try verifier.verify(token).claims == ["exp": 4_000_000_000])
         let octets = Array(token.utf8)

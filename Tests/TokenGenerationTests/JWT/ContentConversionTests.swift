@@ -6,12 +6,12 @@ import TokenGeneration
 struct ContentConversionTests {
     private func payload(_ payload: [String: Any]) throws -> String {
         let content = JWTRepresentation(header: [:], payload: payload)
-        let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token()
         return try UnverifiedToken(token).unverifiedClaims.serialized()
     }
 
     private func payload(claims: some Encodable) throws -> String {
-        let token = try JWTGenerator(claims: claims, signingService: IdentitySigningService()).token
+        let token = try JWTGenerator(claims: claims, signingService: IdentitySigningService()).token()
         return try UnverifiedToken(token).unverifiedClaims.serialized()
     }
 
@@ -85,7 +85,7 @@ struct ContentConversionTests {
         #expect(date.message.contains("timeIntervalSince1970"))
         let inHeader = JWTRepresentation(header: ["x": Opaque()], payload: [:])
         let refusal = try #require(
-            error { try JWTGenerator(jwtRepresentation: inHeader, signingService: IdentitySigningService()).token }
+            error { try JWTGenerator(jwtRepresentation: inHeader, signingService: IdentitySigningService()).token() }
         )
         #expect(refusal.message.hasPrefix("header.x "))
     }

@@ -111,7 +111,7 @@ import TokenGeneration
                 signingService: try ES256SigningService(key: Fixture.signingKey(), keyID: keyID)
             ),
         ]
-        let headers = try generators.map { try $0.token.split(separator: ".")[0] }
+        let headers = try generators.map { try $0.token().split(separator: ".")[0] }
         #expect(Set(headers).count == 1)
         let header = try JSONObject(parsing: Data(Base64URL.decode(String(headers[0]))))
         var expected: JSONObject = ["alg": "ES256", "typ": "JWT"]
@@ -124,7 +124,7 @@ import TokenGeneration
     func dictionaries() throws {
         let service = KeySigningService(key: try Fixture.signingKey())
         let content = JWTRepresentation(header: [:], payload: ["exp": 1_700_000_100])
-        let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token
+        let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token()
         #expect(try Fixture.verifier().verify(token).header == ["alg": "ES256"])
     }
 }

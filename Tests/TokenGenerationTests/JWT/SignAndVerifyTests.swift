@@ -21,7 +21,7 @@ struct SignAndVerifyTests {
     func roundTrip() throws {
         let service = try ES256SigningService.generate(keyID: "k1")
         let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 60))
-        let token = try JWTGenerator(claims: claims, signingService: service).token
+        let token = try JWTGenerator(claims: claims, signingService: service).token()
         let verifier = JWTVerifier(key: service.verificationKey, policy: ValidationPolicy(issuer: "me"))
         let verified = try verifier.verify(token)
         #expect(verified.header == ["alg": "ES256", "kid": "k1", "typ": "JWT"])
@@ -35,11 +35,11 @@ struct SignAndVerifyTests {
         let verifier = try JWTVerifier(keys: JWKSet(parsing: published))
         for service in services {
             let claims = RegisteredClaims(subject: service.keyID, expiration: Date(timeIntervalSinceNow: 60))
-            let token = try JWTGenerator(claims: claims, signingService: service).token
+            let token = try JWTGenerator(claims: claims, signingService: service).token()
             #expect(try verifier.verify(token).registered.subject == service.keyID)
         }
         let stranger = try ES256SigningService.generate(keyID: "other")
-        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: stranger).token
+        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: stranger).token()
         #expect(throws: TokenError(.unknownKey, "")) { try verifier.verify(token) }
     }
 }

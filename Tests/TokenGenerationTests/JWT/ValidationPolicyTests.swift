@@ -212,7 +212,7 @@ struct ValidationPolicyTests {
         let verifier = JWTVerifier(key: service.verificationKey)
         for (offset, expected) in [(30.0, nil), (-30.0, nil), (-120.0, .expired)] as [(Double, TokenError.Code?)] {
             let claims = RegisteredClaims(expiration: Date(timeIntervalSinceNow: offset))
-            let token = try JWTGenerator(claims: claims, signingService: service).token
+            let token = try JWTGenerator(claims: claims, signingService: service).token()
             #expect(code { try verifier.verify(token) } == expected)
         }
     }

@@ -13,7 +13,7 @@ struct RemoteSigningTests {
 
     private func failure(_ service: some RemoteSigningService) async -> TokenError.Code? {
         do {
-            _ = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+            _ = try await service.sign(Self.claims)
             return nil
         } catch {
             return (error as? TokenError)?.code
@@ -24,7 +24,7 @@ struct RemoteSigningTests {
     func everyAlgorithm(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
         let service = FakeRemoteService(key: key, verificationKey: key.verificationKey)
-        let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+        let token = try await service.sign(Self.claims)
         let verified = try JWTVerifier(key: key.verificationKey).verify(token)
         #expect(verified.claims == Self.claims)
         #expect(verified.header == ["alg": .string(algorithm.rawValue), "kid": "kms/1", "typ": "JWT"])
@@ -42,7 +42,7 @@ struct RemoteSigningTests {
                 verificationKey: verificationKey,
                 answer: { _, raw in Self.der(raw) }
             )
-            let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+            let token = try await service.sign(Self.claims)
             #expect(code { try JWTVerifier(key: key.verificationKey).verify(token) } == nil)
         }
     }
@@ -61,7 +61,7 @@ struct RemoteSigningTests {
                 message.count == size ? .raw(raw) : .raw([])
             }
         )
-        let token = try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: service)
+        let token = try await service.sign(Self.claims)
         let parts = token.split(separator: ".")
         let input = Array((parts[0] + "." + parts[1]).utf8)
         let hash: HashFunction = size == 32 ? .sha256 : size == 48 ? .sha384 : .sha512
@@ -106,34 +106,26 @@ struct RemoteSigningTests {
     @Test("The service's own error, and the generator's rules for headers, reach the caller")
     func errors() async throws {
         await #expect(throws: BrokenRemoteService.Failure()) {
-            try await JWTGenerator.makeToken(payload: Self.claims, remoteSigningService: BrokenRemoteService())
+            try await BrokenRemoteService().sign(Self.claims)
         }
         let service = FakeRemoteService(key: try Fixture.key(for: .es256))
         await #expect(throws: TokenError(.algorithmMismatch, "")) {
-            try await JWTGenerator.makeToken(
-                header: ["alg": "HS256"],
-                payload: Self.claims,
-                remoteSigningService: service
-            )
+            try await service.sign(Self.claims, header: ["alg": "HS256"])
         }
         await #expect(throws: TokenError(.criticalHeaderUnsupported, "")) {
-            try await JWTGenerator.makeToken(
-                header: ["crit": ["x"], "x": 1],
-                payload: Self.claims,
-                remoteSigningService: service
-            )
+            try await service.sign(Self.claims, header: ["crit": ["x"], "x": 1])
         }
     }
 
-    @Test("Claims can be of a type, or dictionaries")
+    @Test("Claims can be of a type, or JSON")
     func contents() async throws {
         let key = try Fixture.key(for: .es256)
         let service = FakeRemoteService(key: key, keyID: nil)
         let claims = RegisteredClaims(subject: "alice", expiration: Date(timeIntervalSince1970: 4_000_000_000))
-        let representation = JWTRepresentation(header: ["typ": "JWT"], payload: ["sub": "alice", "exp": 4_000_000_000])
+        let object: JSONObject = ["sub": "alice", "exp": 4_000_000_000]
         let tokens = [
-            try await JWTGenerator.makeToken(claims: claims, remoteSigningService: service),
-            try await JWTGenerator.makeToken(jwtRepresentation: representation, remoteSigningService: service),
+            try await service.sign(claims),
+            try await service.sign(object),
         ]
         for token in tokens {
             let verified = try JWTVerifier(key: key.verificationKey).verify(token)

@@ -11,7 +11,7 @@ struct SigningServiceTests {
         let typed = try verifier.verify(key.sign(["exp": 4_000_000_000], header: ["typ": "x"]))
         #expect(typed.header == ["alg": .string(algorithm.rawValue), "typ": "x"])
         #expect(typed.claims == ["exp": 4_000_000_000])
-        let plain = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: key).token
+        let plain = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: key).token()
         #expect(try verifier.verify(plain).header == ["alg": .string(algorithm.rawValue), "typ": "JWT"])
         let message = Data("message".utf8)
         #expect(try key.verificationKey.isValid(key.sign(data: message), for: Array(message)))
@@ -29,7 +29,7 @@ struct SigningServiceTests {
         let service = try ES256SigningService(key: Fixture.key(for: .es256), keyID: "1")
         #expect(service.algorithm == .es256)
         #expect(service.verificationKey.jwk.keyID == "1")
-        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: service).token
+        let token = try JWTGenerator(payload: ["exp": 4_000_000_000], signingService: service).token()
         let verified = try JWTVerifier(key: service.verificationKey).verify(token)
         #expect(verified.header == ["alg": "ES256", "kid": "1", "typ": "JWT"])
         for other in JWSAlgorithm.implemented where other != .es256 {

@@ -114,7 +114,7 @@ struct HostileWork: Sendable {
             let token = try JWTGenerator(
                 payload: ["iss": "https://id.example", "exp": JSONValue(date: Date().addingTimeInterval(600))],
                 signingService: KeySigningService(key: key, keyID: "good")
-            ).token
+            ).token()
             return {
                 guard let set = try? JWKSet(parsing: text) else { return }
                 use(try? JWTVerifier(keys: set, policy: ValidationPolicy(issuer: "https://id.example")).verify(token))

@@ -169,7 +169,7 @@ struct SignCommand {
             return try form.sign(claims.serializedData(), header: formHeader, with: service)
         }
         do {
-            return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token)
+            return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token())
         } catch let error as TokenError {
             throw CommandFailure(.failed, error)
         }
@@ -194,7 +194,7 @@ struct SignCommand {
             if isVerbatim {
                 try ClaimOptions.check(others)
                 let generator = JWTGenerator(header: parameters, claimsOctets: line, signingService: service)
-                return .token(try generator.token)
+                return .token(try generator.token())
             }
             let claims = try self.claims.claims(adding: others, from: "the line", now: ClaimOptions.now)
             let signed = try sign(claims, service)

@@ -34,7 +34,7 @@ struct CodableDifferentialTests {
         var numbers = Fixture.SeededNumbers(state: 7)
         for _ in 0..<20 {
             let claims = SampleClaims(depth: 1, &numbers)
-            let token = try JWTGenerator(claims: claims, signingService: ES256SigningService.generate()).token
+            let token = try JWTGenerator(claims: claims, signingService: ES256SigningService.generate()).token()
             let part = try #require(token.split(separator: ".").dropFirst().first)
             let text = try String(decoding: Base64URL.decode(String(part)), as: UTF8.self)
             #expect(try text == JSONObject(encoding: claims).serialized())
