@@ -99,7 +99,12 @@ struct DiscoveredServerTests {
         let fixture = OAuth2Fixture(steps: [step, Self.metadata, .tokens("access", refresh: "r2")])
         let store = ProbedTokenStore()
         let grant = RefreshTokenGrant(refreshToken: Secret("r1"))
-        let authenticator = authenticator(discovery(fixture.endpoint, fixture.time), fixture, grant: grant, store: store)
+        let authenticator = authenticator(
+            discovery(fixture.endpoint, fixture.time),
+            fixture,
+            grant: grant,
+            store: store
+        )
         #expect(await failureCode { _ = try await authenticator.accessToken() } == code)
         #expect(store.written.isEmpty)
         fixture.time.advance(by: .seconds(1))
