@@ -121,7 +121,7 @@ struct SecrecyTests {
         let octets = Data((secret + String(repeating: "k", count: 32)).utf8.prefix(32))
         let files = try FileTokenStore(directory: directory, encryptionKey: Secret(octets.base64EncodedString()))
         let exchange = TokenExchangeGrant(subject: cached, identifier: "ada")
-        _ = try await exchange.parameters()
+        _ = try await exchange.parameters(at: Date())
         let oauth = OAuth2Client(server: EndpointFixture.server, clientAuthentication: basic)
         let introspected = try await EndpointFixture(.json(#"{"active":true}"#)).oauth.introspect(Secret(secret))
         let server = EndpointFixture(.json(#"{"sub":"ada"}"#))
@@ -215,7 +215,7 @@ struct SecrecyTests {
             identifier: "ada",
             actor: .init(subject, identifier: "actor")
         )
-        _ = try await exchange.parameters()
+        _ = try await exchange.parameters(at: Date())
         let fixture = OAuth2Fixture(steps: [
             .json(
                 #"{"access_token":"\#(secret)","token_type":"Bearer","refresh_token":"\#(secret)","id_token":"\#(secret)"}"#

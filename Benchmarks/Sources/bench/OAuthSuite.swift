@@ -91,7 +91,7 @@ struct OAuthSuite {
     private func accessToken() async throws {
         let key = try SigningKey.generate(.es256)
         let (issuer, audience) = ("https://id.example", "https://api.example")
-        let service = KeySigningService(key: key, keyID: "1")
+        let service = key.identified(by: "1")
         var jwk = service.verificationKey.jwk
         jwk.members["use"] = "sig"
         let document = JWKSet(keys: [jwk])

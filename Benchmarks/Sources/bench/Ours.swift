@@ -7,7 +7,7 @@ struct Ours: Sendable {
     private let verifier: JWTVerifier
 
     init(_ material: KeyMaterial) throws {
-        service = KeySigningService(key: material.key)
+        service = material.key
         verifier = JWTVerifier(
             key: material.key.verificationKey,
             policy: ValidationPolicy(issuer: .exactly(Claims.sample.iss), audience: .contains(Claims.sample.aud))

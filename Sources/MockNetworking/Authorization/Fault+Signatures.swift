@@ -6,7 +6,7 @@ extension MockAuthorizationServer.Fault {
     ///
     /// - Parameter fault: What.
     /// - Returns: The fault.
-    public static func idToken(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
+    package static func idToken(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
         Self(kind: .signed(fault))
     }
 
@@ -15,7 +15,7 @@ extension MockAuthorizationServer.Fault {
     ///
     /// - Parameter fault: What.
     /// - Returns: The fault.
-    public static func signedResponse(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
+    package static func signedResponse(_ fault: MockAuthorizationServer.IDTokenFault) -> Self {
         Self(kind: .signed(fault))
     }
 }
@@ -24,7 +24,7 @@ extension LoopbackResponse {
     /// The response with its JWT signed anew: the `id_token` of its body, or the `response` of its `Location`.
     func signed(
         with fault: MockAuthorizationServer.IDTokenFault,
-        by service: KeySigningService
+        by service: SigningKey
     ) throws -> Self {
         func renewed(_ token: String) throws -> String {
             try fault.token(of: try UnverifiedToken(token).unverifiedClaims, signedBy: service)

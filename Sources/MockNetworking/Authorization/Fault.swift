@@ -62,10 +62,10 @@ extension MockAuthorizationServer {
         // MARK: A changed answer
 
         /// What was asked for is done, and the connection ends before the answer: a refresh token was used, and its successor is lost.
-        public static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
+        package static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
 
         /// What was asked for is done, and the answer ends in the middle of its body.
-        public static let cutAnswer = Self(kind: .changed { $0.cut(.afterBody(octets: 10)) })
+        package static let cutAnswer = Self(kind: .changed { $0.cut(.afterBody(octets: 10)) })
 
         /// The answer comes late.
         ///
@@ -90,10 +90,10 @@ extension MockAuthorizationServer {
         }
 
         /// The lifetime is a text, as some servers write it.
-        public static let textLifetime = Self.members(["expires_in": "300"])
+        package static let textLifetime = Self.members(["expires_in": "300"])
 
         /// There is no lifetime.
-        public static let noLifetime = Self.members(["expires_in": nil])
+        package static let noLifetime = Self.members(["expires_in": nil])
 
         private static func refusal(_ status: Int, _ retryAfter: String?) -> Self {
             var headers: HTTPHeaders = [:]

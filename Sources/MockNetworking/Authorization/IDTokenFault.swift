@@ -1,9 +1,9 @@
 import Foundation
-public import TokenGeneration
+package import TokenGeneration
 
 extension MockAuthorizationServer {
     /// What is wrong with an ID token, or with a signed answer to an authorization request.
-    public struct IDTokenFault: Sendable {
+    package struct IDTokenFault: Sendable {
         enum Signature: Sendable {
             case good, missing, foreign, unknownKey, withoutKeyID, withoutAlgorithm
             case by(any SigningService)
@@ -15,43 +15,43 @@ extension MockAuthorizationServer {
         var age: Duration = .zero
 
         /// It has no signature: `alg` is `none`.
-        public static let unsigned = Self(signature: .missing)
+        package static let unsigned = Self(signature: .missing)
         /// It has the ID of the server's key, and another key's signature.
-        public static let mixedUpKeys = Self(signature: .foreign)
+        package static let mixedUpKeys = Self(signature: .foreign)
         /// It is signed with a key that the server does not publish.
-        public static let unknownKey = Self(signature: .unknownKey)
+        package static let unknownKey = Self(signature: .unknownKey)
         /// It does not say with which of the server's keys it is signed.
-        public static let withoutKeyID = Self(signature: .withoutKeyID)
+        package static let withoutKeyID = Self(signature: .withoutKeyID)
         /// Its header's `alg` is `null`.
-        public static let withoutAlgorithm = Self(signature: .withoutAlgorithm)
+        package static let withoutAlgorithm = Self(signature: .withoutAlgorithm)
         /// It is another request's.
-        public static let wrongNonce = Self.claims(["nonce": "another-nonce"])
+        package static let wrongNonce = Self.claims(["nonce": "another-nonce"])
         /// It is another issuer's, by its own words.
-        public static let wrongIssuer = Self.claims(["iss": "https://evil.example"])
+        package static let wrongIssuer = Self.claims(["iss": "https://evil.example"])
         /// It is another client's.
-        public static let wrongAudience = Self.claims(["aud": "another-client"])
+        package static let wrongAudience = Self.claims(["aud": "another-client"])
         /// It came with another access token.
-        public static let wrongAccessTokenHash = Self.claims(["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
+        package static let wrongAccessTokenHash = Self.claims(["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
         /// It came with another code.
-        public static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
+        package static let wrongCodeHash = Self.claims(["c_hash": "AAAAAAAAAAAAAAAAAAAAAA"])
 
         /// Somebody else has signed it, or the server with another key, such as a client's secret.
         ///
         /// - Parameter service: Who signs, under whatever key ID it has.
         /// - Returns: That fault.
-        public static func signed(by service: any SigningService) -> Self { Self(signature: .by(service)) }
+        package static func signed(by service: any SigningService) -> Self { Self(signature: .by(service)) }
 
         /// It was issued long ago, and has not expired.
         ///
         /// - Parameter age: How long ago.
         /// - Returns: That fault.
-        public static func old(_ age: Duration) -> Self { Self(age: age) }
+        package static func old(_ age: Duration) -> Self { Self(age: age) }
 
         /// Claims have other values, or are missing.
         ///
         /// - Parameter changes: The new values; `nil` takes a claim away.
         /// - Returns: That fault.
-        public static func claims(_ changes: [String: JSONValue?]) -> Self { Self(changes: changes) }
+        package static func claims(_ changes: [String: JSONValue?]) -> Self { Self(changes: changes) }
     }
 }
 
@@ -63,7 +63,7 @@ extension MockAuthorizationServer.IDTokenFault {
     ///   - service: The server's own.
     /// - Returns: The token.
     /// - Throws: `TokenError` if it can't be signed.
-    func token(of claims: JSONObject, signedBy service: KeySigningService) throws -> String {
+    func token(of claims: JSONObject, signedBy service: SigningKey) throws -> String {
         var claims = claims
         for name in ["iat", "auth_time"] {
             guard let time = claims[name]?.number?.double else { continue }
@@ -89,7 +89,7 @@ extension MockAuthorizationServer.IDTokenFault {
 
 /// Signs as another service does, and does not say with which key.
 private struct NamelessSigner: SigningService {
-    let service: KeySigningService
+    let service: SigningKey
     let keyID: String? = nil
 
     var algorithm: JWSAlgorithm { service.algorithm }

@@ -60,7 +60,7 @@ extension MockAuthorizationServer {
     ///   - fault: What is wrong with it; `nil` for a good one.
     /// - Returns: The token.
     /// - Throws: `TokenError` if it can't be signed.
-    public func issueIDToken(
+    package func issueIDToken(
         clientID: String,
         subject: String,
         nonce: String? = nil,

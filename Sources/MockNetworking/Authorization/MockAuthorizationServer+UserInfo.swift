@@ -9,9 +9,9 @@ extension MockAuthorizationServer {
         /// What is said of users besides `sub`, by their identifiers; of others nothing is.
         public var claims: [String: JSONObject] = [:]
         /// The `sub` of all answers, instead of the user's: what a client must not believe.
-        public var substitute: String?
+        package var substitute: String?
         /// Whether answers are signed.
-        public var areSigned = false
+        package var areSigned = false
 
         /// Makes users of whom nothing is said.
         public init() {}
@@ -27,7 +27,9 @@ extension MockAuthorizationServer {
         guard users.areSigned else { return .json(claims.serialized()) }
         claims["iss"] = .string(metadata.issuer)
         claims["aud"] = .string(authorization.clientID)
-        guard let text = try? JWTGenerator(payload: claims, signingService: service).token() else { return .status(500) }
+        guard let text = try? JWTGenerator(payload: claims, signingService: service).token() else {
+            return .status(500)
+        }
         return .text(text, headers: ["Content-Type": "application/jwt"])
     }
 }

@@ -266,7 +266,7 @@ public final class MockAuthorizationServer: Sendable {
     }
 
     /// Makes proofs need another nonce from now on; the one before is accepted once more.
-    public func changeNonces() { proofs.changeNonces() }
+    package func changeNonces() { proofs.changeNonces() }
 
     /// How often a refresh token was used again after it had been replaced, so that all that came of it was revoked.
     public var reuseDetectionCount: Int { tokens.reuseCount }

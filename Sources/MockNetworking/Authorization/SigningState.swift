@@ -4,7 +4,7 @@ import TokenGeneration
 /// The keys that a server signs with and publishes.
 final class SigningState: Sendable {
     private struct State {
-        var service: KeySigningService
+        var service: SigningKey
         var published: [JWK]
     }
 
@@ -18,7 +18,7 @@ final class SigningState: Sendable {
     }
 
     /// What signs now; one value, so that a key and its ID belong together.
-    var service: KeySigningService { state.withLock { $0.service } }
+    var service: SigningKey { state.withLock { $0.service } }
 
     /// What is published now.
     var keys: JWKSet { JWKSet(keys: state.withLock { $0.published }) }
@@ -36,13 +36,13 @@ final class SigningState: Sendable {
     static func newService(
         _ algorithm: JWSAlgorithm,
         keyID: String? = nil
-    ) throws(TokenError) -> KeySigningService {
+    ) throws(TokenError) -> SigningKey {
         let key = try SigningKey.generate(algorithm)
-        return KeySigningService(key: key, keyID: keyID ?? key.verificationKey.thumbprint)
+        return key.identified(by: keyID ?? key.verificationKey.thumbprint)
     }
 }
 
-extension KeySigningService {
+extension SigningKey {
     /// The public key as a JWK with the service's key ID.
     fileprivate var publishedKey: JWK {
         var jwk = verificationKey.jwk

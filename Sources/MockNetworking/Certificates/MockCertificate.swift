@@ -77,7 +77,7 @@ public struct MockCertificate: Sendable {
     /// - Parameter password: The password, 1 to 1024 octets of UTF-8.
     /// - Returns: An `ENCRYPTED PRIVATE KEY` block.
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for another password.
-    public func encryptedPrivateKeyPEM(password: String) throws -> String {
+    package func encryptedPrivateKeyPEM(password: String) throws -> String {
         try MockError.issuing { () throws(CryptoError) in
             try key.encryptedPKCS8PEM(password: Array(password.utf8).withBytes { SecretBytes(copying: $0) })
         }

@@ -70,7 +70,7 @@ public struct MockCertificateAuthority: Sendable {
     ///   - notAfter: The last second of its validity; thirty days after the first if `nil`.
     /// - Returns: The authority. What it issues comes with its certificate, and with those of all authorities below the root.
     /// - Throws: ``MockError`` with the code `cannotIssueCertificate` for a name or time that a certificate can't have.
-    public func makeIntermediate(
+    package func makeIntermediate(
         name: String = "Mock Intermediate CA",
         keyType: MockCertificate.KeyType = .p256,
         notBefore: Date? = nil,

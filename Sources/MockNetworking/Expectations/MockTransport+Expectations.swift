@@ -40,7 +40,7 @@ extension MockTransport {
     ///
     /// - Parameter inOrder: Whether requests must come in the order in which they were expected; no by default.
     /// - Throws: ``MockError`` with the code `expectationFailed`, whose message has all ``discrepancies(inOrder:)``.
-    public func checkExpectations(inOrder: Bool = false) throws(MockError) {
+    package func checkExpectations(inOrder: Bool = false) throws(MockError) {
         let discrepancies = discrepancies(inOrder: inOrder)
         guard discrepancies.isEmpty else {
             let lines = discrepancies.map { "\n\($0.kind): \($0)" }.joined()

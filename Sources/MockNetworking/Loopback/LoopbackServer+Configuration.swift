@@ -10,17 +10,17 @@ extension LoopbackServer {
         /// The largest number of header fields accepted; more are answered with the status 431.
         ///
         /// 256 by default.
-        public var maximumHeaderCount = 256
+        package var maximumHeaderCount = 256
         /// The largest body accepted, in octets; a larger one is answered with the status 413.
         ///
         /// 64 MiB by default.
         public var maximumBodySize = 64 << 20
         /// What happens when a client sends `Expect: 100-continue`.
-        public var continuePolicy = ContinuePolicy.answer
+        package var continuePolicy = ContinuePolicy.answer
         /// Whether ``LoopbackServer/requests`` keeps what comes; counts are kept anyway.
-        public var recordsRequests = true
+        package var recordsRequests = true
         /// Whether ``LoopbackServer/connections`` keeps what comes; counts are kept anyway.
-        public var recordsConnections = true
+        package var recordsConnections = true
         /// What the server shows in TLS handshakes; `nil`, the default, for plain HTTP.
         public var tls: TLS?
         /// Where arrival times come from and how delays are waited for.
@@ -39,7 +39,7 @@ extension LoopbackServer {
 
     /// What happens when a client sends `Expect: 100-continue`
     /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
-    public struct ContinuePolicy: Sendable, Hashable {
+    package struct ContinuePolicy: Sendable, Hashable {
         enum Wrapped: Sendable, Hashable {
             case answer
             case ignore
@@ -49,15 +49,15 @@ extension LoopbackServer {
         let wrapped: Wrapped
 
         /// The server answers `100 (Continue)` unless the body is there already.
-        public static let answer = Self(wrapped: .answer)
+        package static let answer = Self(wrapped: .answer)
         /// The server waits for the body and says nothing, as old servers do.
-        public static let ignore = Self(wrapped: .ignore)
+        package static let ignore = Self(wrapped: .ignore)
 
         /// The server answers without having seen the body, and ends the connection; no route is asked.
         ///
         /// - Parameter status: The status code, such as 417 or 401.
         /// - Returns: The policy.
-        public static func refuse(_ status: Int) -> Self { Self(wrapped: .refuse(status)) }
+        package static func refuse(_ status: Int) -> Self { Self(wrapped: .refuse(status)) }
     }
 
     /// Something that was not a well-formed request, or was larger than the limits.

@@ -14,24 +14,24 @@ extension LoopbackServer {
         /// the server could read.
         public internal(set) var receivedOctetCount = 0
         /// The version of TLS; `nil` as long as no handshake is finished, and always without TLS.
-        public internal(set) var tlsVersion: TLS.Version?
+        package internal(set) var tlsVersion: TLS.Version?
         /// The name of the cipher suite, such as `TLS_AES_256_GCM_SHA384`.
-        public internal(set) var cipherSuite: String?
+        package internal(set) var cipherSuite: String?
         /// The host that the client named in the handshake; a client names no IP address.
-        public internal(set) var serverName: String?
+        package internal(set) var serverName: String?
         /// What ALPN chose: `http/1.1`, or `nil` if the client did not offer it.
-        public internal(set) var applicationProtocol: String?
+        package internal(set) var applicationProtocol: String?
         /// Whether an earlier session was resumed, in which no certificate is shown again.
-        public internal(set) var isResumed = false
+        package internal(set) var isResumed = false
         /// The subject of the certificate that the client showed, such as `CN=billing`.
-        public internal(set) var clientCertificateSubject: String?
+        package internal(set) var clientCertificateSubject: String?
         /// The certificate that the client showed, as DER.
         public internal(set) var clientCertificateDER: Data?
         /// Why the handshake did not succeed, in OpenSSL's words; `nil` if it did or goes on.
         public internal(set) var handshakeFailure: String?
 
         /// Whether there was a TLS handshake, and it succeeded.
-        public var isHandshakeFinished: Bool { tlsVersion != nil }
+        package var isHandshakeFinished: Bool { tlsVersion != nil }
 
         init(number: Int) {
             self.number = number

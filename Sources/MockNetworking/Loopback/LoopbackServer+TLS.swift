@@ -20,7 +20,7 @@ extension LoopbackServer {
         /// The newest version that the server speaks; TLS 1.3 by default.
         public var maximumVersion = Version.tls13
         /// Whether clients get tickets to resume their sessions with; they do by default.
-        public var issuesSessionTickets = true
+        package var issuesSessionTickets = true
 
         /// Describes a server that speaks TLS 1.2 and 1.3, gives out tickets and asks for no certificate.
         ///
@@ -55,7 +55,7 @@ extension LoopbackServer.TLS {
         let wrapped: TLSServerConfiguration.Version
 
         /// TLS 1.1, which is forbidden ([RFC 8996](https://www.rfc-editor.org/rfc/rfc8996)): for tests that clients refuse it.
-        public static let insecureTLS11 = Self(wrapped: .insecureTLS11)
+        package static let insecureTLS11 = Self(wrapped: .insecureTLS11)
         /// TLS 1.2 ([RFC 5246](https://www.rfc-editor.org/rfc/rfc5246)).
         public static let tls12 = Self(wrapped: .tls12)
         /// TLS 1.3 ([RFC 8446](https://www.rfc-editor.org/rfc/rfc8446)).

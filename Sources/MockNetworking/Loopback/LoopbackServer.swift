@@ -157,7 +157,7 @@ public final class LoopbackServer: Sendable {
     /// - Parameters:
     ///   - method: The method.
     ///   - path: The path as it was given.
-    public func removeRoute(_ method: HTTPMethod, _ path: String) {
+    package func removeRoute(_ method: HTTPMethod, _ path: String) {
         changeRoutes { $0.remove(method, path) }
     }
 
@@ -198,16 +198,16 @@ public final class LoopbackServer: Sendable {
     }
 
     /// How many connections were accepted.
-    public var acceptedConnectionCount: Int { state.read(\.acceptedConnections) }
+    package var acceptedConnectionCount: Int { state.read(\.acceptedConnections) }
 
     /// How many connections neither side has ended.
-    public var openConnectionCount: Int { state.read(\.openConnections) }
+    package var openConnectionCount: Int { state.read(\.openConnections) }
 
     /// How many handlers run, the sending of their responses included.
-    public var runningHandlerCount: Int { state.read(\.runningHandlers) }
+    package var runningHandlerCount: Int { state.read(\.runningHandlers) }
 
     /// Forgets the requests, rejections, errors and ended connections so far; the count of connections goes on.
-    public func clearRecord() {
+    package func clearRecord() {
         _ = state.update { state in
             let old = state
             state.requests = []

@@ -60,10 +60,10 @@ public final class ManualTime: Sendable {
     public var date: Date { state.withLock { $0.date } }
 
     /// The durations of all sleeps so far, in the order in which they began; cancelled ones count.
-    public var sleeps: [Duration] { state.withLock { $0.sleeps } }
+    package var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
     /// How many tasks sleep.
-    public var sleeperCount: Int { sleeping.value }
+    package var sleeperCount: Int { sleeping.value }
 
     /// Moves both clocks and wakes those whose time has come, the earliest first.
     ///
@@ -82,7 +82,7 @@ public final class ManualTime: Sendable {
     ///
     /// - Returns: How far they were moved; `nil` if nobody sleeps.
     @discardableResult
-    public func advanceToNextSleeper() -> Duration? {
+    package func advanceToNextSleeper() -> Duration? {
         wake { state -> Duration? in
             guard let next = state.sleepers.values.map(\.wakes).min() else { return nil }
             let distance = next - state.now

@@ -85,7 +85,7 @@ public final class MockTransport: HTTPTransport {
     public var requests: [RecordedRequest] { recorded.value }
 
     /// How many steps of the script are left; a test that expects all of them to be used checks that it is zero.
-    public var remainingStepCount: Int { script.count }
+    package var remainingStepCount: Int { script.count }
 
     /// Adds answers to the end of the script.
     ///

@@ -22,7 +22,7 @@ public final class ResponseGate: Sendable {
     public var isOpen: Bool { state.read(\.isOpen) }
 
     /// How many tasks wait at the gate.
-    public var waiterCount: Int { state.read(\.waiting) }
+    package var waiterCount: Int { state.read(\.waiting) }
 
     /// Opens the gate for everyone who waits and everyone who comes.
     public func open() {

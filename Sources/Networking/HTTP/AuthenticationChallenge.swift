@@ -24,7 +24,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     ///
     /// - Parameter scheme: The scheme's name.
     /// - Returns: Whether it is this challenge's.
-    public func isOfScheme(_ scheme: String) -> Bool {
+    package func isOfScheme(_ scheme: String) -> Bool {
         self.scheme.equalsIgnoringASCIICase(scheme)
     }
 

@@ -133,7 +133,7 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Whether the form can be sent again, as a retry must.
-    public var isReplayable: Bool { parts.allSatisfy(\.content.isReplayable) }
+    package var isReplayable: Bool { parts.allSatisfy(\.content.isReplayable) }
 
     /// What is sent.
     ///

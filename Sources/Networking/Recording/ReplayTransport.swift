@@ -69,7 +69,7 @@ public final class ReplayTransport: HTTPTransport {
     ///   - redaction: What was taken out of the recording.
     ///   - body: What uses the transport.
     /// - Returns: What the closure returns.
-    /// - Throws: ``NetworkError`` with the code `decoding` if it is no recording; what the closure throws; what ``checkAllUsed()`` throws.
+    /// - Throws: ``NetworkError`` with the code `decoding` if it is no recording; what the closure throws; and if a recorded request was not made.
     public static func playing<Result>(
         _ har: Data,
         matching: Matching = .methodAndURL,
@@ -91,7 +91,7 @@ public final class ReplayTransport: HTTPTransport {
     /// Checks that every entry was the answer to a request.
     ///
     /// - Throws: ``NetworkError`` with the code `notRecorded`, naming the requests that did not come.
-    public func checkAllUsed() throws(NetworkError) {
+    func checkAllUsed() throws(NetworkError) {
         let unused = unusedRequests
         guard unused.isEmpty else {
             throw NetworkError(

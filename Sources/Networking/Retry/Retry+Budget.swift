@@ -11,9 +11,9 @@ extension Retry {
         /// How many tokens there are at first, and at most.
         public let capacity: Int
         /// What a retry costs after the server asked to slow down, with 429 or 503.
-        public let throttlingCost: Int
+        package let throttlingCost: Int
         /// What any other retry costs.
-        public let transientCost: Int
+        package let transientCost: Int
 
         /// The tokens of origins that have not all of them.
         private let balances = Mutex<[HTTPOrigin: Int]>([:])

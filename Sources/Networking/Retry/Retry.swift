@@ -53,8 +53,6 @@ extension Retry {
         /// A state in which nothing has happened yet.
         public static let empty = State()
 
-        /// The number of the current attempt, from 1; attempts made for an authenticator do not count.
-        public var attemptCount: Int { errors.count + 1 }
         /// How many retries have been made; those made for an authenticator do not count.
         public var retryCount: Int { errors.count }
 

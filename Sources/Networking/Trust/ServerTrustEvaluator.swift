@@ -1,4 +1,4 @@
-public import Foundation
+package import Foundation
 internal import OpenSSLCrypto
 
 /// Decides by pins whether a server whose chain and name were verified is the right one.
@@ -45,7 +45,7 @@ public struct ServerTrustEvaluator: Sendable {
     /// - Returns: Why the server is accepted.
     /// - Throws: ``TLSFailure/hostNotPinned``, ``TLSFailure/pinningPolicyExpired``, ``TLSFailure/pinMismatch(seen:)``.
     @discardableResult
-    public func evaluate(
+    package func evaluate(
         host: String,
         chain: [PublicKeyPin],
         at date: Date = Date()
@@ -105,7 +105,7 @@ public struct ServerTrustEvaluator: Sendable {
 extension ServerTrustEvaluator {
     /// Why a server is accepted.
     @nonexhaustive
-    public enum Acceptance: Hashable, Sendable {
+    package enum Acceptance: Hashable, Sendable {
         /// This pin is in the chain; of several, the first in the order of ``Configuration/certificateCheckingOrder``.
         case pinned(PublicKeyPin)
         /// No policy is about the host, and that is allowed.

@@ -6,37 +6,37 @@ extension UserAgent {
     /// sources.deviceModel = "kiosk"
     /// let agent = UserAgent(sources: sources)
     /// ```
-    public struct Sources: Sendable, Hashable {
+    package struct Sources: Sendable, Hashable {
         /// The application's name; without one it is `Unknown_name`.
-        public var applicationName: String?
+        package var applicationName: String?
         /// The application's version; without one, and for what is not three numbers, it is `1.0.0`.
-        public var applicationVersion: String?
+        package var applicationVersion: String?
         /// The machine's model or architecture; without one it is `Unknown`.
-        public var deviceModel: String?
+        package var deviceModel: String?
         /// The operating system's name; without one it is `Unknown`.
-        public var systemName: String?
+        package var systemName: String?
         /// The operating system's version; without one it is `Unknown`.
-        public var systemVersion: String?
+        package var systemVersion: String?
         /// The name of the library that does the networking; without one it is `Unknown`.
-        public var networkName: String?
+        package var networkName: String?
         /// The version of the library that does the networking, as it is; without one it is `Unknown`.
-        public var networkVersion: String?
+        package var networkVersion: String?
         /// The kernel's name; without one it is `Unknown`.
-        public var kernelName: String?
+        package var kernelName: String?
         /// The kernel's release, of which the three numbers at its beginning count; without them the version is `1.0.0`.
-        public var kernelRelease: String?
+        package var kernelRelease: String?
 
         /// Makes sources in which everything is missing.
-        public init() {}
+        package init() {}
 
         /// What the process and the machine say about themselves.
-        public static var process: Self { Machine.current.sources }
+        package static var process: Self { Machine.current.sources }
     }
 
     /// Makes a user agent of sources.
     ///
     /// - Parameter sources: Where the parts come from; what is missing there gets the fallback that ``Sources`` names.
-    public init(sources: Sources) {
+    package init(sources: Sources) {
         func product(_ name: String?, _ version: String?) -> Product {
             Product(name: name ?? "Unknown", version: version ?? "Unknown")
         }

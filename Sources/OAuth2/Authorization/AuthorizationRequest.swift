@@ -31,7 +31,7 @@ public struct AuthorizationRequest: Sendable {
     public let authorizationDetails: [AuthorizationDetail]
     /// The thumbprint of the key that the code is to be bound to
     /// ([RFC 9449 §10](https://www.rfc-editor.org/rfc/rfc9449#section-10)); ``OAuth2Client`` sets it.
-    public let dpopKeyThumbprint: String?
+    package let dpopKeyThumbprint: String?
     /// How the answer is to come back; `nil` for the server's default, which is the query.
     public let responseMode: ResponseMode?
     /// Parameters of extensions, such as `prompt` or `login_hint`.

@@ -17,17 +17,13 @@ public struct ResponseMode: Hashable, Sendable, CustomStringConvertible {
 
     /// Parameters in the query of the redirect URI, as is usual for codes.
     public static let query = Self("query")
-    /// Parameters in a form that the browser sends to the redirect URI; see ``AuthorizationRequest/grant(fromQuery:of:)``.
-    public static let formPost = Self("form_post")
     /// A signed answer, in the query where a code is asked for.
     public static let jwt = Self("jwt")
     /// A signed answer in the query of the redirect URI.
     public static let queryJWT = Self("query.jwt")
-    /// A signed answer in a form that the browser sends to the redirect URI.
-    public static let formPostJWT = Self("form_post.jwt")
 
     /// Whether the server signs its answer.
-    public var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
+    package var isSigned: Bool { name == "jwt" || name.hasSuffix(".jwt") }
 
     /// The mode's name.
     public var description: String { name }

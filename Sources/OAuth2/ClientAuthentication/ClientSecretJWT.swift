@@ -10,7 +10,7 @@ public struct ClientSecretJWT: ClientAuthentication {
 
     /// The client's identifier.
     public let clientID: String
-    private let service: KeySigningService
+    private let service: SigningKey
     private let audience: AssertionAudience
     private let content: AssertionContent
 
@@ -25,7 +25,7 @@ public struct ClientSecretJWT: ClientAuthentication {
     ///     at most a day of them.
     /// - Throws: `TokenError` with the code `weakKey` if the secret is shorter than the algorithm demands, or another if it is no
     ///   secret or the algorithm is none of these.
-    public init(
+    package init(
         clientID: String,
         secret: Secret,
         algorithm: JWSAlgorithm = .hs256,
@@ -34,7 +34,7 @@ public struct ClientSecretJWT: ClientAuthentication {
     ) throws {
         self.clientID = clientID
         let key = try secret.expose { try SigningKey(secret: $0.utf8, algorithm: algorithm) }
-        service = KeySigningService(key: key)
+        service = key
         self.audience = audience
         content = AssertionContent(issuer: clientID, subject: clientID, lifetime: lifetime)
     }

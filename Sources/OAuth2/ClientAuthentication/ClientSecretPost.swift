@@ -12,7 +12,7 @@ public struct ClientSecretPost: ClientAuthentication {
     /// - Parameters:
     ///   - clientID: The client's identifier.
     ///   - secret: The client's secret.
-    public init(clientID: String, secret: Secret) {
+    package init(clientID: String, secret: Secret) {
         self.clientID = clientID
         self.secret = secret
     }

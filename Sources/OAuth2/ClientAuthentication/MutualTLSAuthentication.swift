@@ -24,7 +24,7 @@ public struct MutualTLSAuthentication: ClientAuthentication {
     /// Makes the authentication.
     ///
     /// - Parameter clientID: The client's identifier.
-    public init(clientID: String) {
+    package init(clientID: String) {
         self.clientID = clientID
     }
 
@@ -72,15 +72,10 @@ public struct CertificateBoundAuthentication: ClientAuthentication {
 }
 
 extension ClientAuthentication where Self == MutualTLSAuthentication {
-    /// A certificate of an authority that the server trusts: `tls_client_auth`.
+    /// A certificate: `tls_client_auth` if the server trusts its authority, `self_signed_tls_client_auth` if it knows the
+    /// certificate itself.
     ///
     /// - Parameter clientID: The client's identifier.
     /// - Returns: The authentication.
     public static func tlsClientAuth(clientID: String) -> Self { Self(clientID: clientID) }
-
-    /// A certificate that the server knows by itself: `self_signed_tls_client_auth`.
-    ///
-    /// - Parameter clientID: The client's identifier.
-    /// - Returns: The authentication.
-    public static func selfSignedTLSClientAuth(clientID: String) -> Self { Self(clientID: clientID) }
 }

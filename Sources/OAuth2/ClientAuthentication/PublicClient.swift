@@ -9,7 +9,7 @@ public struct PublicClient: ClientAuthentication {
     /// Makes the client.
     ///
     /// - Parameter clientID: The client's identifier.
-    public init(clientID: String) {
+    package init(clientID: String) {
         self.clientID = clientID
     }
 

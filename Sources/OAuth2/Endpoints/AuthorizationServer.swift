@@ -6,7 +6,7 @@ public import TokenGeneration
 /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
 ///
 /// ```swift
-/// let server = try await AuthorizationServer.discover(issuer: "https://id.example")
+/// let server = try await AuthorizationServerDiscovery(issuer: "https://id.example").server()
 /// ```
 ///
 /// Every endpoint must be `https`; only a loopback address may be `http`. The metadata of an `https` issuer can't name

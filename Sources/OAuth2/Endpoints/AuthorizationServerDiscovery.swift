@@ -121,21 +121,3 @@ extension OAuth2Error {
     /// One that names another issuer, or wants to be asked without TLS, is not.
     fileprivate var isOutage: Bool { [.serverTransient, .serverUnreachable, .protocolViolation].contains(code) }
 }
-
-extension AuthorizationServer {
-    /// Asks a server once where its endpoints are; ``AuthorizationServerDiscovery`` keeps that up to date.
-    ///
-    /// - Parameters:
-    ///   - issuer: The server's issuer identifier, exactly as the server writes it.
-    ///   - client: What asks.
-    ///   - options: How metadata are looked up.
-    /// - Returns: The server.
-    /// - Throws: What ``AuthorizationServerDiscovery/server()`` throws.
-    public static func discover(
-        issuer: String,
-        client: NetworkClient = NetworkClient(),
-        options: AuthorizationServerDiscovery.Options = .init()
-    ) async throws -> AuthorizationServer {
-        try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
-    }
-}

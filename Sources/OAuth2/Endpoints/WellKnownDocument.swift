@@ -25,7 +25,7 @@ public struct WellKnownDocument: Sendable, Hashable {
     /// - Returns: The URL.
     /// - Throws: ``OAuth2Error`` with the code `invalidIssuer` if the identifier is not a URL, or has user information, a query or a
     ///   fragment; `insecureTransport` if it, or a URL of the server's own choice, is neither `https` nor on this machine.
-    public func url(issuer: String) throws(OAuth2Error) -> URL {
+    package func url(issuer: String) throws(OAuth2Error) -> URL {
         guard let base = URL(string: issuer), base.host?.isEmpty == false, base.user == nil, base.password == nil,
             !issuer.contains(where: { $0 == "?" || $0 == "#" })
         else {

@@ -43,10 +43,11 @@ public struct SAMLBearerGrant: Grant {
 
     /// The form's fields.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `grant_type`, `assertion` and what is asked for.
     /// - Throws: Whatever keeps the assertion from being had; ``OAuth2Error`` with the code `malformedRequest` for a scope or
     ///   resource that is none.
-    public func parameters() async throws -> [(name: String, value: String)]? {
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         let text = Base64URL.encode([UInt8](try await assertion()))
         return [("grant_type", "urn:ietf:params:oauth:grant-type:saml2-bearer"), ("assertion", text)] + access
@@ -100,10 +101,11 @@ public struct ExtensionGrant: Grant {
 
     /// The form's fields.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `grant_type`, the grant's own parameters and what is asked for.
     /// - Throws: What getting the parameters throws; ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is
     ///   none.
-    public func parameters() async throws -> [(name: String, value: String)]? {
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         let access = try access.fields()
         return [("grant_type", type)] + (try await fields()) + access
     }
@@ -143,8 +145,9 @@ public struct UserGrant: Grant {
 
     /// Nothing.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `nil`
-    public func parameters() -> [(name: String, value: String)]? { nil }
+    public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
     /// What tokens are asked for.
     ///

@@ -1,9 +1,10 @@
+public import Foundation
 import Synchronization
 
 /// A user has granted what an ``AuthorizationRequest`` asked for
 /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
 ///
-/// A code must not be used twice: a second call of ``parameters()`` gets none, and then only a refresh token helps. A code that was
+/// A code must not be used twice: a second call of ``parameters(at:)`` gets none, and then only a refresh token helps. A code that was
 /// certainly not sent, for example because the connection failed, can be used again.
 public struct AuthorizationCodeGrant: Grant {
     /// The grant's type and a digest of the code.
@@ -38,9 +39,10 @@ public struct AuthorizationCodeGrant: Grant {
 
     /// The form's fields, once.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `grant_type`, the code, the redirect URI and the verifier; `nil` when the code was handed out before.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a resource that is no URI.
-    public func parameters() throws -> [(name: String, value: String)]? {
+    public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         let access = try RequestedAccess(resources: resources).fields()
         guard use.isFirst() else { return nil }
         return [

@@ -13,32 +13,19 @@ public protocol Grant: Sendable {
 
     /// The form's fields that this grant asks with.
     ///
+    /// - Parameter date: The time by the server's clock, as far as it is known, for a grant that signs a time.
     /// - Returns: The fields in the order in which they are sent; `nil` if the grant has nothing but its refresh token.
     /// - Throws: Any error; the token request then fails with it.
-    func parameters() async throws -> [(name: String, value: String)]?
-
-    /// The form's fields to ask with once more after the server has rejected those of ``parameters()``.
-    ///
-    /// - Returns: Other fields than before, such as with a new assertion; `nil`, the default, if there are none.
-    /// - Throws: Any error; the token request then fails with it.
-    func renewedParameters() async throws -> [(name: String, value: String)]?
-
-    /// The form's fields, for a grant that signs what has a time in it; those of ``parameters()`` unless a grant says otherwise.
-    ///
-    /// - Parameter date: The time by the server's clock, as far as it is known.
-    /// - Returns: As ``parameters()``.
-    /// - Throws: As ``parameters()``.
     func parameters(at date: Date) async throws -> [(name: String, value: String)]?
 
-    /// The form's fields to ask with once more, for a grant that signs what has a time in it; those of ``renewedParameters()`` unless
-    /// a grant says otherwise.
+    /// The form's fields to ask with once more after the server has rejected those of ``parameters(at:)``.
     ///
     /// - Parameter date: The time by the server's clock, which the rejection may have told.
-    /// - Returns: As ``renewedParameters()``.
-    /// - Throws: As ``renewedParameters()``.
+    /// - Returns: Other fields than before, such as with a new assertion; `nil`, the default, if there are none.
+    /// - Throws: Any error; the token request then fails with it.
     func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]?
 
-    /// Takes back what ``parameters()`` has returned: no request with it has been sent.
+    /// Takes back what ``parameters(at:)`` has returned: no request with it has been sent.
     ///
     /// A grant that can be used once only, such as a code, can be used again after that. Other grants need nothing here, which is the
     /// default.
@@ -76,24 +63,9 @@ extension Grant {
 
     /// Nothing else to ask with.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `nil`
-    public func renewedParameters() -> [(name: String, value: String)]? { nil }
-
-    /// Those of ``Grant/parameters()``.
-    ///
-    /// - Parameter date: Not used.
-    /// - Returns: The fields.
-    /// - Throws: What ``Grant/parameters()`` throws.
-    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? { try await parameters() }
-
-    /// Those of ``Grant/renewedParameters()``.
-    ///
-    /// - Parameter date: Not used.
-    /// - Returns: The fields.
-    /// - Throws: What ``Grant/renewedParameters()`` throws.
-    public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
-        try await renewedParameters()
-    }
+    public func renewedParameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
     /// None.
     ///
@@ -153,9 +125,10 @@ public struct ClientCredentialsGrant: Grant {
 
     /// The form's fields.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `grant_type` and what is asked for.
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` for a scope or a resource that is none.
-    public func parameters() throws -> [(name: String, value: String)]? {
+    public func parameters(at date: Date) throws -> [(name: String, value: String)]? {
         [("grant_type", "client_credentials")] + (try access.fields())
     }
 
@@ -210,8 +183,9 @@ public struct RefreshTokenGrant: Grant {
 
     /// Nothing but the refresh token.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `nil`
-    public func parameters() -> [(name: String, value: String)]? { nil }
+    public func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 
     /// What tokens are asked for.
     ///

@@ -128,14 +128,6 @@ public struct JWTBearerGrant: Grant {
     /// Always: there is a new assertion for each request.
     public var isRepeatable: Bool { true }
 
-    /// The form's fields by this machine's clock.
-    ///
-    /// - Returns: `grant_type`, `assertion` and what is asked for.
-    /// - Throws: As ``parameters(at:)``.
-    public func parameters() async throws -> [(name: String, value: String)]? {
-        try await parameters(at: Date())
-    }
-
     /// The form's fields.
     ///
     /// - Parameter date: The time at which an assertion is issued that the client signs itself.

@@ -1,3 +1,4 @@
+public import Foundation
 import Synchronization
 
 /// The client exchanges one token for another ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)).
@@ -7,7 +8,7 @@ import Synchronization
 ///
 /// ```swift
 /// let user = GrantTokenSource(server: server, clientAuthentication: authentication, grant: RefreshTokenGrant(refreshToken: first))
-/// let grant = TokenExchangeGrant(subject: CachedTokenSource(user), identifier: "ada", audience: "reports")
+/// let grant = TokenExchangeGrant(subject: CachedTokenSource(user), identifier: "ada", audiences: ["reports"])
 /// ```
 public struct TokenExchangeGrant: Grant {
     static let type = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -32,7 +33,7 @@ public struct TokenExchangeGrant: Grant {
     }
 
     /// The type of the subject's tokens: access tokens, unless another is given.
-    public var subjectTokenType: String { subjectType.uri }
+    package var subjectTokenType: String { subjectType.uri }
     /// The grant's type and all that it asks for.
     public var identifier: String {
         (["token_exchange", name] + (actor.map { ["actor=\($0.identifier)"] } ?? [])
@@ -52,33 +53,6 @@ public struct TokenExchangeGrant: Grant {
     ///
     /// - Parameters:
     ///   - subject: Where the tokens come from that are exchanged.
-    ///   - identifier: Who the subject is, without secrets: tokens of different subjects are kept apart by it.
-    ///   - audience: The name of the service that the new token is for.
-    ///   - resource: The URI of the service that the new token is for.
-    ///   - scope: The scope asked for; `nil` for the server's default.
-    ///   - subjectTokenType: The type of the subject's tokens.
-    public init(
-        subject: any TokenSource,
-        identifier: String,
-        audience: String? = nil,
-        resource: String? = nil,
-        scope: String? = nil,
-        subjectTokenType: String = TokenType.accessToken.uri
-    ) {
-        self.init(
-            subject: subject,
-            subjectTokenType: TokenType(subjectTokenType),
-            identifier: identifier,
-            audiences: audience.map { [$0] } ?? [],
-            resources: resource.map { [$0] } ?? [],
-            scope: scope
-        )
-    }
-
-    /// Makes the grant with all that can be asked for.
-    ///
-    /// - Parameters:
-    ///   - subject: Where the tokens come from that are exchanged.
     ///   - subjectTokenType: The type of the subject's tokens.
     ///   - identifier: Who the subject is, without secrets: tokens of different subjects are kept apart by it.
     ///   - actor: Who acts on the subject's behalf; `nil` if the client takes the subject's place.
@@ -90,7 +64,7 @@ public struct TokenExchangeGrant: Grant {
     ///     others are for a further exchange, or to be handed on.
     public init(
         subject: any TokenSource,
-        subjectTokenType: TokenType,
+        subjectTokenType: TokenType = .accessToken,
         identifier: String,
         actor: Actor? = nil,
         audiences: [String] = [],
@@ -113,17 +87,19 @@ public struct TokenExchangeGrant: Grant {
 
     /// The form's fields.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: `grant_type`, the subject's token and its type, those of the actor, and what is asked for.
     /// - Throws: What the sources throw; ``OAuth2Error`` with the code `malformedRequest` for a scope or resource that is none.
-    public func parameters() async throws -> [(name: String, value: String)]? {
+    public func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
         try await form(subject: subject.token(), actor: actor?.source.token())
     }
 
     /// The same with other tokens of subject and actor.
     ///
+    /// - Parameter date: Not used.
     /// - Returns: The fields; `nil` if neither has another token.
     /// - Throws: What the sources throw.
-    public func renewedParameters() async throws -> [(name: String, value: String)]? {
+    public func renewedParameters(at date: Date) async throws -> [(name: String, value: String)]? {
         guard let last = lastTokens.value else { return nil }
         // It is not known which of the two was refused.
         let isActorReplaceable = actor?.source.canReplaceTokens ?? false

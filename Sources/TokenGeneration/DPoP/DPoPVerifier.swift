@@ -120,7 +120,7 @@ public struct DPoPVerifier: Sendable {
     ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`, `nonceMismatch`, `accessTokenMismatch`
     ///   or `confirmationMismatch`. For `nonceMismatch` the answer is `use_dpop_nonce` with a new nonce
     ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), for the others `invalid_dpop_proof`.
-    public func verifySkippingReplayCheck(
+    package func verifySkippingReplayCheck(
         _ proof: String,
         method: String,
         url: String,

@@ -99,7 +99,7 @@ extension JSONObject {
 
 extension JSONObject {
     /// The most bytes that the parsing initializers accept: 1 MiB.
-    public static var maximumSize: Int { JSONLimits.document.size }
+    package static var maximumSize: Int { JSONLimits.document.size }
 
     /// Reads an object from JSON text, strictly.
     ///

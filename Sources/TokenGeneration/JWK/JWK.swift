@@ -65,16 +65,9 @@ extension JWK {
     /// `key_ops`: the operations the key is for.
     ///
     /// Setting `nil` removes it.
-    public var keyOperations: [String]? {
+    package var keyOperations: [String]? {
         get { members["key_ops"]?.array?.compactMap(\.string) }
         set { members["key_ops"] = newValue.map { .array($0.map(JSONValue.string)) } }
-    }
-    /// `x5u`, an address where the certificate chain is said to be.
-    ///
-    /// Nothing in this package fetches it. Setting `nil` removes it.
-    public var certificateURL: String? {
-        get { members["x5u"]?.string }
-        set { members["x5u"] = newValue.map(JSONValue.string) }
     }
     /// `x5t#S256`, the SHA-256 thumbprint of the certificate in base64url.
     ///
@@ -82,13 +75,6 @@ extension JWK {
     public var certificateThumbprint: String? {
         get { members["x5t#S256"]?.string }
         set { members["x5t#S256"] = newValue.map(JSONValue.string) }
-    }
-    /// `x5t`, the SHA-1 thumbprint of the certificate in base64url.
-    ///
-    /// SHA-1 is broken: this can tell certificates apart, not prove anything. Setting `nil` removes it.
-    public var certificateSHA1Thumbprint: String? {
-        get { members["x5t"]?.string }
-        set { members["x5t"] = newValue.map(JSONValue.string) }
     }
 
     /// Whether the key has a private member, or is a symmetric key.

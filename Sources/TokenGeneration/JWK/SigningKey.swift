@@ -13,6 +13,8 @@ public struct SigningKey: Sendable {
     public let verificationKey: VerificationKey
 
     let material: SigningMaterial
+    /// The header of a JWT that says only what it must, encoded.
+    let plainHeader: [UInt8]
 
     /// Makes a new key.
     ///
@@ -86,13 +88,21 @@ public struct SigningKey: Sendable {
 
     /// Takes material that has been checked, and the JWK that the key came in, whose public members are kept.
     init(_ material: SigningMaterial, _ choice: AlgorithmChoice, from source: JWK? = nil) throws(TokenError) {
-        self.material = material
-        verificationKey = try VerificationKey(
-            material.verification(choice.details),
-            choice,
-            from: source,
-            thumbprint: material.secretThumbprint()
+        self.init(
+            material,
+            try VerificationKey(
+                material.verification(choice.details),
+                choice,
+                from: source,
+                thumbprint: material.secretThumbprint()
+            )
         )
+    }
+
+    private init(_ material: SigningMaterial, _ verificationKey: VerificationKey) {
+        self.material = material
+        self.verificationKey = verificationKey
+        plainHeader = EncodedHeader.plain(verificationKey.algorithm, verificationKey.keyID)
     }
 }
 
@@ -100,8 +110,23 @@ extension SigningKey {
     /// The algorithm the key signs with.
     public var algorithm: JWSAlgorithm { verificationKey.algorithm }
 
-    /// The ID that the JWK had from which the key was made, or `nil`.
+    /// The ID under which verifiers know the key, or `nil`.
+    ///
+    /// It is that of the JWK from which the key was made, or that of ``identified(by:)``.
     public var keyID: String? { verificationKey.keyID }
+
+    /// Returns the same key with another ID.
+    ///
+    /// ```swift
+    /// let key = try SigningKey(pem: pem).identified(by: "2026-07")
+    /// ```
+    ///
+    /// - Parameter keyID: The ID under which verifiers know the key; `nil` to leave it as it is.
+    /// - Returns: The key. Its public half has the ID, too.
+    public func identified(by keyID: String?) -> SigningKey {
+        guard let keyID else { return self }
+        return SigningKey(material, verificationKey.identified(by: keyID))
+    }
 
     /// The private key as a JWK, private members included.
     ///

@@ -130,7 +130,7 @@ extension VerificationKey {
     var publicKey: PublicKey? { storage.material.publicKey }
 
     /// The same key with another ID in its JWK.
-    func identified(by keyID: String?) -> VerificationKey {
+    func identified(by keyID: String) -> VerificationKey {
         var document = jwk
         document.keyID = keyID
         return VerificationKey(Storage(storage.choice, document, thumbprint, storage.material))

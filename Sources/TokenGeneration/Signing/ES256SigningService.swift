@@ -10,7 +10,7 @@ internal import OpenSSLCrypto
 ///
 /// Creating the service with a key for another algorithm throws. A ``SigningKey`` is a signing service for its own algorithm.
 public struct ES256SigningService: SigningService {
-    private let service: KeySigningService
+    private let key: SigningKey
 
     /// Makes a service that signs with a key.
     ///
@@ -22,7 +22,7 @@ public struct ES256SigningService: SigningService {
         guard key.algorithm == .es256 else {
             throw TokenError(.algorithmMismatch, "ES256 can't sign with a key for \(key.algorithm)")
         }
-        service = KeySigningService(key: key, keyID: keyID)
+        self.key = key.identified(by: keyID)
     }
 
     /// Makes a service with a new key.
@@ -37,9 +37,9 @@ public struct ES256SigningService: SigningService {
     /// ES256.
     public var algorithm: JWSAlgorithm { .es256 }
     /// The ID under which verifiers know the key, or `nil`.
-    public var keyID: String? { service.keyID }
+    public var keyID: String? { key.keyID }
     /// What verifies the signatures, for those who do; its JWK has the service's key ID.
-    public var verificationKey: VerificationKey { service.verificationKey }
+    public var verificationKey: VerificationKey { key.verificationKey }
 
     /// Signs.
     ///
@@ -47,16 +47,16 @@ public struct ES256SigningService: SigningService {
     /// - Returns: The JWS signature.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     public func sign(data: Data) throws -> Data {
-        try service.sign(data: data)
+        try key.sign(data: data)
     }
 }
 
 extension ES256SigningService: InPlaceSigningService {
     package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
-        try service.token(header: header, payload: payload)
+        try key.token(header: header, payload: payload)
     }
 
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
-        try service.signature(for: message)
+        try key.signature(for: message)
     }
 }

@@ -13,7 +13,6 @@ extension SigningKey: SigningService {
 
 extension SigningKey: InPlaceSigningService {
     package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
-        let header = header ?? EncodedHeader.plain(algorithm, keyID)
-        return try token(header: header, payload: payload)
+        try token(header: header ?? plainHeader, payload: payload)
     }
 }

@@ -31,6 +31,8 @@ struct CommandDefinition: Sendable {
     var examples: [Example] = []
     var exitStatuses: [ExitStatus] = []
     var subcommands: [CommandDefinition] = []
+    /// Other spellings of commands, which help doesn't show.
+    var hiddenSubcommands: [CommandDefinition] = []
     /// `nil` for a command that only groups others.
     var action: Action?
 

@@ -60,7 +60,8 @@ enum Invocation {
         in command: CommandDefinition,
         path: [String]
     ) throws(UsageError) -> CommandDefinition {
-        if let found = command.subcommands.first(where: { $0.name == name }) { return found }
+        let commands = command.subcommands + command.hiddenSubcommands
+        if let found = commands.first(where: { $0.name == name }) { return found }
         let kind = name.hasPrefix("-") ? "an option" : "a command"
         guard name.count <= 24, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !name.contains("=") else {
             // Not repeated: a token or a secret may have been pasted here.

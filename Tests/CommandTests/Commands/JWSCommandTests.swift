@@ -94,7 +94,7 @@ struct JWSCommandTests {
     func signatures() throws {
         let payload = Data("x".utf8)
         let (mine, other) = (try SigningKey(pem: KeyFixtures.pkcs8), try SigningKey.generate(.es256))
-        let signers = [mine, other].map { JWSSigner(signingService: KeySigningService(key: $0)) }
+        let signers = [mine, other].map { JWSSigner(signingService: $0) }
         let json = try JWSGenerator(payload: payload, signers: signers).generalJSON().serialized()
         try folder.write(json, to: "jws")
         for (policy, status) in [("all", 1), ("any", 0), ("every-key", 0)] as [(String, Int32)] {

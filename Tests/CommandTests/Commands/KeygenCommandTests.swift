@@ -24,6 +24,15 @@ struct KeygenCommandTests {
         #expect(try SigningKey(pem: result.output).algorithm == .es256)
     }
 
+    @Test("jwt key generate is another spelling, which help doesn't show")
+    func otherSpelling() throws {
+        let result = try BuiltProgram.jwt.run("key", "generate", "--alg", "ES384")
+        #expect(result.status == 0 && result.errors == "")
+        #expect(try SigningKey(pem: result.output).algorithm == .es384)
+        #expect(try !BuiltProgram.jwt.run("key", "--help").output.contains("generate"))
+        #expect(try BuiltProgram.jwt.run("key", "generate", "--nope").errors.contains("jwt key generate"))
+    }
+
     @Test("a private key that goes into a file of standard output that others may use draws a warning")
     func openFile() throws {
         let path = URL(filePath: folder.path).resolvingSymlinksInPath().path + "/key"

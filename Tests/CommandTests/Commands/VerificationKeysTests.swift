@@ -29,7 +29,7 @@ struct VerificationKeysTests {
     private func token(issuer: String? = nil, keyID: String = "1") throws -> String {
         var claims: JSONObject = ["exp": 4_102_444_800]
         claims["iss"] = issuer.map(JSONValue.string)
-        return try JWTGenerator(payload: claims, signingService: KeySigningService(key: key, keyID: keyID)).token()
+        return try JWTGenerator(payload: claims, signingService: key.identified(by: keyID)).token()
     }
 
     private func withServer(_ test: (LoopbackServer, String) async throws -> Void) async throws {
@@ -137,7 +137,7 @@ struct VerificationKeysTests {
     @Test("claims are required, prohibited and compared; ages and lifetimes are limited")
     func policy() throws {
         let path = try folder.write(set, to: "keys.jwks")
-        let service = KeySigningService(key: key, keyID: "1")
+        let service = key.identified(by: "1")
         let claims: JSONObject = ["exp": 2_000, "iat": 1_000, "role": "admin", "list": [1, "a"]]
         let token = try JWTGenerator(payload: claims, signingService: service).token()
         let check = { (arguments: [String]) in
@@ -206,7 +206,7 @@ struct VerificationKeysTests {
     func expiredCertificate() throws {
         let (start, end) = (Date(timeIntervalSince1970: 1_000), Date(timeIntervalSince1970: 2_000))
         let expired = try root.issueServerCertificate(hosts: ["localhost"], notBefore: start, notAfter: end)
-        let service = KeySigningService(key: try SigningKey(pem: expired.privateKeyPEM, algorithm: .es256))
+        let service = try SigningKey(pem: expired.privateKeyPEM, algorithm: .es256)
         let token = try JWTGenerator(payload: ["exp": 4_102_444_800], signingService: service).token()
         let pem = try folder.write(expired.certificatePEM, to: "expired.pem", mode: 0o644)
         let der = folder.file("expired.der")

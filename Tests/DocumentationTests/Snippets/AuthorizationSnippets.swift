@@ -191,7 +191,7 @@ struct AuthorizationSnippets {
                     server: simulator.metadata,
                     clientAuthentication: PrivateKeyJWT(
                         clientID: "reports",
-                        signingService: KeySigningService(key: key),
+                        signingService: key,
                         audience: audience
                     )
                 )
@@ -235,7 +235,7 @@ struct AuthorizationSnippets {
             server: server,
             clientAuthentication: PrivateKeyJWT(
                 clientID: "reports",
-                signingService: KeySigningService(key: key, keyID: "2026-11"),
+                signingService: key.identified(by: "2026-11"),
                 audience: .tokenEndpoint,
                 lifetime: .seconds(300)
             )

@@ -55,7 +55,7 @@ struct KeySnippets {
     @Test("Rotating keys")
     func rotation() throws {
         let (newKey, oldKey) = (try SigningKey.generate(.es256), try SigningKey.generate(.es256))
-        let current = KeySigningService(key: newKey, keyID: "2026-07")
+        let current = newKey.identified(by: "2026-07")
         let previous = oldKey.verificationKey
         let published = JWKSet(keys: [current.verificationKey.jwk, previous.jwk]).serialized()
 

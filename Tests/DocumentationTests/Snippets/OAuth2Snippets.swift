@@ -295,7 +295,7 @@ struct OAuth2Snippets {
             let authenticator = OAuth2Authenticator(
                 server: server,
                 clientAuthentication: authentication,
-                grant: TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports"),
+                grant: TokenExchangeGrant(subject: user, identifier: "ada", audiences: ["reports"]),
                 resources: [api]
             )
             let token = try await authenticator.accessToken()

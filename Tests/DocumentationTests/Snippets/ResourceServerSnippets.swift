@@ -156,7 +156,7 @@ struct ResourceServerSnippets {
                 "scope": "orders.read", "iat": JSONValue(date: Date()),
                 "exp": JSONValue(date: Date(timeIntervalSinceNow: 300)),
             ],
-            signingService: KeySigningService(key: key)
+            signingService: key
         ).token()
         let request = ProtectedRequest(
             method: .get,
@@ -230,7 +230,7 @@ struct ResourceServerSnippets {
                 "iss": "https://id.example", "sub": "ada", "aud": "shop", "nonce": .string(nonce),
                 "iat": JSONValue(date: Date()), "exp": JSONValue(date: Date(timeIntervalSinceNow: 300)),
             ],
-            signingService: KeySigningService(key: key)
+            signingService: key
         ).token()
         let idTokens = IDTokenVerifier(issuer: "https://id.example", clientID: "shop", keys: keys, algorithms: [.es256])
         let user = try await idTokens.verify(idToken, nonce: nonce, accessToken: accessToken)

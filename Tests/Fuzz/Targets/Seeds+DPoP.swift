@@ -37,7 +37,7 @@ extension Seeds {
         #else
             let key = keptKey
         #endif
-        return key.flatMap { try? KeySigningService(key: $0).sign(data: Data(input.utf8)) }.map(Array.init)
+        return key.flatMap { try? $0.sign(data: Data(input.utf8)) }.map(Array.init)
     }
 
     #if !DEBUG

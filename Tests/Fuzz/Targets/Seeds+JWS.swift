@@ -39,14 +39,14 @@ extension Seeds {
                 seeds.append(Data(try generator.generalJSON(placement).prettyPrinted().utf8))
             }
         }
-        let service = KeySigningService(key: jwsKey)
+        let service = jwsKey
         let signers = try [service, .generate(.es256, keyID: "other"), service].map { JWSSigner(signingService: $0) }
         seeds.append(try JWSGenerator(payload: payloads[2], signers: signers).generalJSON().serializedData())
         return seeds
     }
 
     private static func generators(withUnprotectedHeader: Bool) -> [JWSGenerator] {
-        let service = KeySigningService(key: jwsKey)
+        let service = jwsKey
         let signer = JWSSigner(
             signingService: service,
             header: ["cty": "text", "crit": ["ext"], "ext": [1, nil]],

@@ -17,7 +17,7 @@ struct JWSInteropTests {
 
     private func samples(of payload: Data = payload) throws -> [JWSPeer.Sample] {
         var samples: [JWSPeer.Sample] = []
-        let service = KeySigningService(key: key)
+        let service = key
         for encoding in [JWSPayloadEncoding.base64url, .unencoded] {
             let one = JWSGenerator(payload: payload, payloadEncoding: encoding, signingService: service)
             let signer = JWSSigner(signingService: service, header: ["cty": "text"], unprotectedHeader: ["note": "é"])

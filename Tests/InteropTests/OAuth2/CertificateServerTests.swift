@@ -19,7 +19,7 @@ struct CertificateServerTests {
             guard peer == .glewlwyd else { return try await lacking(method.name, peer) }
             let server = try await secureServer()
             #expect(server.values(of: "token_endpoint_auth_methods_supported")?.contains(method.name) == true)
-            let authentication = MutualTLSAuthentication(clientID: method.name)
+            let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: method.name)
             try await withClient(method.certificate, of: server, authentication) { oauth in
                 let tokens = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read"))
                 #expect(tokens.accessToken.scope == "read")
@@ -89,7 +89,7 @@ struct CertificateServerTests {
             let server = try await secureServer()
             let tls = try TLSPeer.trust()
             for (id, certificate) in [("tls_client_auth", "client"), ("self_signed_tls_client_auth", "self-signed")] {
-                let authentication = MutualTLSAuthentication(clientID: id)
+                let authentication = MutualTLSAuthentication.tlsClientAuth(clientID: id)
                 let (token, binding) = try await withClient(certificate, of: server, authentication) { oauth in
                     let token = try await oauth.tokens(for: ClientCredentialsGrant(scope: "read")).accessToken.value
                     return (token, try await oauth.introspect(token).confirmation)
@@ -122,7 +122,7 @@ struct CertificateServerTests {
         options.documents = [.openID]
         options.timing.timeout = .seconds(120)
         return try await TLSPeer.withClient(TLSPeer.trust()) { client in
-            try await AuthorizationServer.discover(issuer: issuer, client: client, options: options)
+            try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
         }
     }
 
@@ -168,7 +168,7 @@ struct CertificateServerTests {
     private func lacking(_ method: String, _ peer: OAuth2Peer) async throws -> InteropMatrix.Outcome {
         #expect(try await peer.server().values(of: "token_endpoint_auth_methods_supported")?.contains(method) == false)
         #expect(try await !peer.mentions("tls_client_auth"))
-        let refusal = try await peer.refusal(of: peer.grant(), PublicClient(clientID: peer.service))
+        let refusal = try await peer.refusal(of: peer.grant(), PublicClient.none(clientID: peer.service))
         #expect(refusal.code == .invalidClient)
         return .lacks
     }

@@ -70,11 +70,11 @@ struct ClientServerTests {
         try await InteropMatrix.record("UserInfo", peer) {
             var options = AuthorizationServerDiscovery.Options()
             options.documents = [.openID]
-            let server = try await AuthorizationServer.discover(
+            let server = try await AuthorizationServerDiscovery(
                 issuer: peer.issuer,
                 client: peer.client,
                 options: options
-            )
+            ).server()
             let oauth = OAuth2Client(
                 server: server,
                 clientAuthentication: peer.authentication(peer.web),
@@ -97,11 +97,11 @@ struct ClientServerTests {
         try await InteropMatrix.record("UserInfo, signed", peer) {
             var options = AuthorizationServerDiscovery.Options()
             options.documents = [.openID]
-            let server = try await AuthorizationServer.discover(
+            let server = try await AuthorizationServerDiscovery(
                 issuer: peer.issuer,
                 client: peer.client,
                 options: options
-            )
+            ).server()
             let id = peer == .authlib || peer == .idpyoidc ? "signed_userinfo" : peer.web
             let oauth = OAuth2Client(
                 server: server,

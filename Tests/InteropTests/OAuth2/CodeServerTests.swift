@@ -50,7 +50,7 @@ struct CodeServerTests {
             func tokens(_ clientID: String, isForged: Bool = false) async throws -> IssuedTokens {
                 let oauth = OAuth2Client(
                     server: server,
-                    clientAuthentication: PublicClient(clientID: clientID),
+                    clientAuthentication: .none(clientID: clientID),
                     client: peer.client,
                     timing: .init(timeout: .seconds(120))
                 )

@@ -26,7 +26,7 @@ struct DeviceServerTests {
                 server.deviceAuthorizationEndpoint = URL(string: try peer.base + "/device-authorization/")
                 let oauth = OAuth2Client(
                     server: server,
-                    clientAuthentication: PublicClient(clientID: "device"),
+                    clientAuthentication: .none(clientID: "device"),
                     client: peer.client,
                     timing: .init(attempts: 1)
                 )

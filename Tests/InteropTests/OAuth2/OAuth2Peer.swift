@@ -43,7 +43,7 @@ enum OAuth2Peer: String, CaseIterable, Sendable, CustomTestStringConvertible {
         var options = AuthorizationServerDiscovery.Options()
         options.documents = [self == .glewlwyd || self == .idpyoidc ? .openID : .oauth2]
         options.timing.timeout = .seconds(120)
-        return try await AuthorizationServer.discover(issuer: issuer, client: client, options: options)
+        return try await AuthorizationServerDiscovery(issuer: issuer, client: client, options: options).server()
     }
 
     func authentication(_ id: String) -> ClientSecretBasic {

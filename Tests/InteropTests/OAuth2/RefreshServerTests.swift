@@ -75,7 +75,8 @@ struct RefreshServerTests {
             var options = AuthorizationServerDiscovery.Options()
             options.documents = [.oauth2]
             let oauth = OAuth2Client(
-                server: try await AuthorizationServer.discover(issuer: base, client: peer.client, options: options),
+                server: try await AuthorizationServerDiscovery(issuer: base, client: peer.client, options: options)
+                    .server(),
                 clientAuthentication: peer.authentication(peer.web),
                 client: peer.client,
                 timing: .init(timeout: .seconds(120))

@@ -69,7 +69,7 @@ struct ResourceServerTests {
             let document = try JSONObject(parsing: await peer.client.makeRequest(URLRequest(url: url)))
             #expect(document["resource"]?.string == request.url?.absoluteString)
             let issuer = try #require(document["authorization_servers"]?.array?.first?.string)
-            let server = try await AuthorizationServer.discover(issuer: issuer, client: peer.client)
+            let server = try await AuthorizationServerDiscovery(issuer: issuer, client: peer.client).server()
             let grant = RefreshTokenGrant(refreshToken: try await peer.refreshToken(scope: "write"))
             let authenticator = OAuth2Authenticator(
                 server: server,

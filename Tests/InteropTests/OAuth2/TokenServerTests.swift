@@ -15,7 +15,8 @@ struct TokenServerTests {
                 options.documents = [document]
                 options.timing.timeout = .seconds(120)
                 let find = {
-                    try await AuthorizationServer.discover(issuer: peer.issuer, client: peer.client, options: options)
+                    try await AuthorizationServerDiscovery(issuer: peer.issuer, client: peer.client, options: options)
+                        .server()
                 }
                 if peer == .glewlwyd, document == .oauth2 {
                     let error = await #expect(throws: OAuth2Error.self) { try await find() }

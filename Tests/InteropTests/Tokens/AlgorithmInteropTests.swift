@@ -33,7 +33,7 @@ struct AlgorithmInteropTests {
     @Test("Tokens and keys made here are read there, and theirs here", arguments: cases)
     func ours(peer: Peer, algorithm: JWSAlgorithm) async throws {
         let key = try SigningKey.generate(algorithm)
-        let token = try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: key)).token()
+        let token = try JWTGenerator(payload: Self.claims, signingService: key).token()
         var requests: [JSONObject] = []
         for form in try publicForms(of: key) {
             requests.append(["do": "check", "alg": .string(algorithm.rawValue), "token": .string(token), "key": form])
@@ -70,7 +70,7 @@ struct AlgorithmInteropTests {
 
         let publicForm = try #require(publicForms["jwk"])
         let tokens = try keys.map {
-            try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: $0)).token()
+            try JWTGenerator(payload: Self.claims, signingService: $0).token()
         }
         let verdicts = try await ask(
             peer,

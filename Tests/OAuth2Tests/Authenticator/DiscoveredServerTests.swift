@@ -17,7 +17,7 @@ struct DiscoveredServerTests {
     private func discovery(_ transport: MockTransport, _ time: ManualTime) -> AuthorizationServerDiscovery {
         var options = AuthorizationServerDiscovery.Options()
         options.documents = [.oauth2]
-        options.exchange = .init(attempts: 1, timeSource: time.timeSource)
+        options.timing = OAuth2Timing(attempts: 1, timeSource: time.timeSource)
         return AuthorizationServerDiscovery(
             issuer: PublishedKeys.issuer,
             client: NetworkClient(transport: transport, options: .init(timeSource: time.timeSource)),
@@ -38,7 +38,7 @@ struct DiscoveredServerTests {
             resources: .everyHTTPSOrigin,
             store: store ?? InMemoryTokenStore(timeSource: fixture.time.timeSource),
             client: NetworkClient(transport: fixture.endpoint, options: .init(timeSource: fixture.time.timeSource)),
-            options: .init(attempts: 1, timeSource: fixture.time.timeSource, random: { 1 })
+            timing: OAuth2Timing(attempts: 1, timeSource: fixture.time.timeSource, random: { 1 })
         )
     }
 
@@ -99,7 +99,12 @@ struct DiscoveredServerTests {
         let fixture = OAuth2Fixture(steps: [step, Self.metadata, .tokens("access", refresh: "r2")])
         let store = ProbedTokenStore()
         let grant = RefreshTokenGrant(refreshToken: Secret("r1"))
-        let authenticator = authenticator(discovery(fixture.endpoint, fixture.time), fixture, grant: grant, store: store)
+        let authenticator = authenticator(
+            discovery(fixture.endpoint, fixture.time),
+            fixture,
+            grant: grant,
+            store: store
+        )
         #expect(await failureCode { _ = try await authenticator.accessToken() } == code)
         #expect(store.written.isEmpty)
         fixture.time.advance(by: .seconds(1))

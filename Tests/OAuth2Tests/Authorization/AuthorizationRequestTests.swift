@@ -147,7 +147,7 @@ struct AuthorizationRequestTests {
             from: answer(to: request, "code=c%2B1&iss=https%3A%2F%2Fas.example"),
             of: Self.server
         )
-        let form = try #require(try grant.parameters())
+        let form = try #require(try grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "code", "redirect_uri", "code_verifier"])
         #expect(
             form.map(\.value) == [
@@ -155,7 +155,7 @@ struct AuthorizationRequestTests {
                 request.codeVerifier.value.expose { $0 },
             ]
         )
-        #expect(try grant.parameters() == nil)
+        #expect(try grant.parameters(at: Date()) == nil)
         #expect(!grant.isRepeatable)
     }
 

@@ -53,7 +53,7 @@ struct OtherAuthenticationTests {
     @Test("Mutual TLS needs no secret, and goes to the aliases that the server has for it")
     func mutualTLS() async throws {
         for authentication in [
-            MutualTLSAuthentication.tlsClientAuth(clientID: "a"), .selfSignedTLSClientAuth(clientID: "a"),
+            MutualTLSAuthentication.tlsClientAuth(clientID: "a")
         ] {
             #expect(try await form(authentication) == ["client_id": "a"])
         }

@@ -150,14 +150,14 @@ struct CodeFlowModuleTests {
             for other in ["https://another.example", issuer + "/", issuer.uppercased()] {
                 fixture.server.misbehave(at: .metadata, .members(["issuer": .string(other)]))
                 await #expect(throws: OAuth2Error(.issuerMismatch, "")) {
-                    try await AuthorizationServer.discover(issuer: issuer, client: fixture.network)
+                    try await AuthorizationServerDiscovery(issuer: issuer, client: fixture.network).server()
                 }
             }
             fixture.server.misbehave(at: .metadata, .members(["issuer": nil]))
             await #expect(throws: OAuth2Error(.protocolViolation, "")) {
-                try await AuthorizationServer.discover(issuer: issuer, client: fixture.network)
+                try await AuthorizationServerDiscovery(issuer: issuer, client: fixture.network).server()
             }
-            let found = try await AuthorizationServer.discover(issuer: issuer, client: fixture.network)
+            let found = try await AuthorizationServerDiscovery(issuer: issuer, client: fixture.network).server()
             #expect(found == fixture.server.metadata)
         }
     }

@@ -41,7 +41,7 @@ struct GrantModuleTests {
                 let request = try client.authorizationRequest(redirectURI: ServerFixture.redirectURI)
                 let url = try await fixture.server.visit(try request.url(at: client.server), client: fixture.network)
                 let grant = try request.grant(from: url, of: client.server)
-                let code = try #require(try grant.parameters()?.first { $0.name == "code" }?.value)
+                let code = try #require(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value)
                 return (request, Secret(code))
             }
             let (first, one) = try await request()
@@ -257,7 +257,7 @@ struct GrantModuleTests {
                 remoteSigningService: Vault(service: service, keyID: "k")
             )
             #expect(try fixture.claims(try await client.tokens(for: elsewhere))["sub"] == "grace")
-            let fixed = try #require(try await grant.parameters()?[1].value)
+            let fixed = try #require(try await grant.parameters(at: Date())?[1].value)
             let replayed = JWTBearerGrant(identifier: "ada") { Secret(fixed) }
             _ = try await client.tokens(for: replayed)
             let other = JWTBearerGrant(

@@ -219,7 +219,7 @@ struct IDTokenModuleTests {
             )
             func signed(with secret: String) throws -> Fault {
                 let key = try SigningKey(secret: Data(secret.utf8), algorithm: .hs256)
-                return .signed(by: KeySigningService(key: key))
+                return .signed(by: key)
             }
             let good = try signed(with: ServerFixture.secret)
             let signedIn = try await signIn(fixture, good, verifier: verifier)
@@ -238,7 +238,7 @@ struct IDTokenModuleTests {
     func alternateAlgorithm() async throws {
         try await ServerFixture.with { fixture in
             for algorithm in [JWSAlgorithm.es384, .ps256, .edDSA] {
-                let service = try KeySigningService.generate(algorithm, keyID: fixture.server.keys.keys[0].keyID)
+                let service = try SigningKey.generate(algorithm).identified(by: fixture.server.keys.keys[0].keyID)
                 await #expect(throws: TokenError(.algorithmMismatch, "")) {
                     try await signIn(fixture, .signed(by: service))
                 }

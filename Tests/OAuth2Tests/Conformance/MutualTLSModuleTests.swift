@@ -93,7 +93,7 @@ struct MutualTLSModuleTests {
         var thumbprints: Set<String> = []
         let good: [any ClientAuthentication] = [
             MutualTLSAuthentication.tlsClientAuth(clientID: "subject"),
-            MutualTLSAuthentication.selfSignedTLSClientAuth(clientID: "pinned"),
+            MutualTLSAuthentication.tlsClientAuth(clientID: "pinned"),
             CertificateBoundAuthentication(PrivateKeyJWT(clientID: "keyed", signingService: service)),
         ]
         for authentication in good {

@@ -153,7 +153,7 @@ struct SignedResponseModuleTests {
                 URL(string: redirect.absoluteString + "&code=stolen&state=x&iss=https://evil.example")
             )
             let grant = try await request.grant(from: more, of: client.server, verifiedBy: verifier(fixture))
-            #expect(try grant.parameters()?.first { $0.name == "code" }?.value != "stolen")
+            #expect(try grant.parameters(at: Date())?.first { $0.name == "code" }?.value != "stolen")
             let elsewhere = try #require(
                 URL(string: redirect.absoluteString.replacing("reports.example", with: "evil.example"))
             )
@@ -202,7 +202,7 @@ struct SignedResponseModuleTests {
             #expect(verifier.algorithms == [.rs256])
             _ = try await client.tokens(for: answer(fixture, client, verifier))
             let secret = Data("a secret of thirty-two characters".utf8)
-            let service = KeySigningService(key: try SigningKey(secret: secret, algorithm: .hs256))
+            let service = try SigningKey(secret: secret, algorithm: .hs256)
             let shared = AuthorizationResponseVerifier(key: try VerificationKey(secret: secret, algorithm: .hs256))
             fixture.server.misbehave(at: .authorization, .signedResponse(.signed(by: service)))
             _ = try await client.tokens(for: answer(fixture, client, shared))

@@ -249,7 +249,7 @@ struct DiscoveryTests {
         let url = try #require(URL(string: "https://metadata.example/id.json"))
         var options = options()
         options.documents = [.location(url)]
-        _ = try await AuthorizationServer.discover(issuer: issuer, client: client(transport), options: options)
+        _ = try await AuthorizationServerDiscovery(issuer: issuer, client: client(transport), options: options).server()
         #expect(transport.requests.map(\.url) == [url])
     }
 

@@ -15,15 +15,16 @@ struct LoopbackEndpointTests {
             for document in [WellKnownDocument.openID, .oauth2] {
                 var options = AuthorizationServerDiscovery.Options()
                 options.documents = [document]
-                let found = try await AuthorizationServer.discover(
+                let found = try await AuthorizationServerDiscovery(
                     issuer: server.metadata.issuer,
                     client: client,
                     options: options
-                )
+                ).server()
                 #expect(found == server.metadata)
             }
             let code = await failureCode {
-                _ = try await AuthorizationServer.discover(issuer: server.metadata.issuer + "/", client: client)
+                _ = try await AuthorizationServerDiscovery(issuer: server.metadata.issuer + "/", client: client)
+                    .server()
             }
             #expect(code == .issuerMismatch)
         }
@@ -45,11 +46,11 @@ struct LoopbackEndpointTests {
                 options.timing.attempts = 1
                 if code == .serverUnreachable { options.timing.timeout = .seconds(3) }
                 let found = await failureCode {
-                    _ = try await AuthorizationServer.discover(
+                    _ = try await AuthorizationServerDiscovery(
                         issuer: server.metadata.issuer,
                         client: client,
                         options: options
-                    )
+                    ).server()
                 }
                 #expect(found == code)
             }

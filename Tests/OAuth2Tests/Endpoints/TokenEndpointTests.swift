@@ -119,7 +119,7 @@ struct TokenEndpointTests {
             struct Missing: Error {}
             let identifier = "assertions"
             let isRepeatable = true
-            func parameters() async throws -> [(name: String, value: String)]? { throw Missing() }
+            func parameters(at date: Date) async throws -> [(name: String, value: String)]? { throw Missing() }
         }
         let fixture = OAuth2Fixture()
         let error = await #expect(throws: OAuth2Error.self) {

@@ -17,7 +17,7 @@ struct GrantFormTests {
             resources: ["https://a.example", "https://b.example"],
             authorizationDetails: details
         )
-        let form = try #require(try grant.parameters())
+        let form = try #require(try grant.parameters(at: Date()))
         #expect(
             form.map { "\($0.name)=\($0.value)" } == [
                 "grant_type=client_credentials", "scope=a b", "resource=https://a.example",
@@ -59,7 +59,7 @@ struct GrantFormTests {
             authorizationDetails: details,
             requestedTokenType: .refreshToken
         )
-        let form = try #require(try await grant.parameters())
+        let form = try #require(try await grant.parameters(at: Date()))
         let type = "urn:ietf:params:oauth:token-type:"
         #expect(
             form.map { "\($0.name)=\($0.value)" } == [
@@ -70,7 +70,7 @@ struct GrantFormTests {
                 "resource=urn:b", #"authorization_details=[{"amount":12,"type":"payment"}]"#,
             ]
         )
-        #expect(try await grant.renewedParameters() == nil)
+        #expect(try await grant.renewedParameters(at: Date()) == nil)
     }
 
     @Test("An exchange that is rejected is tried once more with other tokens of both")
@@ -83,9 +83,9 @@ struct GrantFormTests {
             identifier: "ada",
             actor: .init(actor, identifier: "billing")
         )
-        #expect(try await grant.renewedParameters() == nil)
-        let first = try #require(try await grant.parameters())
-        let second = try #require(try await grant.renewedParameters())
+        #expect(try await grant.renewedParameters(at: Date()) == nil)
+        let first = try #require(try await grant.parameters(at: Date()))
+        let second = try #require(try await grant.renewedParameters(at: Date()))
         let values = [first, second].map { form in form.filter { $0.name.hasSuffix("_token") }.map(\.value) }
         #expect(values == [["subject-1", "actor-1"], ["subject-2", "actor-2"]])
     }
@@ -121,7 +121,7 @@ struct GrantFormTests {
     @Test("A SAML assertion is base64url without padding")
     func samlBearer() async throws {
         let grant = SAMLBearerGrant(identifier: "ada", scope: "read") { Data("<Assertion>?>é</Assertion>".utf8) }
-        let form = try #require(try await grant.parameters())
+        let form = try #require(try await grant.parameters(at: Date()))
         #expect(form.map(\.name) == ["grant_type", "assertion", "scope"])
         #expect(form[0].value == "urn:ietf:params:oauth:grant-type:saml2-bearer")
         #expect(form[1].value == "PEFzc2VydGlvbj4_PsOpPC9Bc3NlcnRpb24-")
@@ -135,7 +135,7 @@ struct GrantFormTests {
             isRepeatable: false,
             scope: "read"
         ) { [("pin", "1234")] }
-        let form = try #require(try await grant.parameters())
+        let form = try #require(try await grant.parameters(at: Date()))
         #expect(form.map { "\($0.name)=\($0.value)" } == ["grant_type=urn:example:pin", "pin=1234", "scope=read"])
         #expect(!grant.isRepeatable)
     }
@@ -178,8 +178,8 @@ struct GrantFormTests {
         for grant in grants {
             let wider = try #require(grant.answering(demand))
             #expect(wider.identifier != grant.identifier)
-            let form = try #require(try await wider.parameters())
-            let before = try #require(try await grant.parameters())
+            let form = try #require(try await wider.parameters(at: Date()))
+            let before = try #require(try await grant.parameters(at: Date()))
             #expect(form.first { $0.name == "scope" }?.value == "read write")
             #expect(
                 form.filter { $0.name != "scope" }.map(\.value) == before.filter { $0.name != "scope" }.map(\.value)

@@ -92,7 +92,7 @@ struct IDTokenVerifierTests {
     func hs256() async throws {
         let secret = Data("a secret of thirty-two characters".utf8)
         let signing = try SigningKey(secret: secret, algorithm: .hs256)
-        let token = try JWTGenerator(payload: claims(), signingService: KeySigningService(key: signing)).token()
+        let token = try JWTGenerator(payload: claims(), signingService: signing).token()
         var verifier = IDTokenVerifier(
             issuer: PublishedKeys.issuer,
             clientID: "shop",
@@ -172,9 +172,7 @@ struct IDTokenVerifierTests {
     @Test("invalid-sig-hs256: the public key is no secret that signs")
     func publicKeyAsSecret() async throws {
         let secret = Data(key.jwk.members.serialized().utf8)
-        let forger = KeySigningService(
-            key: try SigningKey(unsafeShortSecret: Array(secret.prefix(20)), algorithm: .hs256)
-        )
+        let forger = try SigningKey(unsafeShortSecret: Array(secret.prefix(20)), algorithm: .hs256)
         let token = try JWTGenerator(
             header: ["kid": "1"],
             payload: claims(),
@@ -342,10 +340,10 @@ struct IDTokenVerifierTests {
 
 /// Signs as another service does, under a key ID that is not its own.
 private struct RenamedSigner: SigningService {
-    let service: KeySigningService
+    let service: SigningKey
     let keyID: String?
 
-    init(_ service: KeySigningService, _ keyID: String) {
+    init(_ service: SigningKey, _ keyID: String) {
         self.service = service
         self.keyID = keyID
     }

@@ -109,6 +109,6 @@ struct IssuerKey: Sendable {
     func token(_ claims: JSONObject, type: String = "JWT", keyID: String?? = nil) throws -> String {
         var header: JSONObject = ["typ": .string(type)]
         header["kid"] = (keyID ?? id).map(JSONValue.string)
-        return try JWTGenerator(header: header, payload: claims, signingService: KeySigningService(key: key)).token()
+        return try JWTGenerator(header: header, payload: claims, signingService: key).token()
     }
 }

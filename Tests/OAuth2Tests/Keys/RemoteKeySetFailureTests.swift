@@ -185,7 +185,7 @@ struct RemoteKeySetFailureTests {
         issuer.publish(
             text: #"{"keys":[{"kty":"oct","kid":"s","alg":"HS256","k":"\#(Base64URLText.encode(secret))"}]}"#
         )
-        let service = KeySigningService(key: try SigningKey(secret: secret, algorithm: .hs256), keyID: "s")
+        let service = try SigningKey(secret: secret, algorithm: .hs256).identified(by: "s")
         let token = try JWTGenerator(
             payload: ["iss": .string(PublishedKeys.issuer), "exp": 9_999_999_999],
             signingService: service

@@ -235,7 +235,7 @@ private struct SteppingGrant: Grant {
     var identifier: String { "stepping \(acrValues)" }
     var isRepeatable: Bool { true }
 
-    func parameters() -> [(name: String, value: String)]? {
+    func parameters(at date: Date) -> [(name: String, value: String)]? {
         [("grant_type", "client_credentials")] + acrValues.map { ("acr_values", $0) }
     }
 

@@ -139,7 +139,7 @@ struct TokenSourceTests {
             },
             timing: .init(timeSource: fixture.time.timeSource, random: { 0 })
         )
-        let grant = TokenExchangeGrant(subject: user, identifier: "ada", audience: "reports", scope: "read")
+        let grant = TokenExchangeGrant(subject: user, identifier: "ada", audiences: ["reports"], scope: "read")
         let authenticator = fixture.authenticator(grant: grant)
         #expect(try await authenticator.text() == "b1")
         fixture.time.advance(by: .seconds(145))

@@ -48,7 +48,7 @@ struct EdwardsKeyTests {
 
         #expect(try SigningKey(pem: pem).algorithm == full)
         #expect(try SigningKey(pem: pem, algorithm: .edDSA).algorithm == .edDSA)
-        let token = try JWTGenerator(payload: Self.claims, signingService: KeySigningService(key: SigningKey(pem: pem)))
+        let token = try JWTGenerator(payload: Self.claims, signingService: SigningKey(pem: pem))
             .token()
         #expect(try UnverifiedToken(token).unverifiedHeader["alg"] == .string(curve))
     }

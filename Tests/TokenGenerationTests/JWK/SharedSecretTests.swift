@@ -182,7 +182,7 @@ struct SharedSecretTests {
         #expect(key.verificationKey.jwk.members == ["kty": "oct", "alg": "HS256"])
         #expect(try key.privateJWK().members["k"] == .string(Base64URL.encode(Array(text.utf8))))
         #expect(try SigningKey(jwk: key.privateJWK()).verificationKey.thumbprint == key.verificationKey.thumbprint)
-        let service = KeySigningService(key: key, keyID: "1")
+        let service = key.identified(by: "1")
         var dumped = ""
         for value in [key, key.verificationKey, service, service.verificationKey] as [Any] {
             dump(value, to: &dumped)

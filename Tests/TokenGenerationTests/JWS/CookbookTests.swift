@@ -43,7 +43,7 @@ struct CookbookTests {
         func generator() throws -> JWSGenerator {
             let signers = zip(keys, signing).map { key, signing in
                 JWSSigner(
-                    signingService: KeySigningService(key: key),
+                    signingService: key,
                     unprotectedHeader: signing["unprotected"]?.object ?? [:]
                 )
             }
@@ -121,7 +121,7 @@ struct CookbookTests {
         let generator = JWSGenerator(
             payload: payload,
             payloadEncoding: .unencoded,
-            signingService: KeySigningService(key: key)
+            signingService: key
         )
         #expect(try generator.compact() == vector["compact"]?.string)
         #expect(try generator.generalJSON() == vector["json"]?.object)

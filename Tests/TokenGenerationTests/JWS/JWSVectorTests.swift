@@ -130,8 +130,8 @@ struct JWSVectorTests {
         JWSVerifier(key: try key(vector).verificationKey)
     }
 
-    private func service(_ vector: JSONObject) throws -> KeySigningService {
-        KeySigningService(key: try key(vector))
+    private func service(_ vector: JSONObject) throws -> SigningKey {
+        try key(vector)
     }
 
     private func octets(base64URL text: String?) throws -> Data {

@@ -124,7 +124,8 @@ struct JWTGeneratorTests {
     func contradiction(header: JSONObject) {
         let service = IdentitySigningService(keyID: "K1")
         #expect(
-            code { try JWTGenerator(header: header, payload: [:], signingService: service).token() } == .algorithmMismatch
+            code { try JWTGenerator(header: header, payload: [:], signingService: service).token() }
+                == .algorithmMismatch
         )
     }
 

@@ -90,7 +90,7 @@ import TokenGeneration
 @Suite("Headers that a service has prepared", .serialized) struct PreparedHeaderTests {
     /// A service of a user's, which has prepared nothing.
     private struct Other: SigningService {
-        let service: KeySigningService
+        let service: SigningKey
         var algorithm: JWSAlgorithm { service.algorithm }
         var keyID: String? { service.keyID }
         func sign(data: Data) throws -> Data { try service.sign(data: data) }
@@ -101,7 +101,7 @@ import TokenGeneration
         arguments: [nil, "1", "", "a \"quoted\" \\ key", "käse", "long " + String(repeating: "x", count: 300)]
     )
     func equal(keyID: String?) throws {
-        let service = KeySigningService(key: try Fixture.signingKey(), keyID: keyID)
+        let service = try Fixture.signingKey().identified(by: keyID)
         let generators = [
             JWTGenerator(payload: ["a": 1], signingService: service),
             JWTGenerator(header: ["typ": "JWT"], payload: ["a": 1], signingService: service),
@@ -122,7 +122,7 @@ import TokenGeneration
 
     @Test("A dictionary's header gets no type of its own")
     func dictionaries() throws {
-        let service = KeySigningService(key: try Fixture.signingKey())
+        let service = try Fixture.signingKey()
         let content = JWTRepresentation(header: [:], payload: ["exp": 1_700_000_100])
         let token = try JWTGenerator(jwtRepresentation: content, signingService: service).token()
         #expect(try Fixture.verifier().verify(token).header == ["alg": "ES256"])

@@ -71,7 +71,7 @@ struct RemoteJWSTests {
     )
     func sameText(encoding: JWSPayloadEncoding) async throws {
         let key = try Fixture.key(for: .ed25519)
-        let local = KeySigningService(key: key, keyID: "kms/1")
+        let local = key.identified(by: "kms/1")
         let remote = FakeRemoteService(key: key)
         let generator = JWSGenerator(payload: Self.payload, payloadEncoding: encoding, signingService: local)
         for placement in [JWSPayloadPlacement.attached, .detached] {
@@ -109,7 +109,7 @@ struct RemoteJWSTests {
         )
         let signers = [
             RemoteJWSSigner(remoteSigningService: remote, header: ["cty": "a"], unprotectedHeader: ["kid": "kms/1"]),
-            RemoteJWSSigner(JWSSigner(signingService: KeySigningService(key: keys[1]), unprotectedHeader: ["note": 1])),
+            RemoteJWSSigner(JWSSigner(signingService: keys[1], unprotectedHeader: ["note": 1])),
             RemoteJWSSigner(remoteSigningService: FakeRemoteService(key: keys[2], keyID: nil)),
         ]
         for payloadEncoding in [JWSPayloadEncoding.base64url, .unencoded] {
@@ -203,7 +203,7 @@ struct RemoteJWSTests {
                 try await JWSGenerator.makeCompact(payload: Self.payload, remoteSigningService: service)
             }
             #expect(refusal == .signingFailed)
-            let local = RemoteJWSSigner(JWSSigner(signingService: KeySigningService(key: key)))
+            let local = RemoteJWSSigner(JWSSigner(signingService: key))
             let remote = RemoteJWSSigner(remoteSigningService: service)
             let general = await code {
                 try await JWSGenerator.makeGeneralJSON(payload: Self.payload, signers: [local, remote])

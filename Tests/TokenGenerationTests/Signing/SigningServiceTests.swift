@@ -50,14 +50,14 @@ struct SigningServiceTests {
 
     @Test("A service for any key has the key's algorithm and ID unless it is given another ID")
     func anyKey() throws {
-        let service = try KeySigningService.generate(.ps384, keyID: "a")
+        let service = try SigningKey.generate(.ps384).identified(by: "a")
         #expect(service.algorithm == .ps384)
         #expect(service.keyID == "a")
         let named = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
-        #expect(KeySigningService(key: named).keyID == "from-jwk")
-        #expect(KeySigningService(key: named, keyID: "given").verificationKey.keyID == "given")
+        #expect(named.keyID == "from-jwk")
+        #expect(named.identified(by: "given").verificationKey.keyID == "given")
         #expect(
-            code { try KeySigningService.generate(JWSAlgorithm(rawValue: "X1") ?? .es256) } == .unsupportedAlgorithm
+            code { try SigningKey.generate(JWSAlgorithm(rawValue: "X1") ?? .es256) } == .unsupportedAlgorithm
         )
     }
 }

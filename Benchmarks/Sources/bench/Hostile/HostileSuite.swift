@@ -113,7 +113,7 @@ struct HostileWork: Sendable {
             let text = try HostileInput.keySet(around: jwk, entry)
             let token = try JWTGenerator(
                 payload: ["iss": "https://id.example", "exp": JSONValue(date: Date().addingTimeInterval(600))],
-                signingService: KeySigningService(key: key, keyID: "good")
+                signingService: key.identified(by: "good")
             ).token()
             return {
                 guard let set = try? JWKSet(parsing: text) else { return }

@@ -23,7 +23,7 @@ extension RegisteredClaims {
     ///
     /// - Returns: 22 characters of base64url.
     /// - Throws: ``TokenError`` with the code `signingFailed` if the system gives no random numbers.
-    public static func randomJWTID() throws(TokenError) -> String {
+    package static func randomJWTID() throws(TokenError) -> String {
         do throws(CryptoError) {
             return Base64URL.encode(try SecureRandom.bytes(count: 16))
         } catch {

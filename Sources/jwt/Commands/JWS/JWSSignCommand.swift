@@ -67,7 +67,7 @@ struct JWSSignCommand {
         let file = try source.read(warningOn: console)
         let (key, keyID) = try file.signingKey(for: algorithm)
         file.warn(on: console)
-        let service = KeySigningService(key: key, keyID: header.keyID(of: key, own: keyID))
+        let service = key.identified(by: header.keyID(of: key, own: keyID))
         let octets = try payload.read(limit: JWSGroup.payloadLimit).bytes
         let signed = try form.sign(Data(octets), header: header.parameters, with: service)
         guard console.writesJSON else { return try console.print(SignatureForm.text(signed)) }

@@ -19,8 +19,16 @@ enum KeyGroup {
         subcommands: [
             KeyConvertCommand.definition, KeyConvertCommand.publicDefinition, KeyThumbprintCommand.definition,
             KeyInspectCommand.definition, KeySetGroup.definition,
-        ]
+        ],
+        hiddenSubcommands: [generate]
     )
+
+    /// `jwt key generate`: another spelling of `jwt keygen`.
+    private static var generate: CommandDefinition {
+        var command = KeygenCommand.definition
+        command.name = "generate"
+        return command
+    }
 
     /// The key that the command line names.
     ///

@@ -153,23 +153,25 @@ struct SignCommand {
         try payload?.commit()
     }
 
-    private func service(_ console: Console) throws -> KeySigningService {
+    private func service(_ console: Console) throws -> SigningKey {
         guard let keySource else {
             let key = try SigningKey.generate(algorithm ?? .es256)
-            return KeySigningService(key: key, keyID: header.keyID(of: key, own: key.verificationKey.thumbprint))
+            return key.identified(by: header.keyID(of: key, own: key.verificationKey.thumbprint))
         }
         let file = try keySource.read(warningOn: console)
         let (key, keyID) = try file.signingKey(for: algorithm)
         file.warn(on: console)
-        return KeySigningService(key: key, keyID: header.keyID(of: key, own: keyID))
+        return key.identified(by: header.keyID(of: key, own: keyID))
     }
 
-    private func sign(_ claims: JSONObject, _ service: KeySigningService) throws -> JSONValue {
+    private func sign(_ claims: JSONObject, _ service: SigningKey) throws -> JSONValue {
         guard form.isToken else {
             return try form.sign(claims.serializedData(), header: formHeader, with: service)
         }
         do {
-            return .string(try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token())
+            return .string(
+                try JWTGenerator(header: header.parameters, payload: claims, signingService: service).token()
+            )
         } catch let error as TokenError {
             throw CommandFailure(.failed, error)
         }
@@ -185,7 +187,7 @@ struct SignCommand {
         return parameters
     }
 
-    private func runBatch(_ service: KeySigningService, _ console: Console) throws {
+    private func runBatch(_ service: SigningKey, _ console: Console) throws {
         // Claims of which nothing changes are signed byte for byte.
         let isVerbatim = claims.isEmpty && form.isToken
         let parameters = header.parameters

@@ -54,7 +54,7 @@ struct SignatureForm {
     ///
     /// - Returns: A string for the compact serialization, otherwise an object.
     /// - Throws: ``CommandFailure``.
-    func sign(_ payload: Data, header: JSONObject, with service: KeySigningService) throws -> JSONValue {
+    func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
             payload: payload,
             payloadEncoding: encoding,

@@ -1,3 +1,4 @@
+import Foundation
 import OAuth2
 
 /// A client-credentials grant that also says which service its token is for.
@@ -21,8 +22,8 @@ struct AddressedGrant: Grant {
 
     var isRepeatable: Bool { grant.isRepeatable }
 
-    func parameters() async throws -> [(name: String, value: String)]? {
-        try await grant.parameters().map { $0 + fields }
+    func parameters(at date: Date) async throws -> [(name: String, value: String)]? {
+        try await grant.parameters(at: date).map { $0 + fields }
     }
 
     func answering(_ demand: ResourceDemand) -> (any Grant)? {

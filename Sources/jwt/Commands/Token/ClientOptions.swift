@@ -238,8 +238,7 @@ struct ClientOptions: Sendable {
         case .privateKeyJWT:
             guard let key else { break }
             return try authentication(key, audience, console)
-        case .tlsClientAuth: return .tlsClientAuth(clientID: clientID)
-        case .selfSignedTLSClientAuth: return .selfSignedTLSClientAuth(clientID: clientID)
+        case .tlsClientAuth, .selfSignedTLSClientAuth: return .tlsClientAuth(clientID: clientID)
         case .none: return .none(clientID: clientID)
         }
         throw CommandFailure(.failed, "there is nothing that proves the client")
@@ -307,9 +306,8 @@ struct ClientOptions: Sendable {
         guard !signingKey.algorithm.isSymmetric else {
             throw CommandFailure(.failed, "\(file.name): a secret; private_key_jwt needs a private key")
         }
-        let service = KeySigningService(
-            key: signingKey,
-            keyID: keyID == "auto" ? signingKey.verificationKey.thumbprint : keyID ?? ownID
+        let service = signingKey.identified(
+            by: keyID == "auto" ? signingKey.verificationKey.thumbprint : keyID ?? ownID
         )
         return .privateKeyJWT(clientID: clientID, signingService: service, audience: audience)
     }

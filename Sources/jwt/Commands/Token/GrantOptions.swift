@@ -284,11 +284,11 @@ struct GrantOptions: Sendable {
     private func exchange(_ subject: any TokenSource, _ name: String) -> TokenExchangeGrant {
         TokenExchangeGrant(
             subject: subject,
+            subjectTokenType: TokenType(subjectTokenType.identifier),
             identifier: name,
-            audience: audience,
-            resource: resource,
-            scope: scope,
-            subjectTokenType: subjectTokenType.identifier
+            audiences: audience.map { [$0] } ?? [],
+            resources: resource.map { [$0] } ?? [],
+            scope: scope
         )
     }
 }

@@ -121,7 +121,7 @@ struct SignInGrant: Grant {
     /// Never: without a refresh token somebody has to sign in again.
     var isRepeatable: Bool { false }
 
-    func parameters() -> [(name: String, value: String)]? { nil }
+    func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 }
 
 extension DeviceAuthorization {

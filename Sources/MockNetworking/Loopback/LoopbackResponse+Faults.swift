@@ -1,5 +1,5 @@
 import Foundation
-public import Networking
+package import Networking
 
 extension LoopbackResponse {
     /// Where in a response the connection is cut.
@@ -41,7 +41,7 @@ extension LoopbackResponse {
     ///
     /// - Parameter duration: How long.
     /// - Returns: The response that waits.
-    public func bodyDelayed(by duration: Duration) -> Self {
+    package func bodyDelayed(by duration: Duration) -> Self {
         changed { $0.pausesBeforeBody.append(.delay(duration)) }
     }
 
@@ -57,7 +57,7 @@ extension LoopbackResponse {
     ///
     /// - Parameter gate: The gate that a test opens.
     /// - Returns: The response that waits.
-    public func bodyGated(by gate: ResponseGate) -> Self {
+    package func bodyGated(by gate: ResponseGate) -> Self {
         changed { $0.pausesBeforeBody.append(.gate(gate)) }
     }
 
@@ -67,7 +67,7 @@ extension LoopbackResponse {
     ///   - status: The status code, 100…199.
     ///   - headers: Its header fields.
     /// - Returns: The response that comes after it.
-    public func preceded(by status: Int, headers: HTTPHeaders = [:]) -> Self {
+    package func preceded(by status: Int, headers: HTTPHeaders = [:]) -> Self {
         changed { $0.interim.append(Interim(status: status, headers: headers)) }
     }
 
