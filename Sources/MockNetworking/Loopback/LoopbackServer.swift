@@ -219,7 +219,7 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    /// Waits until at least so many requests have come since the start or ``clearRecord()``.
+    /// Waits until at least so many requests have come since the start or `clearRecord()`.
     ///
     /// - Parameter count: The number of requests.
     /// - Throws: `CancellationError` at once when the task is cancelled.

@@ -256,7 +256,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         guard lifetime + policy.staleLifetime > .zero, policy.capacity > 0 else { return }
         let kind = policy.kind(value)
         if state.entries.count >= policy.capacity {
-            let others = state.entries.filter { $0.value.kind == kind }
+            let others = state.entries.lazy.filter { $0.value.kind == kind }
             if others.count >= policy.capacity {
                 let oldest = others.min { left, right in
                     (left.value.freshUntil > now ? left.value.used : 0)

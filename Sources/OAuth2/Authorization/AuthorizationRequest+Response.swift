@@ -75,7 +75,7 @@ extension AuthorizationRequest {
     }
 
     /// Reads the signed answer that has come to the request's redirect URI, for a service that knows it by its query, or the form of
-    /// ``ResponseMode/formPostJWT``, only.
+    /// the response mode `form_post.jwt`, only.
     ///
     /// - Parameters:
     ///   - query: The query as it came, without the question mark; or the body of a form.

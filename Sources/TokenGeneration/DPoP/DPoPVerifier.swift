@@ -78,7 +78,7 @@ public struct DPoPVerifier: Sendable {
     ///   - expectation: The endpoint that the request came to, with the access token that came along.
     ///   - nonce: The nonces that a proof needs.
     /// - Returns: What the proof says.
-    /// - Throws: ``TokenError`` as ``verifySkippingReplayCheck(_:method:url:for:nonce:)`` does, and with the code
+    /// - Throws: ``TokenError`` as `verifySkippingReplayCheck` does, and with the code
     ///   `replayed` if the proof has been used before, or the replay cache can't rule it out; what the replay cache throws,
     ///   such as `replayCacheFull`.
     public func verify(

@@ -105,8 +105,7 @@ extension JSONObject {
     ///
     /// Refused are repeated member names
     /// ([RFC 7515 §4](https://www.rfc-editor.org/rfc/rfc7515#section-4)), anything after the object, malformed UTF-8,
-    /// unpaired surrogates, more than 64 levels, more than 1000 members in one object, and more than ``maximumSize``
-    /// bytes.
+    /// unpaired surrogates, more than 64 levels, more than 1000 members in one object, and more than 1 MiB.
     ///
     /// - Parameter text: The JSON text.
     /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`, saying where.
