@@ -16,6 +16,7 @@ extension JSONValue {
     /// - Parameters:
     ///   - value: The value.
     ///   - maximumDepth: How many levels of objects and arrays it may have.
+    /// - Returns: The JSON value, or why there is none.
     static func plain<Value: Encodable>(_ value: Value, maximumDepth: Int) -> Plain {
         if let string = exactly(String.self, value) { return .value(.string(string)) }
         if let integer = exactly(Int.self, value) { return .value(.number(JSONNumber(integer))) }
