@@ -64,6 +64,29 @@ import Testing
         #expect(ended.value == count)
     }
 
+    @Test("A box lends its value to change it, and takes it back when the body throws")
+    func box() throws {
+        struct Failure: Error, Equatable {}
+        let box = ExclusiveBox([1])
+        let other = box
+        box.withValue { $0.append(2) }
+        #expect(throws: Failure()) {
+            try other.withValue { value in
+                value.append(3)
+                throw Failure()
+            }
+        }
+        #expect(box.withValue { $0 } == [1, 2, 3])
+    }
+
+    @Test("A box that is asked for its value while it is lent ends the process")
+    func nested() async {
+        await #expect(processExitsWith: .failure) {
+            let box = ExclusiveBox(1)
+            box.withValue { value in box.withValue { value += $0 } }
+        }
+    }
+
     @Test("A string is what was written, and nothing if that failed", arguments: [0, 1, 15, 16, 1_000])
     func string(size: Int) throws {
         struct Failure: Error, Equatable {}

@@ -12,10 +12,33 @@ struct JSONOutput {
         storage = [UInt8](zeros: capacity)
     }
 
+    /// Goes on behind bytes that are there.
+    init(continuing bytes: [UInt8]) {
+        self.init(bytes, count: bytes.count)
+    }
+
+    /// Takes an array whose first bytes have been written.
+    init(_ bytes: [UInt8], count: Int) {
+        storage = bytes
+        self.count = count
+    }
+
+    /// What was written, and possibly something behind it: only the first ``count`` bytes are meant.
+    var buffer: [UInt8] { storage }
+
     /// What was written.
     consuming func finished() -> [UInt8] {
         storage.removeLast(storage.count - count)
         return storage
+    }
+
+    /// Hands over what was written, of which nothing is left.
+    mutating func take() -> [UInt8] {
+        var bytes: [UInt8] = []
+        swap(&bytes, &storage)
+        bytes.removeLast(bytes.count - count)
+        count = 0
+        return bytes
     }
 
     mutating func append(_ byte: UInt8) {
@@ -38,19 +61,32 @@ struct JSONOutput {
         count = start + bytes.count
     }
 
+    /// Takes back what was written last.
+    mutating func truncate(to count: Int) {
+        self.count = min(count, self.count)
+    }
+
     /// Writes a string with its quotation marks; only what must be escaped is.
-    mutating func append(quoted string: String) {
+    ///
+    /// - Returns: Whether the string was plain: ASCII without an escape.
+    @discardableResult
+    mutating func append(quoted string: String) -> Bool {
         let text = string.utf8.span
         reserve(text.count + 2)
-        if !appendPlain(text) { appendEscaped(text) }
+        guard let all = appendPlain(text) else {
+            appendEscaped(text)
+            return false
+        }
+        return all < 0x80
     }
 
     /// Writes a string that has nothing to escape, for which there is room.
     ///
-    /// - Returns: `false` if something must be escaped, and then nothing is written.
+    /// - Returns: All bytes in one, or `nil` if something must be escaped, and then nothing is written.
     @inline(__always)
-    private mutating func appendPlain(_ text: Span<UInt8>) -> Bool {
+    private mutating func appendPlain(_ text: Span<UInt8>) -> UInt8? {
         var index = count
+        var all: UInt8 = 0
         var target = storage.mutableSpan
         target[index] = UInt8(ascii: "\"")
         index += 1
@@ -64,14 +100,38 @@ struct JSONOutput {
         }
         while place < text.count {
             let byte = text[place]
-            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return false }
+            guard byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else { return nil }
             target[index] = byte
             index &+= 1
             place &+= 1
+            all |= byte
         }
         target[index] = UInt8(ascii: "\"")
         count = index + 1
-        return true
+        return all
+    }
+
+    /// Writes a whole number.
+    mutating func append(integer: Int) {
+        reserve(21)
+        var magnitude = integer.magnitude
+        var digits = 1
+        var limit: UInt = 10
+        while magnitude >= limit, digits < 19 {
+            digits += 1
+            limit *= 10
+        }
+        if digits == 19, magnitude >= limit { digits = 20 }
+        if integer < 0 { append(UInt8(ascii: "-")) }
+        count += digits
+        var index = count
+        var target = storage.mutableSpan
+        repeat {
+            index -= 1
+            let (quotient, remainder) = magnitude.quotientAndRemainder(dividingBy: 10)
+            target[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: remainder)
+            magnitude = quotient
+        } while magnitude > 0
     }
 
     private mutating func appendEscaped(_ text: Span<UInt8>) {

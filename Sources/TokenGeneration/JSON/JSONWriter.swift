@@ -74,7 +74,7 @@ extension JSONObject {
 
 extension String {
     /// Whether a name comes first in the order of UTF-8 bytes.
-    func precedes(_ other: String) -> Bool {
+    fileprivate func precedes(_ other: String) -> Bool {
         let left = utf8.span
         let right = other.utf8.span
         for index in 0..<Swift.min(left.count, right.count) where left[index] != right[index] {

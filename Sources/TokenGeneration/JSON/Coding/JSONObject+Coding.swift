@@ -6,20 +6,12 @@ extension JSONObject {
     /// - Parameter value: The value.
     /// - Throws: ``TokenError`` with the code `unencodableContent`, naming the place; its cause is the value's own error.
     public init(encoding value: some Encodable) throws(TokenError) {
-        let json: JSONValue
-        do {
-            json = try JSONTreeEncoder.encode(value)
-        } catch EncodingError.invalidValue(_, let context) {
-            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
-            let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
-            throw TokenError(.unencodableContent, "\(path) can't be held in JSON\(reason)")
+        let json = try SerializedClaims(encoding: value).bytes
+        do throws(TokenError) {
+            try self.init(parsing: json, limits: JSONLimits(size: json.count, members: .max))
         } catch {
-            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
+            throw TokenError(.unencodableContent, "the value is not encoded as JSON: \(error.message)", cause: error)
         }
-        guard let object = json.object else {
-            throw TokenError(.unencodableContent, "the claims don't encode as a claims set, which is a JSON object")
-        }
-        self = object
     }
 
     /// Reads the object into a type of yours.

@@ -9,63 +9,65 @@ extension JSONTreeDecoder {
     ///
     /// - Throws: `DecodingError`, or what the type throws.
     func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
-        if let plain = try plain(type, from: value, key), let value = plain as? Value { return value }
+        if type == String.self, let value = try string(value, key) as? Value { return value }
+        if type == Int.self, let value = (try integer(value, key) as Int) as? Value { return value }
+        if type == Date.self, let value = try date(value, key) as? Value { return value }
+        if type == [String].self, let value = try strings(value, key) as? Value { return value }
+        if type == Data.self, let value = try data(value, key) as? Value { return value }
+        if type == URL.self, let value = try url(value, key) as? Value { return value }
+        if type == Decimal.self, let value = try decimal(value, key) as? Value { return value }
+        if type == JSONValue.self, let value = value as? Value { return value }
+        if type == JSONObject.self, let value = try object(value, key) as? Value { return value }
         guard let key else { return try type.init(from: self) }
         return try type.init(from: JSONTreeDecoder(value, parent: self, key: key))
     }
 
-    /// - Returns: `nil` for a type that must decode itself.
-    private func plain(_ type: Any.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Any? {
-        if type == String.self { return try string(value, key) }
-        if type == Int.self { return try integer(Int.self, value, key) }
-        if type == Bool.self { return try bool(value, key) }
-        if type == Double.self { return try double(value, key) }
-        if type == Date.self { return try date(value, key) }
-        if type == JSONValue.self { return value }
-        if type == JSONObject.self { return try object(value, key) }
-        if type == Data.self { return try data(value, key) }
-        if type == URL.self { return try url(value, key) }
-        if type == Decimal.self { return try decimal(value, key) }
-        if type == Float.self { return try float(value, key) }
-        guard JSONNumber.isStandardInteger(type), let type = type as? any FixedWidthInteger.Type else { return nil }
-        return try integer(type, value, key)
-    }
-
-    private func bool(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Bool {
+    func bool(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Bool {
         guard case .bool(let bool) = value else { throw mismatch(value, Bool.self, key) }
         return bool
     }
 
-    private func string(_ value: JSONValue, _ key: (any CodingKey)?) throws -> String {
+    @inline(__always)
+    func string(_ value: JSONValue, _ key: (any CodingKey)?) throws -> String {
         guard case .string(let string) = value else { throw mismatch(value, String.self, key) }
         return string
     }
 
-    private func double(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Double {
+    func double(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Double {
         guard case .number(let number) = value else { throw mismatch(value, Double.self, key) }
         guard let double = number.double else { throw doesNotFit(Double.self, key) }
         return double
     }
 
-    private func float(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Float {
+    func float(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Float {
         guard case .number(let number) = value else { throw mismatch(value, Float.self, key) }
         guard let float = Float(number.literal), float.isFinite else { throw doesNotFit(Float.self, key) }
         return float
     }
 
-    private func integer<Value: FixedWidthInteger>(
-        _ type: Value.Type,
-        _ value: JSONValue,
-        _ key: (any CodingKey)?
-    ) throws -> Value {
+    func integer<Value: FixedWidthInteger>(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
         guard case .number(let number) = value else { throw mismatch(value, Value.self, key) }
         if let integer = number.integer.flatMap(Value.init(exactly:)) ?? Value(number.literal) { return integer }
         throw doesNotFit(Value.self, key)
     }
 
-    private func object(_ value: JSONValue, _ key: (any CodingKey)?) throws -> JSONObject {
+    func object(_ value: JSONValue, _ key: (any CodingKey)?) throws -> JSONObject {
         guard case .object(let object) = value else { throw mismatch(value, JSONObject.self, key) }
         return object
+    }
+
+    private func strings(_ value: JSONValue, _ key: (any CodingKey)?) throws -> [String] {
+        guard case .array(let array) = value else { throw mismatch(value, [Any].self, key) }
+        var strings: [String] = []
+        strings.reserveCapacity(array.count)
+        for (index, element) in array.enumerated() {
+            guard case .string(let string) = element else {
+                let decoder = key.map { JSONTreeDecoder(value, parent: self, key: $0) } ?? self
+                throw decoder.mismatch(element, String.self, JSONPathKey(index: index))
+            }
+            strings.append(string)
+        }
+        return strings
     }
 
     private func date(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Date {

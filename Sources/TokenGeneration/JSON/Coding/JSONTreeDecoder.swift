@@ -46,8 +46,6 @@ final class JSONTreeDecoder: Decoder {
     func singleValueContainer() -> any SingleValueDecodingContainer { JSONTreeSingleValue(decoder: self) }
 }
 
-// A generic function stands for all of the functions that a container has for numbers and strings.
-
 /// Reads a value that is no container.
 private struct JSONTreeSingleValue: SingleValueDecodingContainer {
     let decoder: JSONTreeDecoder
@@ -58,7 +56,24 @@ private struct JSONTreeSingleValue: SingleValueDecodingContainer {
         if case .null = decoder.value { true } else { false }
     }
 
+    func decode(_ type: Bool.Type) throws -> Bool { try decoder.bool(decoder.value, nil) }
+    func decode(_ type: String.Type) throws -> String { try decoder.string(decoder.value, nil) }
+    func decode(_ type: Double.Type) throws -> Double { try decoder.double(decoder.value, nil) }
+    func decode(_ type: Float.Type) throws -> Float { try decoder.float(decoder.value, nil) }
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
         try decoder.decode(type, from: decoder.value, nil)
     }
+
+    func decode(_ type: Int.Type) throws -> Int { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: Int8.Type) throws -> Int8 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: Int16.Type) throws -> Int16 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: Int32.Type) throws -> Int32 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: Int64.Type) throws -> Int64 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: Int128.Type) throws -> Int128 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: UInt.Type) throws -> UInt { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try decoder.integer(decoder.value, nil) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try decoder.integer(decoder.value, nil) }
 }

@@ -23,6 +23,33 @@ struct SerializedClaims: Sendable {
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     init(encoding value: some Encodable) throws(TokenError) {
-        self.init(try JSONObject(encoding: value))
+        let json: [UInt8]
+        let hasUnusualNames: Bool
+        do {
+            (json, hasUnusualNames) = try JSONTextNode.encode(value)
+        } catch EncodingError.invalidValue(_, let context) {
+            let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
+            let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
+            throw TokenError(.unencodableContent, "\(path) can't be held in JSON\(reason)")
+        } catch {
+            throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
+        }
+        guard json.first == UInt8(ascii: "{") else {
+            throw TokenError(.unencodableContent, "the claims don't encode as a claims set, which is a JSON object")
+        }
+        guard hasUnusualNames else {
+            bytes = json
+            return
+        }
+        // Escapes hide the order of names, and names that look alike are refused by whoever reads them.
+        do throws(TokenError) {
+            bytes = try JSONObject(parsing: json, limits: JSONLimits(size: json.count, members: .max)).serializedBytes()
+        } catch {
+            throw TokenError(
+                .unencodableContent,
+                "the claims don't encode as a claims set: \(error.message)",
+                cause: error
+            )
+        }
     }
 }

@@ -1,0 +1,76 @@
+internal import Foundation
+internal import OpenSSLCrypto
+
+/// A value that is written at once, without asking it to encode itself.
+enum JSONScalar {
+    case null
+    case bool(Bool)
+    case integer(Int)
+    case number(JSONNumber)
+    case string(String)
+    case strings([String])
+    case json(JSONValue)
+
+    init(integer: some FixedWidthInteger) {
+        if let word = Int(exactly: integer) { self = .integer(word) } else { self = .number(JSONNumber(integer)) }
+    }
+
+    /// Takes a number, or returns `nil` for infinity and not-a-number.
+    init?(_ double: Double) {
+        if let whole = Int(exactly: double), whole.magnitude <= 1 << 53, whole != 0 || double.sign == .plus {
+            self = .integer(whole)
+        } else if let number = JSONNumber(double) {
+            self = .number(number)
+        } else {
+            return nil
+        }
+    }
+
+    /// Takes a number, or returns `nil` for infinity and not-a-number.
+    init?(_ float: Float) {
+        // By way of text, so that 0.1 does not become 0.10000000149011612.
+        guard float.isFinite, let double = Double(float.description) else { return nil }
+        self.init(double)
+    }
+
+    /// Takes a value of a type that JSON has, or that Foundation's coder treats apart, too: `Date` as NumericDate, `Data`
+    /// as base64, `URL` as a string, `Decimal` as a number.
+    ///
+    /// - Returns: `nil` for a value that must encode itself.
+    /// - Throws: ``NotFinite`` for a number that is not finite, and a date outside the years 1 to 9999.
+    static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
+        if let string = exactly(String.self, value) { return .string(string) }
+        if let integer = exactly(Int.self, value) { return .integer(integer) }
+        if let date = exactly(Date.self, value) { return try seconds(date) }
+        if let strings = exactly([String].self, value) { return .strings(strings) }
+        if let data = exactly(Data.self, value) { return .string(data.base64EncodedString()) }
+        if let url = exactly(URL.self, value) { return .string(url.absoluteString) }
+        if let json = exactly(JSONValue.self, value) { return .json(json) }
+        if let object = exactly(JSONObject.self, value) { return .json(.object(object)) }
+        if let decimal = exactly(Decimal.self, value) {
+            return try finite(decimal.isNaN ? nil : JSONNumber(literal: decimal.description).map(JSONScalar.number))
+        }
+        return nil
+    }
+
+    /// The value, if its type is this one and no other that Swift would convert.
+    private static func exactly<Value, Wanted>(_ type: Wanted.Type, _ value: Value) -> Wanted? {
+        Value.self == type ? value as? Wanted : nil
+    }
+
+    private static func seconds(_ date: Date) throws(NotFinite) -> JSONScalar {
+        let seconds = date.timeIntervalSince1970
+        guard NumericDate.range.contains(seconds) else { throw NotFinite(reason: NumericDate.isOutside) }
+        return try finite(JSONScalar(seconds))
+    }
+
+    private static func finite(_ scalar: JSONScalar?) throws(NotFinite) -> JSONScalar {
+        guard let scalar else { throw NotFinite() }
+        return scalar
+    }
+
+    /// The error for a value that is outside what its JSON can hold.
+    struct NotFinite: Error {
+        var reason = "JSON has no infinity and no NaN."
+    }
+}

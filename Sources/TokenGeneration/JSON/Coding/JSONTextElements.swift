@@ -1,0 +1,53 @@
+/// Writes the elements of an array.
+struct JSONTextElements: UnkeyedEncodingContainer {
+    let node: JSONTextNode
+    let ticket: JSONText.Ticket
+
+    var codingPath: [any CodingKey] { node.codingPath(ticket) }
+    var count: Int { node.count(ticket) }
+
+    func encodeNil() throws { try put(.null) }
+    func encode(_ value: Bool) throws { try put(.bool(value)) }
+    func encode(_ value: String) throws { try put(.string(value)) }
+
+    func encode(_ value: Double) throws {
+        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
+        try put(scalar)
+    }
+
+    func encode(_ value: Float) throws {
+        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, key) }
+        try put(scalar)
+    }
+
+    func encode<Value: Encodable>(_ value: Value) throws { try node.write(ticket, nil, value, key) }
+
+    func encode(_ value: Int) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: Int8) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: Int16) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: Int32) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: Int64) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: Int128) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: UInt) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: UInt8) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: UInt16) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: UInt32) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: UInt64) throws { try put(JSONScalar(integer: value)) }
+    func encode(_ value: UInt128) throws { try put(JSONScalar(integer: value)) }
+
+    func nestedContainer<Nested: CodingKey>(keyedBy keyType: Nested.Type) -> KeyedEncodingContainer<Nested> {
+        node.startChild(ticket, nil, key).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        node.startChild(ticket, nil, key).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { node.startChild(ticket, nil, key) }
+
+    private var key: JSONPathKey { JSONPathKey(index: count) }
+
+    private func put(_ scalar: JSONScalar) throws {
+        try node.write(ticket, nil, scalar)
+    }
+}

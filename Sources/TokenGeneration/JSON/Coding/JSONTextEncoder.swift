@@ -1,0 +1,59 @@
+/// Writes a value that is being encoded to a node.
+struct JSONTextEncoder: Encoder {
+    let node: JSONTextNode
+    let ticket: JSONText.Ticket
+
+    var codingPath: [any CodingKey] { node.codingPath(ticket) }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        node.startContainer(ticket, .object)
+        return KeyedEncodingContainer(JSONTextMembers<Key>(node: node, ticket: ticket))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        node.startContainer(ticket, .array)
+        return JSONTextElements(node: node, ticket: ticket)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer {
+        JSONTextSingleValue(node: node, ticket: ticket)
+    }
+}
+
+/// Writes a value that is no container.
+private struct JSONTextSingleValue: SingleValueEncodingContainer {
+    let node: JSONTextNode
+    let ticket: JSONText.Ticket
+
+    var codingPath: [any CodingKey] { node.codingPath(ticket) }
+
+    func encodeNil() throws { try node.writeSingle(ticket, JSONScalar.null) }
+    func encode(_ value: Bool) throws { try node.writeSingle(ticket, JSONScalar.bool(value)) }
+    func encode(_ value: String) throws { try node.writeSingle(ticket, JSONScalar.string(value)) }
+
+    func encode(_ value: Double) throws {
+        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, nil) }
+        try node.writeSingle(ticket, scalar)
+    }
+
+    func encode(_ value: Float) throws {
+        guard let scalar = JSONScalar(value) else { throw node.notFinite(value, nil) }
+        try node.writeSingle(ticket, scalar)
+    }
+
+    func encode<Value: Encodable>(_ value: Value) throws { try node.writeSingle(ticket, value) }
+
+    func encode(_ value: Int) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: Int8) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: Int16) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: Int32) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: Int64) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: Int128) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: UInt) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: UInt8) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: UInt16) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: UInt32) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: UInt64) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+    func encode(_ value: UInt128) throws { try node.writeSingle(ticket, JSONScalar(integer: value)) }
+}
