@@ -87,6 +87,20 @@ struct AttemptLoop {
         var isFromFirstOrigin = true
         /// Whether there is nothing to ask interceptors about: the request could not be made, or was cancelled.
         var isFinal = false
+
+        /// The failure of a request that was not made.
+        init(notMade error: any Error) {
+            self.error = error
+            isFinal = true
+        }
+
+        /// The failure of a request that was made.
+        init(_ error: any Error, of request: URLRequest, _ response: HTTPResponse?) {
+            isFinal = Task.isCancelled || error is CancellationError
+            self.error = isFinal ? NetworkError.cancelled(endpoint: request.endpoint) : error.naming(request.endpoint)
+            self.request = request
+            self.response = response
+        }
     }
 
     // MARK: One attempt
@@ -100,24 +114,25 @@ struct AttemptLoop {
         do {
             request = try await makeRequest(makeBase, context: &context)
         } catch {
-            return .failure(Failure(error: error, isFinal: true))
+            return .failure(Failure(notMade: error))
         }
         chain.scheduled(request, context: context)
-        var received: HTTPResponse?
-        var isFromFirstOrigin = true
+        var response: HTTPResponse
         do {
-            var response = try await send(request, context: context, metrics: metrics)
-            received = response
-            isFromFirstOrigin = response.isFromFirstOrigin
+            response = try await send(request, context: context, metrics: metrics)
+        } catch {
+            return .failure(Failure(error, of: request, nil))
+        }
+        let isFromFirstOrigin = response.isFromFirstOrigin
+        do {
             for link in chain.links {
-                let replacement = try await link.interceptor.interceptResponse(response, for: request, context: context)
-                response.replace(with: replacement)
-                received = response
+                response.replace(
+                    with: try await link.interceptor.interceptResponse(response, for: request, context: context)
+                )
             }
             // An interceptor may have turned a response into a failure whose body is still to come.
             guard traits.acceptedStatuses.contains(response.status) else {
                 try await response.collect(upTo: maximumFailureSize)
-                received = response
                 let decoding = errorDecoding ?? options.errorDecoding
                 throw ServerError(response, to: request, traits: traits, decoding: decoding)
             }
@@ -125,11 +140,9 @@ struct AttemptLoop {
             chain.succeeded(request, response: response, context: context)
             return .success(Success(request: request, response: response))
         } catch {
-            var failure = Failure(error: error.naming(request.endpoint), request: request, response: received)
+            var failure = Failure(error, of: request, response)
             failure.isFromFirstOrigin = isFromFirstOrigin
-            guard Task.isCancelled || error is CancellationError else { return .failure(failure) }
-            let cancelled = NetworkError.cancelled(endpoint: request.endpoint)
-            return .failure(Failure(error: cancelled, request: request, response: received, isFinal: true))
+            return .failure(failure)
         }
     }
 
