@@ -10,9 +10,11 @@ import TokenGeneration
 
 @Suite("An authorization server that is discovered on demand", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscoveredServerTests {
-    private static let metadata = MockTransport.Step.json(
-        #"{"issuer":"https://id.example","token_endpoint":"https://id.example/token","jwks_uri":"https://id.example/jwks"}"#
-    )
+    private static var metadata: MockTransport.Step {
+        .json(
+            #"{"issuer":"https://id.example","token_endpoint":"https://id.example/token","jwks_uri":"https://id.example/jwks"}"#
+        )
+    }
 
     private func discovery(_ transport: MockTransport, _ time: ManualTime) -> AuthorizationServerDiscovery {
         var options = AuthorizationServerDiscovery.Options()
