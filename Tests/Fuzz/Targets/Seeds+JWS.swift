@@ -40,7 +40,8 @@ extension Seeds {
             }
         }
         let service = jwsKey
-        let signers = try [service, .generate(.es256, keyID: "other"), service].map { JWSSigner(signingService: $0) }
+        let other = try SigningKey.generate(.es256).identified(by: "other")
+        let signers = [service, other, service].map { JWSSigner(signingService: $0) }
         seeds.append(try JWSGenerator(payload: payloads[2], signers: signers).generalJSON().serializedData())
         return seeds
     }
