@@ -37,7 +37,7 @@ final class Connection {
     private var flushWaiters: [CheckedContinuation<Void, any Error>] = []
     private var state = State.reading
     private(set) var hasHungUp = false
-    /// What the poller watches it for.
+    /// The conditions that the poller watches now.
     var watched: EventPoller.Condition = []
     /// Whether the server counts it among the open ones.
     var isCountedOpen: Bool {
@@ -72,7 +72,7 @@ final class Connection {
         isBroken = isBroken || conditions.contains(.broken)
     }
 
-    /// What the poller has to tell of it, after it was served.
+    /// The conditions that the poller must watch after the connection was served.
     var interest: EventPoller.Condition {
         var interest: EventPoller.Condition = hasHungUp ? .broken : [.broken, .hangUp]
         if !output.isEmpty || !wire.isFlushed { interest.insert(.writable) }

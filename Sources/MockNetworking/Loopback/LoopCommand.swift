@@ -1,7 +1,7 @@
 import Foundation
 import System
 
-/// What tasks tell the event loop.
+/// A message of a task to the event loop.
 enum LoopCommand: Sendable {
     /// Bytes of an answer, and how it ends if they are the last ones.
     case send(ExchangeID, Data, ending: ResponseEnding?, CheckedContinuation<Void, any Error>?)
@@ -10,13 +10,13 @@ enum LoopCommand: Sendable {
     case stop
 }
 
-/// Which request on which connection.
+/// The identity of a request on a connection.
 struct ExchangeID: Hashable, Sendable {
     let connection: Int
     let number: UInt64
 }
 
-/// What becomes of a connection after a response.
+/// The end of a connection after a response.
 enum ResponseEnding: Sendable {
     case keepAlive
     case close
