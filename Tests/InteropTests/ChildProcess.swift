@@ -18,8 +18,8 @@ struct ChildProcess: Sendable {
     ///   - arguments: Its arguments.
     ///   - input: What it reads from standard input.
     static func run(_ program: String, _ arguments: [String], input: String = "") async throws -> ChildProcess {
-        await turns.take()
-        defer { turns.giveBack() }
+        await turns.acquire()
+        defer { turns.release() }
         let result = try await ProgramResult.of(program, arguments, input: Data(input.utf8))
         return ChildProcess(
             status: result.status,

@@ -1,17 +1,21 @@
 public import Testing
 
-/// Lets only so many tests run at a time.
+/// Limits how many of the tests that wait for sockets, processes or other threads run at once, and
+/// how long each may take.
 ///
-/// Swift Testing starts all tests at once, thousands of them on a few cores. Whoever suspends then waits until all others have had their
-/// turn, half a minute and more: long enough for servers to hang up and for clocks to look wrong.
+/// Swift Testing starts all tests at the same time, thousands of them on a few cores. Every
+/// suspension of a test would then wait for a turn behind all the others, long enough for timeouts
+/// to pass. The tests with this trait therefore run at a higher priority than those that only
+/// compute, a few at a time.
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
-    /// Few enough for each to come soon, many enough for those that wait for real time to wait side by side.
-    private static let places = FIFOSemaphore(count: 32)
+    private static let permits = FIFOSemaphore(count: 16)
 
-    /// Whether the task has its turn already, for suites within suites.
-    @TaskLocal private static var isTaken = false
+    /// The maximum duration of one test case, without the wait for its permit.
+    var timeLimit: Duration
 
-    /// Every test of a suite has a turn of its own.
+    /// A Boolean value that indicates whether the current task has a permit. Suites can be nested.
+    @TaskLocal private static var hasPermit = false
+
     public var isRecursive: Bool { true }
 
     public func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
@@ -22,14 +26,36 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
         testCase: Test.Case?,
         performing function: @Sendable @concurrent () async throws -> Void
     ) async throws {
-        guard !Self.isTaken else { return try await function() }
-        await Self.places.take()
-        defer { Self.places.giveBack() }
-        try await Self.$isTaken.withValue(true) { try await function() }
+        guard !Self.hasPermit else { return try await function() }
+        await Self.permits.acquire()
+        defer { Self.permits.release() }
+        let timeLimit = timeLimit
+        try await Self.$hasPermit.withValue(true) {
+            try await withoutActuallyEscaping(function) { function in
+                let body = Task(priority: .high) { try await function() }
+                let alarm = Task(priority: .high) {
+                    try await Task.sleep(for: timeLimit)
+                    Issue.record("The test didn't end within \(timeLimit).", sourceLocation: test.sourceLocation)
+                    body.cancel()
+                }
+                defer { alarm.cancel() }
+                try await withTaskCancellationHandler {
+                    try await body.value
+                } onCancel: {
+                    body.cancel()
+                }
+            }
+        }
     }
 }
 
 extension Trait where Self == ConcurrencyLimitTrait {
-    /// Only so many of these tests run at a time.
-    public static var limitedConcurrency: Self { Self() }
+    /// Runs only a few of these tests at once, each for at most three minutes: sanitizers make tests
+    /// up to ten times slower.
+    public static var limitedConcurrency: Self { limitedConcurrency(timeLimit: .seconds(180)) }
+
+    /// Runs only a few of these tests at once.
+    ///
+    /// - Parameter timeLimit: The maximum duration of one test case.
+    public static func limitedConcurrency(timeLimit: Duration) -> Self { Self(timeLimit: timeLimit) }
 }

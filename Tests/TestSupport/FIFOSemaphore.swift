@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts turns; whoever comes first gets the next.
+/// A semaphore that suspends tasks and resumes them in the order in which they came.
 public final class FIFOSemaphore: Sendable {
     private struct State {
         var free: Int
@@ -9,13 +9,13 @@ public final class FIFOSemaphore: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter count: How many have a turn at a time.
+    /// - Parameter count: The number of permits.
     public init(count: Int) { state = Mutex(State(free: count)) }
 
-    /// Waits for a turn.
-    public func take() async {
+    /// Waits for a permit.
+    public func acquire() async {
         await withCheckedContinuation { continuation in
-            let hasTurn = state.withLock { state in
+            let isFree = state.withLock { state in
                 guard state.free > 0 else {
                     state.waiting.append(continuation)
                     return false
@@ -23,12 +23,12 @@ public final class FIFOSemaphore: Sendable {
                 state.free -= 1
                 return true
             }
-            if hasTurn { continuation.resume() }
+            if isFree { continuation.resume() }
         }
     }
 
-    /// Ends a turn, so that the next can begin.
-    public func giveBack() {
+    /// Gives the permit to the task that has waited longest.
+    public func release() {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard !state.waiting.isEmpty else {
                 state.free += 1

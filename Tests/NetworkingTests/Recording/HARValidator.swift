@@ -10,60 +10,68 @@ struct HARValidator {
         case object(required: [String: Shape], optional: [String: Shape])
     }
 
-    private static let pair = Shape.object(required: ["name": .text, "value": .text], optional: ["comment": .text])
+    private static var pair: Shape {
+        .object(required: ["name": .text, "value": .text], optional: ["comment": .text])
+    }
 
-    private static let message: [String: Shape] = [
-        "httpVersion": .text, "cookies": .list(pair), "headers": .list(pair), "headersSize": .integer,
-        "bodySize": .integer,
-    ]
+    private static var message: [String: Shape] {
+        [
+            "httpVersion": .text, "cookies": .list(pair), "headers": .list(pair), "headersSize": .integer,
+            "bodySize": .integer,
+        ]
+    }
 
-    private static let entry = Shape.object(
-        required: [
-            "startedDateTime": .date, "time": .duration, "cache": .object(required: [:], optional: [:]),
-            "request": .object(
-                required: message.merging(["method": .text, "url": .text, "queryString": .list(pair)]) { $1 },
-                optional: [
-                    "postData": .object(
-                        required: ["mimeType": .text],
-                        optional: ["text": .text, "params": .list(pair), "comment": .text]
-                    )
-                ]
-            ),
-            "response": .object(
-                required: message.merging(
-                    [
-                        "status": .integer, "statusText": .text, "redirectURL": .text,
-                        "content": .object(
-                            required: ["size": .integer, "mimeType": .text],
-                            optional: ["text": .text, "encoding": .text, "comment": .text, "compression": .integer]
-                        ),
+    private static var entry: Shape {
+        .object(
+            required: [
+                "startedDateTime": .date, "time": .duration, "cache": .object(required: [:], optional: [:]),
+                "request": .object(
+                    required: message.merging(["method": .text, "url": .text, "queryString": .list(pair)]) { $1 },
+                    optional: [
+                        "postData": .object(
+                            required: ["mimeType": .text],
+                            optional: ["text": .text, "params": .list(pair), "comment": .text]
+                        )
                     ]
-                ) { $1 },
-                optional: ["comment": .text]
-            ),
-            "timings": .object(
-                required: ["send": .duration, "wait": .duration, "receive": .duration],
-                optional: [
-                    "blocked": .optionalDuration, "dns": .optionalDuration, "connect": .optionalDuration,
-                    "ssl": .optionalDuration, "comment": .text,
-                ]
-            ),
-        ],
-        optional: ["serverIPAddress": .text, "connection": .text, "comment": .text, "pageref": .text]
-    )
+                ),
+                "response": .object(
+                    required: message.merging(
+                        [
+                            "status": .integer, "statusText": .text, "redirectURL": .text,
+                            "content": .object(
+                                required: ["size": .integer, "mimeType": .text],
+                                optional: ["text": .text, "encoding": .text, "comment": .text, "compression": .integer]
+                            ),
+                        ]
+                    ) { $1 },
+                    optional: ["comment": .text]
+                ),
+                "timings": .object(
+                    required: ["send": .duration, "wait": .duration, "receive": .duration],
+                    optional: [
+                        "blocked": .optionalDuration, "dns": .optionalDuration, "connect": .optionalDuration,
+                        "ssl": .optionalDuration, "comment": .text,
+                    ]
+                ),
+            ],
+            optional: ["serverIPAddress": .text, "connection": .text, "comment": .text, "pageref": .text]
+        )
+    }
 
-    private static let document = Shape.object(
-        required: [
-            "log": .object(
-                required: [
-                    "version": .text, "entries": .list(entry),
-                    "creator": .object(required: ["name": .text, "version": .text], optional: ["comment": .text]),
-                ],
-                optional: ["comment": .text]
-            )
-        ],
-        optional: [:]
-    )
+    private static var document: Shape {
+        .object(
+            required: [
+                "log": .object(
+                    required: [
+                        "version": .text, "entries": .list(entry),
+                        "creator": .object(required: ["name": .text, "version": .text], optional: ["comment": .text]),
+                    ],
+                    optional: ["comment": .text]
+                )
+            ],
+            optional: [:]
+        )
+    }
 
     /// What is wrong, each with its place.
     static func violations(in data: Data) -> [String] {

@@ -11,7 +11,8 @@ import Testing
 struct FileUploadTests {
     enum Place: CaseIterable { case memory, disk, both, otherFileSystem }
 
-    private static let octets = RangedResource.octets(3 << 20, seed: 9)
+    private static let bytes = [UInt8](RangedResource.octets(3 << 20, seed: 9))
+    private static var octets: Data { Data(bytes) }
 
     private func withFile(_ place: Place = .memory, _ test: (URL) async throws -> Void) async throws {
         // A file system that can't tell what is in memory, where there is one.

@@ -8,7 +8,8 @@ import Testing
 
 @Suite("Upload", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct UploadTests {
-    private static let octets = RangedResource.octets(500_000, seed: 9)
+    private static let bytes = [UInt8](RangedResource.octets(500_000, seed: 9))
+    private static var octets: Data { Data(bytes) }
 
     private func withFile(_ name: String = "a.pdf", _ test: (URL) async throws -> Void) async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID().uuidString)")
@@ -21,8 +22,8 @@ struct UploadTests {
 
     private static func parts() -> AsyncStream<Data> {
         AsyncStream { continuation in
-            for start in stride(from: 0, to: octets.count, by: 70_001) {
-                continuation.yield(Data(octets[start..<min(start + 70_001, octets.count)]))
+            for start in stride(from: 0, to: bytes.count, by: 70_001) {
+                continuation.yield(Data(bytes[start..<min(start + 70_001, bytes.count)]))
             }
             continuation.finish()
         }

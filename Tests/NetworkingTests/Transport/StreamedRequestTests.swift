@@ -8,7 +8,8 @@ import Testing
 @Suite("Streamed requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StreamedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-    private static let octets = Data((0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) })
+    private static let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) }
+    private static var octets: Data { Data(bytes) }
 
     /// A body in parts of different sizes, empty ones among them.
     private static func parts(of data: Data) -> AsyncStream<Data> {

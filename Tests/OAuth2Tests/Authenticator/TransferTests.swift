@@ -16,7 +16,8 @@ struct TransferTests {
         let client: NetworkClient
         let folder: URL
 
-        static let content = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 8) })
+        private static let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 8) }
+        static var content: Data { Data(bytes) }
 
         /// - Parameter revokingAt: At which accepted requests the server revokes all tokens, in the middle of the response.
         init(revokingAt revocations: Set<Int>) throws {
