@@ -86,19 +86,4 @@ import Testing
             box.withValue { value in box.withValue { value += $0 } }
         }
     }
-
-    @Test("A string is what was written, and nothing if that failed", arguments: [0, 1, 15, 16, 1_000])
-    func string(size: Int) throws {
-        struct Failure: Error, Equatable {}
-        let text = String(asciiCapacity: size + 7) { octets in
-            for index in 0..<size { octets[index] = UInt8(ascii: "a") + UInt8(index % 26) }
-            return size
-        }
-        #expect(text.utf8.elementsEqual((0..<size).map { UInt8(ascii: "a") + UInt8($0 % 26) }))
-        #expect(throws: Failure()) {
-            _ = try String(asciiCapacity: size) { (_: inout MutableSpan<UInt8>) throws(Failure) -> Int in
-                throw Failure()
-            }
-        }
-    }
 }

@@ -102,32 +102,6 @@ extension UInt64 {
 }
 
 extension String {
-    /// Makes a string of ASCII that a closure writes.
-    ///
-    /// - Parameters:
-    ///   - capacity: How many octets there may be.
-    ///   - body: Writes the octets from the first on, and returns how many they are.
-    /// - Throws: What `body` throws.
-    @inlinable
-    @inline(__always)
-    package init<Failure: Error>(
-        asciiCapacity capacity: Int,
-        writtenBy body: (inout MutableSpan<UInt8>) throws(Failure) -> Int
-    ) throws(Failure) {
-        var failure: Failure?
-        unsafe self.init(unsafeUninitializedCapacity: capacity) { buffer in
-            unsafe buffer.initialize(repeating: 0)
-            do throws(Failure) {
-                var octets = unsafe MutableSpan(_unsafeElements: buffer)
-                return try body(&octets)
-            } catch {
-                failure = error
-                return 0
-            }
-        }
-        if let failure { throw failure }
-    }
-
     /// Takes octets that have been found to be ASCII.
     @inlinable
     package init(checkedASCII octets: Span<UInt8>) {

@@ -29,10 +29,7 @@ package enum HashFunction: Sendable, Hashable {
     /// - Throws: ``CryptoError/Code/openSSL`` if the library does not offer the function, as a FIPS configuration does
     ///   not offer MD5.
     package func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
-        let digest = try MessageDigest.fetched(for: self)
-        return try [UInt8](capacity: digestSize) { output throws(CryptoError) in
-            try digest.hash(bytes, into: &output)
-        }
+        try MessageDigest.fetched(for: self).hash(bytes)
     }
 }
 

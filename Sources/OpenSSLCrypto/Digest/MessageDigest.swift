@@ -17,29 +17,22 @@ internal import COpenSSL
         }
     }
 
-    /// Appends the hash of `bytes`.
-    @_lifetime(output: copy output)
-    func hash(_ bytes: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+    /// Hashes bytes.
+    func hash(_ bytes: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
-        let size = function.digestSize
-        let isHashed = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            guard buffer.count - initializedCount >= size else { return false }
-            var written: UInt32 = 0
-            let status = unsafe bytes.withUnsafeBytes { input in
-                unsafe EVP_Digest(
-                    input.baseAddress,
-                    input.count,
-                    buffer.baseAddress.map { unsafe $0 + initializedCount },
-                    &written,
-                    pointer,
-                    nil
-                )
+        var isHashed = false
+        let hash = [UInt8](capacity: function.digestSize) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
+                var written: UInt32 = 0
+                let status = unsafe bytes.withUnsafeBytes { input in
+                    unsafe EVP_Digest(input.baseAddress, input.count, buffer.baseAddress, &written, pointer, nil)
+                }
+                isHashed = status == 1 && Int(written) == buffer.count
+                count = isHashed ? buffer.count : 0
             }
-            guard status == 1, Int(written) == size else { return false }
-            initializedCount += size
-            return true
         }
         guard isHashed else { throw CryptoError(failed: "EVP_Digest", "\(function.openSSLName) hash") }
+        return hash
     }
 
     /// Lends the pointer for the time of a call.

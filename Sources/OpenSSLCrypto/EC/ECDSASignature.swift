@@ -17,8 +17,20 @@ package enum ECDSASignature {
                 "A raw ECDSA signature can't have \(raw.byteCount) octets: r and s have one size, 1 to 66 octets"
             )
         }
-        return [UInt8](capacity: maximumDERSize(raw.byteCount / 2)) { output in
-            appendDER(fromRaw: raw, to: &output)
+        let middle = raw.byteCount / 2
+        let r = significantOctets(of: raw, in: 0..<middle)
+        let s = significantOctets(of: raw, in: middle..<raw.byteCount)
+        let rSize = integerSize(r, in: raw)
+        let sSize = integerSize(s, in: raw)
+        let size = 2 + rSize + 2 + sSize
+        return [UInt8](capacity: 3 + size) { output in
+            output.append(DERReader.Tag.sequence)
+            if size >= 0x80 {
+                output.append(0x81)
+            }
+            output.append(UInt8(size))
+            appendInteger(r, size: rSize, of: raw, to: &output)
+            appendInteger(s, size: sSize, of: raw, to: &output)
         }
     }
 
@@ -37,20 +49,6 @@ package enum ECDSASignature {
                 "A coordinate can't have \(coordinateSize) octets: 1 to 66 are possible"
             )
         }
-        return try [UInt8](capacity: 2 * coordinateSize) { output throws(CryptoError) in
-            try appendRaw(fromDER: der, coordinateSize: coordinateSize, to: &output)
-        }
-    }
-
-    /// Appends the raw octets of a DER signature, whose coordinates have a size that is possible.
-    ///
-    /// - Throws: ``CryptoError/Code/malformedSignature`` as ``raw(fromDER:coordinateSize:)`` does.
-    @_lifetime(output: copy output)
-    static func appendRaw(
-        fromDER der: RawSpan,
-        coordinateSize: Int,
-        to output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) {
         var whole = DERReader(der.byteOffsets, code: .malformedSignature)
         let sequence = try whole.contents(DERReader.Tag.sequence, "signature SEQUENCE", in: der)
         try whole.finish("signature")
@@ -64,34 +62,12 @@ package enum ECDSASignature {
                 "The signature's numbers have \(r.count) and \(s.count) octets: at most \(coordinateSize) fit the curve"
             )
         }
-        output.append(repeating: 0, count: coordinateSize - r.count)
-        output.append(der.extracting(r))
-        output.append(repeating: 0, count: coordinateSize - s.count)
-        output.append(der.extracting(s))
-    }
-
-    /// The largest DER encoding of a signature whose numbers have `coordinateSize` octets: three headers, of which the
-    /// outer may need a second length octet, and a zero in front of each number.
-    static func maximumDERSize(_ coordinateSize: Int) -> Int {
-        3 + 2 * (3 + coordinateSize)
-    }
-
-    /// Appends the DER encoding of a raw signature of a permitted size.
-    @_lifetime(output: copy output)
-    static func appendDER(fromRaw raw: RawSpan, to output: inout OutputSpan<UInt8>) {
-        let middle = raw.byteCount / 2
-        let r = significantOctets(of: raw, in: 0..<middle)
-        let s = significantOctets(of: raw, in: middle..<raw.byteCount)
-        let rSize = integerSize(r, in: raw)
-        let sSize = integerSize(s, in: raw)
-        let size = 2 + rSize + 2 + sSize
-        output.append(DERReader.Tag.sequence)
-        if size >= 0x80 {
-            output.append(0x81)
+        return [UInt8](capacity: 2 * coordinateSize) { output in
+            for number in [r, s] {
+                output.append(repeating: 0, count: coordinateSize - number.count)
+                output.append(der.extracting(number))
+            }
         }
-        output.append(UInt8(size))
-        appendInteger(r, size: rSize, of: raw, to: &output)
-        appendInteger(s, size: sSize, of: raw, to: &output)
     }
 
     private static let maximumRawSize = 2 * 66

@@ -87,37 +87,14 @@ package struct ECPrivateKey: Sendable {
     /// - Throws: ``CryptoError/Code/invalidArgument`` for a broken hash function, ``CryptoError/Code/openSSL`` if the
     ///   library fails.
     package func signature(for message: RawSpan, hash: HashFunction) throws(CryptoError) -> [UInt8] {
-        try [UInt8](capacity: 2 * curve.coordinateSize) { output throws(CryptoError) in
-            try appendSignature(for: message, hash: hash, to: &output)
-        }
-    }
-
-    /// Signs a message and appends the signature, as ``signature(for:hash:)`` makes it.
-    ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - hash: How to hash it.
-    ///   - output: Has room for two coordinates.
-    /// - Throws: ``CryptoError`` as ``signature(for:hash:)`` does.
-    @_lifetime(output: copy output)
-    package func appendSignature(
-        for message: RawSpan,
-        hash: HashFunction,
-        to output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) {
         guard hash.isCollisionResistant else {
             throw CryptoError(.invalidArgument, "Nothing is signed with \(hash.openSSLName): use SHA-256 or longer")
         }
-        let size = curve.coordinateSize
-        let digest = try MessageDigest.fetched(for: hash)
-        try TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
-            try digest.hash(message, into: &output)
-        } _: { digest throws(CryptoError) in
-            try TemporaryBytes.with(capacity: ECDSASignature.maximumDERSize(size)) { output throws(CryptoError) in
-                try signing.sign(digest, into: &output)
-            } _: { der throws(CryptoError) in
-                try ECDSASignature.appendRaw(fromDER: der, coordinateSize: size, to: &output)
-            }
+        let digest = try hash.hash(message)
+        let der = try digest.withBytes { bytes throws(CryptoError) in try signing.sign(bytes) }
+        return try der.withBytes { bytes throws(CryptoError) in
+            try ECDSASignature.raw(fromDER: bytes, coordinateSize: curve.coordinateSize)
         }
     }
+
 }

@@ -54,18 +54,10 @@ package struct ECPublicKey: Sendable {
         guard
             hash.isCollisionResistant,
             signature.byteCount == 2 * curve.coordinateSize,
-            let digest = try? MessageDigest.fetched(for: hash)
+            let digest = try? hash.hash(message),
+            let der = try? ECDSASignature.der(fromRaw: signature)
         else { return false }
-        return TemporaryBytes.with(capacity: ECDSASignature.maximumDERSize(curve.coordinateSize)) { output in
-            ECDSASignature.appendDER(fromRaw: signature, to: &output)
-        } _: { der in
-            let isValid = try? TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
-                try digest.hash(message, into: &output)
-            } _: { digest throws(CryptoError) in
-                verification.verify(der, of: digest)
-            }
-            return isValid ?? false
-        }
+        return der.withBytes { der in digest.withBytes { digest in verification.verify(der, of: digest) } }
     }
 }
 

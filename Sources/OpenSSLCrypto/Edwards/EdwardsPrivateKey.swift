@@ -67,22 +67,7 @@ package struct EdwardsPrivateKey: Sendable {
     /// - Returns: The signature, ``EdwardsCurve/signatureSize`` octets; always the same for the same message.
     /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
-        try [UInt8](capacity: curve.signatureSize) { output throws(CryptoError) in
-            try appendSignature(for: message, to: &output)
-        }
+        try signing.sign(message)
     }
 
-    /// Signs a message and appends the signature.
-    ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - output: Has room for ``EdwardsCurve/signatureSize`` octets.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
-    @_lifetime(output: copy output)
-    package func appendSignature(
-        for message: RawSpan,
-        to output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) {
-        try signing.sign(message, into: &output)
-    }
 }

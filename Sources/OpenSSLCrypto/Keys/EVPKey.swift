@@ -19,4 +19,7 @@ internal import COpenSSL
     ) throws(Failure) -> Result {
         try unsafe body(pointer)
     }
+
+    /// The maximum size of a signature with the key, in bytes.
+    var maximumSignatureSize: Int { unsafe Int(EVP_PKEY_get_size(pointer)) }
 }

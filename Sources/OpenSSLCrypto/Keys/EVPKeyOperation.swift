@@ -34,32 +34,33 @@ internal import COpenSSL
         unsafe EVP_PKEY_CTX_free(template)
     }
 
-    /// Appends the signature of a hash.
-    @_lifetime(output: copy output)
-    func sign(_ hash: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+    /// Signs a hash.
+    func sign(_ hash: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
-        let isSigned = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            guard let start = buffer.baseAddress else { return false }
-            var size = buffer.count - initializedCount
-            let status = unsafe hash.withUnsafeBytes { hash in
-                unsafe EVP_PKEY_sign(
-                    context,
-                    start + initializedCount,
-                    &size,
-                    hash.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    hash.count
-                )
+        var isSigned = false
+        let signature = [UInt8](capacity: key.maximumSignatureSize) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
+                var size = buffer.count
+                let status = unsafe hash.withUnsafeBytes { hash in
+                    unsafe EVP_PKEY_sign(
+                        context,
+                        buffer.baseAddress,
+                        &size,
+                        hash.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                        hash.count
+                    )
+                }
+                isSigned = status == 1
+                count = isSigned ? size : 0
             }
-            guard status == 1 else { return false }
-            initializedCount += size
-            return true
         }
         guard isSigned else {
             unsafe EVP_PKEY_CTX_free(context)
             throw CryptoError(failed: "EVP_PKEY_sign", "No signature was made")
         }
         unsafe pool.give(context)
+        return signature
     }
 
     /// Whether `signature` is the one of `hash`.

@@ -26,29 +26,30 @@ internal import COpenSSL
         unsafe EVP_MD_CTX_free(template)
     }
 
-    /// Appends the signature of a message.
-    @_lifetime(output: copy output)
-    func sign(_ message: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+    /// Signs a message.
+    func sign(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe makeCopy()
         defer { unsafe EVP_MD_CTX_free(context) }
-        let isSigned = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            guard let start = buffer.baseAddress else { return false }
-            var size = buffer.count - initializedCount
-            let status = unsafe message.withUnsafeBytes { message in
-                unsafe EVP_DigestSign(
-                    context,
-                    start + initializedCount,
-                    &size,
-                    message.baseAddress?.assumingMemoryBound(to: UInt8.self),
-                    message.count
-                )
+        var isSigned = false
+        let signature = [UInt8](capacity: key.maximumSignatureSize) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
+                var size = buffer.count
+                let status = unsafe message.withUnsafeBytes { message in
+                    unsafe EVP_DigestSign(
+                        context,
+                        buffer.baseAddress,
+                        &size,
+                        message.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                        message.count
+                    )
+                }
+                isSigned = status == 1
+                count = isSigned ? size : 0
             }
-            guard status == 1 else { return false }
-            initializedCount += size
-            return true
         }
         guard isSigned else { throw CryptoError(failed: "EVP_DigestSign", "No signature was made") }
+        return signature
     }
 
     /// Whether `signature` is the one of `message`.

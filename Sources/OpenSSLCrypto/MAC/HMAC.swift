@@ -35,23 +35,7 @@ package struct HMAC: Sendable {
     /// - Returns: The whole code, as many octets as the hash has.
     /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
     package func authenticationCode(for message: RawSpan) throws(CryptoError) -> [UInt8] {
-        try [UInt8](capacity: hash.digestSize) { output throws(CryptoError) in
-            try appendAuthenticationCode(for: message, to: &output)
-        }
-    }
-
-    /// Appends the code of a message.
-    ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - output: Has room for as many octets as the hash has.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
-    @_lifetime(output: copy output)
-    package func appendAuthenticationCode(
-        for message: RawSpan,
-        to output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) {
-        try context.authenticate(message, into: &output)
+        try context.authenticate(message)
     }
 
     /// Checks a code, in a time that does not depend on where it differs.
@@ -61,12 +45,7 @@ package struct HMAC: Sendable {
     ///   - message: The message.
     /// - Returns: Whether the code is the message's; `false` also if the library fails.
     package func isValid(_ code: RawSpan, for message: RawSpan) -> Bool {
-        guard code.byteCount == hash.digestSize else { return false }
-        let isValid = try? TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
-            try context.authenticate(message, into: &output)
-        } _: { expected throws(CryptoError) in
-            ConstantTime.areEqual(code, expected)
-        }
-        return isValid ?? false
+        guard code.byteCount == hash.digestSize, let expected = try? context.authenticate(message) else { return false }
+        return expected.withBytes { ConstantTime.areEqual(code, $0) }
     }
 }

@@ -31,60 +31,49 @@ internal import COpenSSL
         unsafe EVP_MAC_CTX_free(template)
     }
 
-    /// Appends the code of `message`.
-    @_lifetime(output: copy output)
-    func authenticate(_ message: RawSpan, into output: inout OutputSpan<UInt8>) throws(CryptoError) {
+    /// Computes the code of a message.
+    func authenticate(_ message: RawSpan) throws(CryptoError) -> [UInt8] {
         OpenSSLLibrary.clearErrors()
         let context = try unsafe readyContext()
-        let size = hash.digestSize
-        let isComputed = unsafe output.withUnsafeMutableBufferPointer { buffer, initializedCount in
-            guard unsafe Self.compute(message, size, in: context, into: buffer, at: initializedCount) else {
-                return false
-            }
-            initializedCount += size
-            return true
-        }
+        let code = unsafe Self.compute(message, hash.digestSize, in: context)
         // The state of this message goes at once.
-        if canSetBack, isComputed, unsafe EVP_MAC_init(context, nil, 0, nil) == 1 {
+        if canSetBack, code != nil, unsafe EVP_MAC_init(context, nil, 0, nil) == 1 {
             unsafe pool.give(context)
         } else {
             unsafe EVP_MAC_CTX_free(context)
         }
-        guard isComputed else { throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)") }
+        guard let code else { throw CryptoError(failed: "EVP_MAC_final", "HMAC with \(hash.openSSLName)") }
+        return code
     }
 
-    private static func compute(
-        _ message: RawSpan,
-        _ size: Int,
-        in context: OpaquePointer,
-        into buffer: UnsafeMutableBufferPointer<UInt8>,
-        at place: Int
-    ) -> Bool {
-        let free = buffer.count - place
-        guard free >= size, let start = buffer.baseAddress else { return false }
-        var written = 0
+    private static func compute(_ message: RawSpan, _ size: Int, in context: OpaquePointer) -> [UInt8]? {
         let isUpdated = unsafe message.withUnsafeBytes { input in
             unsafe EVP_MAC_update(context, input.baseAddress?.assumingMemoryBound(to: UInt8.self), input.count) == 1
         }
-        guard isUpdated, unsafe EVP_MAC_final(context, start + place, &written, free) == 1 else { return false }
-        return written == size
+        guard isUpdated else { return nil }
+        var isComputed = false
+        let code = [UInt8](capacity: size) { output in
+            unsafe output.withUnsafeMutableBufferPointer { buffer, count in
+                isComputed = unsafe EVP_MAC_final(context, buffer.baseAddress, &count, size) == 1 && count == size
+                if !isComputed { count = 0 }
+            }
+        }
+        return isComputed ? code : nil
     }
 
     /// Computes the same code before and after setting a context back.
     private static func canSetBack(_ template: OpaquePointer, _ hash: HashFunction) throws(CryptoError) -> Bool {
         guard let context = unsafe EVP_MAC_CTX_dup(template) else { return false }
         defer { unsafe EVP_MAC_CTX_free(context) }
-        var codes = [UInt8](repeating: 0, count: 2 * hash.digestSize)
+        defer { OpenSSLLibrary.clearErrors() }
         let message: [UInt8] = [1, 2, 3]
-        let isComputed = message.withBytes { message in
-            unsafe codes.withUnsafeMutableBufferPointer { codes in
-                unsafe compute(message, hash.digestSize, in: context, into: codes, at: 0)
-                    && EVP_MAC_init(context, nil, 0, nil) == 1
-                    && compute(message, hash.digestSize, in: context, into: codes, at: hash.digestSize)
-            }
+        return message.withBytes { message in
+            guard
+                let first = unsafe compute(message, hash.digestSize, in: context),
+                unsafe EVP_MAC_init(context, nil, 0, nil) == 1
+            else { return false }
+            return unsafe compute(message, hash.digestSize, in: context) == first
         }
-        OpenSSLLibrary.clearErrors()
-        return isComputed && codes[..<hash.digestSize] == codes[hash.digestSize...]
     }
 
     /// A context in the state after the key: one that was set back, a copy of the template, or set up afresh where a

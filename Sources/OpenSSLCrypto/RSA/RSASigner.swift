@@ -9,7 +9,6 @@ package struct RSASigner: Sendable {
     /// The size of a signature in octets: that of the modulus.
     package let signatureSize: Int
 
-    private let digest: MessageDigest
     private let signing: EVPKeyOperation
 
     init(
@@ -24,7 +23,6 @@ package struct RSASigner: Sendable {
         self.padding = padding
         self.hash = hash
         self.signatureSize = signatureSize
-        digest = try MessageDigest.fetched(for: hash)
         signing = try EVPKeyOperation(.signing, .rsa(padding, hash), with: key)
     }
 
@@ -34,26 +32,7 @@ package struct RSASigner: Sendable {
     /// - Returns: The signature, ``signatureSize`` octets. With PSS two of the same message differ.
     /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
     package func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
-        try [UInt8](capacity: signatureSize) { output throws(CryptoError) in
-            try appendSignature(for: message, to: &output)
-        }
+        try hash.hash(message).withBytes { digest throws(CryptoError) in try signing.sign(digest) }
     }
 
-    /// Signs a message and appends the signature, as ``signature(for:)`` makes it.
-    ///
-    /// - Parameters:
-    ///   - message: The message.
-    ///   - output: Has room for ``signatureSize`` octets.
-    /// - Throws: ``CryptoError/Code/openSSL`` if the library fails.
-    @_lifetime(output: copy output)
-    package func appendSignature(
-        for message: RawSpan,
-        to output: inout OutputSpan<UInt8>
-    ) throws(CryptoError) {
-        try TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
-            try digest.hash(message, into: &output)
-        } _: { hash throws(CryptoError) in
-            try signing.sign(hash, into: &output)
-        }
-    }
 }

@@ -9,7 +9,6 @@ package struct RSAVerifier: Sendable {
     /// The size of a signature in octets: that of the modulus.
     package let signatureSize: Int
 
-    private let digest: MessageDigest
     private let verification: EVPKeyOperation
 
     init(
@@ -24,7 +23,6 @@ package struct RSAVerifier: Sendable {
         self.padding = padding
         self.hash = hash
         self.signatureSize = signatureSize
-        digest = try MessageDigest.fetched(for: hash)
         verification = try EVPKeyOperation(.verification, .rsa(padding, hash), with: key)
     }
 
@@ -36,12 +34,7 @@ package struct RSAVerifier: Sendable {
     ///   - message: The message.
     /// - Returns: Whether the signature is the message's; `false` also if the library fails.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
-        guard signature.byteCount == signatureSize else { return false }
-        let isValid = try? TemporaryBytes.with(capacity: hash.digestSize) { output throws(CryptoError) in
-            try digest.hash(message, into: &output)
-        } _: { hash throws(CryptoError) in
-            verification.verify(signature, of: hash)
-        }
-        return isValid ?? false
+        guard signature.byteCount == signatureSize, let digest = try? hash.hash(message) else { return false }
+        return digest.withBytes { verification.verify(signature, of: $0) }
     }
 }

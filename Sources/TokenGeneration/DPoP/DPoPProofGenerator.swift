@@ -94,20 +94,10 @@ public struct DPoPProofGenerator: Sendable {
 }
 
 /// Signs proofs with a key, without saying its ID.
-private struct ProofSigner: InPlaceSigningService {
+private struct ProofSigner: LocalSigningService {
     let key: SigningKey
 
     var algorithm: JWSAlgorithm { key.algorithm }
 
-    func sign(data: Data) throws -> Data {
-        Data(try Array(data).withBytes { bytes throws(TokenError) in try signature(for: bytes) })
-    }
-
-    func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
-        try key.signature(for: message)
-    }
-
-    func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
-        try key.token(header: header ?? EncodedHeader.plain(algorithm, keyID), payload: payload)
-    }
+    func sign(data: Data) throws -> Data { try key.sign(data: data) }
 }

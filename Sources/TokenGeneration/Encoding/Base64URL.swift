@@ -89,29 +89,6 @@ package enum Base64URL {
         return output
     }
 
-    /// Decodes text that is given as ASCII bytes and is no secret, without an array for it.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - body: Uses the octets.
-    /// - Returns: What `body` returns.
-    /// - Throws: ``TokenError`` as ``decode(_:)-(Span<UInt8>)`` does.
-    @inline(__always)
-    static func withDecoded<Result>(
-        _ text: Span<UInt8>,
-        _ body: (RawSpan) -> Result
-    ) throws(TokenError) -> Result {
-        try checkSize(text.count)
-        let size = decodedSize(text.count)
-        return try TemporaryBytes.with(capacity: size) { output throws(TokenError) in
-            output.append(repeating: 0, count: size)
-            var target = output.mutableSpan
-            guard try decode(text, into: &target) else { throw foreignCharacter(in: text) }
-        } _: { octets throws(TokenError) in
-            body(octets)
-        }
-    }
-
     /// How many octets a number of characters stands for.
     private static func decodedSize(_ count: Int) -> Int { count / 4 * 3 + count % 4 * 3 / 4 }
 

@@ -144,44 +144,14 @@ extension SigningKey {
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
-        try [UInt8](capacity: signatureSize) { output throws(TokenError) in
-            try appendSignature(for: message, to: &output)
-        }
-    }
-
-    /// The length of a signature in octets.
-    var signatureSize: Int { material.signatureSize }
-
-    /// Signs a message and appends the signature, for which there must be room.
-    ///
-    /// - Throws: ``TokenError`` with the code `signingFailed`.
-    @_lifetime(output: copy output)
-    func appendSignature(for message: RawSpan, to output: inout OutputSpan<UInt8>) throws(TokenError) {
         do throws(CryptoError) {
-            try material.appendSignature(for: message, to: &output)
+            return try material.signature(for: message)
         } catch {
             throw TokenError(
                 .signingFailed,
                 "the \(algorithm) signature could not be made: \(error.message)",
                 cause: error
             )
-        }
-    }
-}
-
-extension SigningKey {
-    /// Makes a compact JWS.
-    ///
-    /// - Parameters:
-    ///   - header: The header in base64url, with the period that comes after it.
-    ///   - payload: The payload's octets.
-    /// - Returns: The text.
-    /// - Throws: ``TokenError`` with the code `signingFailed`.
-    func token(header: [UInt8], payload: [UInt8]) throws(TokenError) -> String {
-        try CompactSerialization.make(header, payload, signatureSize: signatureSize) {
-            input,
-            output throws(TokenError) in
-            try appendSignature(for: input, to: &output)
         }
     }
 }

@@ -121,24 +121,13 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// The length of a signature in octets.
-    var signatureSize: Int {
+    /// Signs a message.
+    func signature(for message: RawSpan) throws(CryptoError) -> [UInt8] {
         switch self {
-        case .hmac(let code, _): code.size
-        case .ec(let key, _): 2 * key.curve.coordinateSize
-        case .rsa(_, let signer): signer.signatureSize
-        case .edwards(let key): key.curve.signatureSize
-        }
-    }
-
-    /// Signs a message and appends the signature, for which there must be room.
-    @_lifetime(output: copy output)
-    func appendSignature(for message: RawSpan, to output: inout OutputSpan<UInt8>) throws(CryptoError) {
-        switch self {
-        case .hmac(let code, _): try code.appendAuthenticationCode(for: message, to: &output)
-        case .ec(let key, let hash): try key.appendSignature(for: message, hash: hash, to: &output)
-        case .rsa(_, let signer): try signer.appendSignature(for: message, to: &output)
-        case .edwards(let key): try key.appendSignature(for: message, to: &output)
+        case .hmac(let code, _): try code.authenticationCode(for: message)
+        case .ec(let key, let hash): try key.signature(for: message, hash: hash)
+        case .rsa(_, let signer): try signer.signature(for: message)
+        case .edwards(let key): try key.signature(for: message)
         }
     }
 }

@@ -114,18 +114,13 @@ struct CompactToken {
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signer(among keys: [VerificationKey]) throws(TokenError) -> Int? {
+        let signature: [UInt8]
         do throws(TokenError) {
-            return try Base64URL.withDecoded(bytes.span.extracting(payloadEnd + 1..<bytes.count)) { signature in
-                bytes.withBytes { bytes in
-                    let input = bytes.extracting(first: payloadEnd)
-                    let keys = keys.span
-                    for index in keys.indices where keys[index].isValidSignature(signature, for: input) { return index }
-                    return nil
-                }
-            }
+            signature = try Base64URL.decode(bytes.span.extracting(payloadEnd + 1..<bytes.count))
         } catch {
             throw Self.notBase64URL("signature", error)
         }
+        return keys.firstIndex { isSigned(by: $0, with: signature) }
     }
 
     /// Says what a text is that has not three segments.
@@ -157,5 +152,15 @@ struct CompactToken {
             let code: TokenError.Code = error.code == .tooLarge ? .tooLarge : .malformedToken
             throw TokenError(code, "the \(part) is not what it must be, a JSON object: \(error.message)", cause: error)
         }
+    }
+}
+
+extension CompactToken {
+    /// The compact serialization of a signing input and its signature.
+    static func text(_ signingInput: [UInt8], signature: [UInt8]) -> String {
+        var text = signingInput
+        text.append(UInt8(ascii: "."))
+        Base64URL.encode(signature.span, into: &text)
+        return String(decoding: text, as: UTF8.self)
     }
 }

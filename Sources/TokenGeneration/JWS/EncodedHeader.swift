@@ -10,6 +10,11 @@ enum EncodedHeader {
         return text
     }
 
+    /// The header of a JWT with no other members than `alg`, `kid` and `typ`.
+    static func plain(for service: any SigningService) -> [UInt8] {
+        (service as? any LocalSigningService)?.key.plainHeader ?? plain(service.algorithm, service.keyID)
+    }
+
     /// The header of a JWT that says only what it must.
     static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]

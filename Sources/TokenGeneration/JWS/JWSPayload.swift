@@ -57,10 +57,8 @@ extension JWSPayload {
 
     /// The compact serialization.
     func compact(_ placement: JWSPayloadPlacement, _ part: UnsignedPart, _ signature: [UInt8]) -> String {
-        var text = placement == .attached ? part.input : part.protectedText + [UInt8(ascii: ".")]
-        text.append(UInt8(ascii: "."))
-        Base64URL.encode(signature.span, into: &text)
-        return String(decoding: text, as: UTF8.self)
+        let beginning = placement == .attached ? part.input : part.protectedText + [UInt8(ascii: ".")]
+        return CompactToken.text(beginning, signature: signature)
     }
 
     /// The member `payload` of the JSON serializations, or `nil` if there is none.

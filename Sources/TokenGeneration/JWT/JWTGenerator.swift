@@ -102,13 +102,9 @@ public struct JWTGenerator: Sendable {
         payload: [UInt8],
         signedBy signingService: any SigningService
     ) throws -> String {
-        if let token = try signingService.tokenInPlace(header: header, payload: payload) { return token }
-        var text = header ?? EncodedHeader.plain(signingService.algorithm, signingService.keyID)
-        Base64URL.encode(payload.span, into: &text)
-        let signature = try signingService.checkedSignature(for: text)
-        text.append(UInt8(ascii: "."))
-        Base64URL.encode(signature.span, into: &text)
-        return String(decoding: text, as: UTF8.self)
+        var input = header ?? EncodedHeader.plain(for: signingService)
+        Base64URL.encode(payload.span, into: &input)
+        return CompactToken.text(input, signature: try signingService.checkedSignature(for: input))
     }
 }
 

@@ -10,7 +10,7 @@ internal import OpenSSLCrypto
 ///
 /// Creating the service with a key for another algorithm throws. A ``SigningKey`` is a signing service for its own algorithm.
 public struct ES256SigningService: SigningService {
-    private let key: SigningKey
+    package let key: SigningKey
 
     /// Makes a service that signs with a key.
     ///
@@ -51,12 +51,4 @@ public struct ES256SigningService: SigningService {
     }
 }
 
-extension ES256SigningService: InPlaceSigningService {
-    package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
-        try key.token(header: header, payload: payload)
-    }
-
-    package func signature(for message: RawSpan) throws(TokenError) -> [UInt8] {
-        try key.signature(for: message)
-    }
-}
+extension ES256SigningService: LocalSigningService {}

@@ -65,12 +65,9 @@ extension RemoteSigningService {
             content.header ?? JWTGenerator.plainHeader,
             signedBy: SignerIdentity(self)
         )
-        var text = EncodedHeader.of(header)
-        Base64URL.encode(content.payload.bytes.span, into: &text)
-        let signature = try await checkedSignature(for: text)
-        text.append(UInt8(ascii: "."))
-        Base64URL.encode(signature.span, into: &text)
-        return String(decoding: text, as: UTF8.self)
+        var input = EncodedHeader.of(header)
+        Base64URL.encode(content.payload.bytes.span, into: &input)
+        return CompactToken.text(input, signature: try await checkedSignature(for: input))
     }
 }
 

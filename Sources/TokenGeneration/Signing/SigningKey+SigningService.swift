@@ -11,8 +11,6 @@ extension SigningKey: SigningService {
     }
 }
 
-extension SigningKey: InPlaceSigningService {
-    package func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String {
-        try token(header: header ?? plainHeader, payload: payload)
-    }
+extension SigningKey: LocalSigningService {
+    package var key: SigningKey { self }
 }

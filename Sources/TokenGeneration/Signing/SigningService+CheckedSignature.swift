@@ -6,8 +6,8 @@ extension SigningService {
     ///
     /// - Throws: ``TokenError`` with the code `signingFailed`, and whatever a service of the user's throws.
     func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
-        if let service = self as? any InPlaceSigningService {
-            return try input.withBytes { bytes throws(TokenError) in try service.signature(for: bytes) }
+        if let service = self as? any LocalSigningService {
+            return try input.withBytes { bytes throws(TokenError) in try service.key.signature(for: bytes) }
         }
         let signature = Array(try sign(data: Data(input)))
         try check(signature, for: input)

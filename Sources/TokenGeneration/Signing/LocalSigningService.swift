@@ -1,0 +1,5 @@
+/// A signing service whose key is in this process. Its signatures need no check.
+package protocol LocalSigningService: SigningService {
+    /// The key that signs.
+    var key: SigningKey { get }
+}
