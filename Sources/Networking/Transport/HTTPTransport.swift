@@ -44,7 +44,7 @@ public struct HTTPTransportRequest: Sendable {
     /// - Parameters:
     ///   - method: The method. The default is `.get`.
     ///   - url: The absolute `http` or `https` URL.
-    ///   - headers: The header fields, in order. The default is none.
+    ///   - headers: The header fields, in order. The default is empty.
     ///   - body: The body. The default is `.none`.
     ///   - observer: A closure that receives the request's events. The default is `nil`.
     public init(
@@ -139,9 +139,9 @@ public struct HTTPTransportResponse: Sendable {
     /// - Parameters:
     ///   - status: The status code.
     ///   - version: The protocol version. The default is `HTTP/1.1`.
-    ///   - headers: The header fields, in order. The default is none.
+    ///   - headers: The header fields, in order. The default is empty.
     ///   - body: The body after content decoding. The default is empty.
-    ///   - trailers: The trailer fields. The default is none.
+    ///   - trailers: The trailer fields. The default is empty.
     public init(
         status: Int,
         version: String = "HTTP/1.1",
@@ -161,7 +161,7 @@ public struct HTTPTransportResponse: Sendable {
     /// - Parameters:
     ///   - status: The status code.
     ///   - version: The protocol version. The default is `HTTP/1.1`.
-    ///   - headers: The header fields, in order. The default is none.
+    ///   - headers: The header fields, in order. The default is empty.
     ///   - stream: The body after content decoding.
     public init(status: Int, version: String = "HTTP/1.1", headers: HTTPHeaders = [:], stream: HTTPResponseBody) {
         self.init(status: status, version: version, headers: headers)
