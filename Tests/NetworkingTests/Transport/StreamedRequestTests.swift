@@ -10,7 +10,7 @@ struct StreamedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let octets = Data((0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) })
 
-    /// A body in parts of different sizes, empty ones among them.
+    /// Splits a body into parts of different sizes, including empty ones.
     private static func parts(of data: Data) -> AsyncStream<Data> {
         AsyncStream { continuation in
             var rest = data
@@ -35,7 +35,7 @@ struct StreamedRequestTests {
     }
 
     @Test(
-        "A body with a length is sent with Content-Length and octet for octet",
+        "Sends a body of known length unchanged, with Content-Length",
         arguments: ["file", "stream", "once", "header"]
     )
     func knownLength(_ kind: String) async throws {
@@ -66,7 +66,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A body without a length is sent in chunks", arguments: [HTTPMethod.put, .post, .get])
+    @Test("Sends a body of unknown length in chunks", arguments: [HTTPMethod.put, .post, .get])
     func unknownLength(_ method: HTTPMethod) async throws {
         try await withPeer { connection in
             try connection.readChunkedRequest()
@@ -90,7 +90,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A body without octets says so, and its producer is not asked")
+    @Test("Sends Content-Length: 0 for an empty body without calling its producer")
     func noOctets() async throws {
         try await withFile(Data()) { file in
             try await withPeer { connection in
@@ -100,7 +100,7 @@ struct StreamedRequestTests {
                 }
             } _: { peer in
                 let never = HTTPBody.stream(length: 0) { () -> AsyncStream<Data> in
-                    Issue.record("the producer was asked")
+                    Issue.record("the producer was called")
                     return AsyncStream { $0.finish() }
                 }
                 try await withCurl { transport in
@@ -114,7 +114,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A body that is not as long as it said fails, and is never sent as a whole one", arguments: [-1, 1, 100_000])
+    @Test("Rejects a body of the wrong length and never sends it as a complete one", arguments: [-1, 1, 100_000])
     func wrongLength(_ surplus: Int) async throws {
         let received = Mutex(0)
         let ended = AsyncStream<Void>.makeStream()
@@ -142,7 +142,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("Of a body without a length, the caller may say it, but not two", arguments: ["5", "6", "+5", "5, 5"])
+    @Test("Accepts only a consistent Content-Length for an unsized body", arguments: ["5", "6", "+5", "5, 5"])
     func announcedLength(_ second: String) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -161,7 +161,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A file that has become shorter or vanished fails", arguments: [false, true])
+    @Test("Rejects a file that has shrunk or no longer exists", arguments: [false, true])
     func changedFile(isGone: Bool) async throws {
         try await withFile(Self.octets) { file in
             let body = try HTTPBody.file(file)
@@ -185,7 +185,7 @@ struct StreamedRequestTests {
 
     struct Misfortune: Error {}
 
-    @Test("What the producer throws is the cause")
+    @Test("Reports the producer's error as the cause")
     func producerFails() async throws {
         try await withPeer { connection in
             try connection.waitForClose()
@@ -206,7 +206,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A peer that does not read stops the producer, and time in which the producer rests is not idle")
+    @Test("Pauses the producer when the peer doesn't read, and doesn't count its pauses as idle time")
     func backPressure() async throws {
         let goOn = AsyncGate()
         let made = Atomic<Int>(0)
@@ -263,7 +263,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("The server's answer in the middle of the body is delivered, and the producer is stopped")
+    @Test("Delivers a response that arrives during the body and stops the producer")
     func earlyAnswer() async throws {
         let isStopped = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -287,7 +287,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("Cancelling stops the producer")
+    @Test("Stops the producer on cancellation")
     func cancelled() async throws {
         let isStopped = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -309,7 +309,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A request and its response can flow at the same time")
+    @Test("Sends a request and receives its response at the same time")
     func bothWays() async throws {
         let parts = AsyncStream<Data>.makeStream()
         try await withPeer { connection in

@@ -44,7 +44,7 @@ extension CurlTransport.ResolverEntry {
         try require((1...65535).contains(port), "a resolver entry's port must be 1…65535")
         try require(
             !addresses.isEmpty && addresses.allSatisfy { IPAddress($0) != nil },
-            "a resolver entry must have at least one IPv4 or IPv6 address, and no others"
+            "a resolver entry's addresses must be one or more IPv4 or IPv6 addresses"
         )
     }
 
