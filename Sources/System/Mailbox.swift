@@ -62,7 +62,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
 
     /// Closes the mailbox when the loop ends.
     ///
-    /// - Returns: The messages that the loop has not collected.
+    /// - Returns: The messages that the loop hasn't collected.
     package func close() -> [Message] {
         state.withLock { state in
             (state.isClosed, state.poller) = (true, nil)

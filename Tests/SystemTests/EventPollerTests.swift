@@ -86,7 +86,7 @@ private final class Peer {
 
     deinit { _ = close(number) }
 
-    /// Returns the other end.
+    /// Returns the listener's end of the connection.
     func accept() throws -> Socket {
         while true {
             if let socket = try listener.accept() { return socket }

@@ -97,7 +97,7 @@ struct DrainingConnectionTests {
         }
     }
 
-    @Test("Doesn't resend a request that may be processed", arguments: Answer.allCases.filter { !$0.isUnprocessed })
+    @Test("Doesn't resend a possibly processed request", arguments: Answer.allCases.filter { !$0.isUnprocessed })
     func perhapsProcessed(_ answer: Answer) async throws {
         try await send(.post, body: .data(Data("held".utf8)), answers: [answer]) { peer, outcome in
             let error = #expect(throws: NetworkError.self) { try outcome.get() }

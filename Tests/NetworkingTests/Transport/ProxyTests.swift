@@ -192,7 +192,7 @@ struct ProxyTests {
                 try connection.send([1, 0])
             }
             let head = try connection.readExactly(5)
-            // Version 5, CONNECT, a name.
+            // Version 5, CONNECT and a host name.
             #expect(head.prefix(4) == [5, 1, 0, 3])
             let host = try connection.readExactly(Int(head[4]))
             #expect(String(decoding: host, as: UTF8.self) == "origin.invalid")

@@ -9,7 +9,7 @@ import Testing
 /// may wait that long for the processor.
 @Suite("Timeouts", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TimeoutTests {
-    @Test("Enforces the first-byte timeout up to any response", arguments: [false, true], [false, true])
+    @Test("Enforces the first-byte timeout, met by an interim response", arguments: [false, true], [false, true])
     func firstByte(isStreamed: Bool, hasInterim: Bool) async throws {
         try await withPeer { connection in
             try connection.readRequest()

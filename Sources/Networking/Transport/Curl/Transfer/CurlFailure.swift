@@ -113,8 +113,8 @@ struct CurlFailure {
         switch Int(code) {
         case CCURL_RECV_ERROR: isChunking || isHTTP2Framing
         case CCURL_UNSUPPORTED_PROTOCOL: !isProtocolMissing
-        // With HTTP/2, a server that closes the connection without a response causes a different
-        // code.
+        // With HTTP/2, this means that libcurl closed the connection. A server that closes it causes a
+        // different code.
         case CCURL_GOT_NOTHING: isHTTP2
         case CCURL_HTTP2_STREAM: isHTTP2Violation
         case CCURL_WEIRD_SERVER_REPLY, CCURL_BAD_CONTENT_ENCODING, CCURL_TOO_LARGE, CCURL_WRITE_ERROR: true
