@@ -76,15 +76,13 @@ package final class EventPoller: Sendable {
     /// Reports all pending events at once, so a socket that isn't in the result had no event.
     ///
     /// - Parameters:
-    ///   - milliseconds: The maximum time to wait, in milliseconds, or a negative number to wait
-    ///     indefinitely.
+    ///   - milliseconds: The maximum time to wait, in milliseconds; negative for no limit.
     ///   - events: The array to replace with the events that occurred.
     package func wait(milliseconds: Int32, _ events: inout [Event]) {
         events.removeAll(keepingCapacity: true)
         var capacity = 128
         while collect(capacity, milliseconds: milliseconds, &events) {
-            // There may be more. Events are level-triggered, so the next call reports all of them
-            // again.
+            // There may be more. Level-triggered events are all reported again.
             events.removeAll(keepingCapacity: true)
             capacity *= 4
         }

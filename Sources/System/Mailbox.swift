@@ -2,8 +2,7 @@ import Synchronization
 
 /// A queue that carries messages from any thread to the thread of an event loop.
 ///
-/// Posting signals the loop's poller only while the loop sleeps, so a burst of messages costs one
-/// wake-up.
+/// Posting signals the poller only while the loop sleeps, so a burst costs one wake-up.
 package final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
@@ -51,8 +50,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Announces that the loop is about to wait, or returns `false` if it must collect messages
-    /// first.
+    /// Prepares to wait, or returns `false` if the loop must collect messages first.
     package func prepareToSleep() -> Bool {
         state.withLock { state in
             state.isSleeping = state.messages.isEmpty

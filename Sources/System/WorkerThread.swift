@@ -26,8 +26,7 @@ package final class WorkerThread: Sendable {
     ///
     /// - Parameters:
     ///   - body: The closure to run on the thread.
-    ///   - atEnd: A closure to run on the thread after `body` and everything it captures are
-    ///     released.
+    ///   - atEnd: A closure to run on the thread after `body` and its captures are released.
     /// - Throws: ``SystemFailure`` if the system can't start a thread.
     package init(
         body: sending @escaping () -> Void,

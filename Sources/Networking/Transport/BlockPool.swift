@@ -73,8 +73,7 @@ final class BlockPool: Sendable {
     /// Returns the first bytes of the block as data.
     ///
     /// If they fill at least half of the block, the data takes over the block without copying and
-    /// the caller must release it. Otherwise they're copied, so that keeping a few bytes doesn't
-    /// retain the block.
+    /// the caller must release it. Otherwise they're copied, so that a few bytes don't retain it.
     func data(count: Int) -> Data {
         guard count >= capacity / 2 else { return unsafe Data(bytes: memory, count: count) }
         return unsafe Data(

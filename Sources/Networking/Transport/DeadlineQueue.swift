@@ -27,8 +27,7 @@ struct DeadlineQueue {
 
     /// The earliest deadline.
     ///
-    /// It may belong to a request that has ended, because an unneeded wake-up costs less than a
-    /// check.
+    /// It may belong to an ended request, because an unneeded wake-up costs less than a check.
     var earliest: ContinuousClock.Instant? { heap.first?.deadline }
 
     /// Removes all entries, once no request is running.

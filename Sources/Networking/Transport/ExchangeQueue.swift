@@ -52,9 +52,7 @@ struct ExchangeQueue {
     /// The number of known origins, including those without requests.
     var originCount: Int { lines.count }
 
-    /// Starts a request without waiting if none is waiting and there's capacity.
-    ///
-    /// Call ``release(_:)`` when it ends.
+    /// Starts a request, until ``release(_:)``, if there's capacity and none is waiting.
     mutating func enter(_ origin: HTTPOrigin) -> Bool {
         guard active < maximum, turns.isEmpty else { return false }
         let line = line(of: origin)

@@ -24,8 +24,7 @@ final class FileReading: Sendable {
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - length: The number of bytes to deliver. The producer delivers fewer if the file has
-    ///     become shorter.
+    ///   - length: The number of bytes to deliver, or fewer if the file has shrunk.
     /// - Returns: The producer. It throws ``NetworkError`` with the code `invalidRequest` if the
     ///   file can't be read.
     static func producer(_ url: URL, length: Int) -> HTTPBody.Producer {

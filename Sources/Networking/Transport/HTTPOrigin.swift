@@ -27,8 +27,7 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// A Boolean value that indicates whether the host is a name or address of this machine.
     package var isLoopback: Bool { Self.isLoopback(host: host) }
 
-    /// Returns whether a host, in lowercase and with IPv6 brackets, is a name or address of this
-    /// machine.
+    /// Returns whether a lowercase host, with IPv6 brackets, is a name or address of this machine.
     static func isLoopback(host: String) -> Bool {
         switch host.utf8.last {
         case UInt8(ascii: "t"): return host == "localhost" || host.hasSuffix(".localhost")
@@ -57,7 +56,6 @@ package struct HTTPOrigin: Hashable, Sendable {
 }
 
 extension HTTPOrigin: CustomStringConvertible {
-    /// The text `host:port`, which is safe for messages: it never contains user information, a path
-    /// or a query.
+    /// The text `host:port`, which never reveals user information, a path or a query in messages.
     package var description: String { "\(host):\(port)" }
 }

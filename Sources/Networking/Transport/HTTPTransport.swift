@@ -21,8 +21,8 @@ public protocol HTTPTransport: Sendable {
     ///   - request: The request to send.
     ///   - limits: The deadline and the maximum body size. They apply until the end of the body.
     /// - Returns: The final response (not a 1xx response), whatever its status.
-    /// - Throws: ``NetworkError`` with a code that identifies the failure; `cancelled` if the task
-    ///   was cancelled.
+    /// - Throws: ``NetworkError`` with a code for the failure; `cancelled` if the task was
+    ///   cancelled.
     func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
 }
 
@@ -94,14 +94,11 @@ public struct HTTPTransportLimits: Sendable {
     /// Creates limits.
     ///
     /// - Parameters:
-    ///   - deadline: The time by which the request must end, or `nil` for no deadline (the
-    ///     default).
+    ///   - deadline: The time by which the request must end. The default is `nil`.
     ///   - maximumBodySize: The maximum size of the body in bytes, after content decoding. The
     ///     default is 64 MiB.
-    ///   - firstByteTimeout: The maximum wait for the response's first byte, or `nil` for no limit
-    ///     (the default).
-    ///   - idleTimeout: The maximum time without sending or receiving a byte, or `nil` for no limit
-    ///     (the default).
+    ///   - firstByteTimeout: The maximum wait for the response's first byte. The default is `nil`.
+    ///   - idleTimeout: The maximum time without sending or receiving a byte. The default is `nil`.
     public init(
         deadline: ContinuousClock.Instant? = nil,
         maximumBodySize: Int = 64 << 20,

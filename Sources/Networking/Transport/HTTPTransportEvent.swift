@@ -12,19 +12,13 @@ public enum HTTPTransportEvent: Sendable {
     case connected
     /// The TLS handshake completed and the peer is trusted.
     case secured
-    /// Part of the request's body was sent.
-    ///
-    /// The value is the total number of bytes so far.
+    /// Part of the request's body was sent, with the total number of bytes so far.
     case bodySent(Int)
     /// The response's header arrived.
     case headReceived(status: Int)
-    /// Part of the response's body was received.
-    ///
-    /// The value is the total number of bytes so far, after content decoding.
+    /// Part of the response's body was received, with the total bytes after content decoding.
     case bodyReceived(Int)
-    /// The request ended, successfully or not.
-    ///
-    /// This is the last event.
+    /// The request ended, successfully or not; always the last event.
     case finished(HTTPTransportMetrics)
 }
 

@@ -6,8 +6,8 @@ extension HTTPTransportRequest {
     /// Every transport calls this before it sends a byte.
     ///
     /// - Returns: The origin of the URL.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the defect in the URL or
-    ///   the header field.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or field's
+    ///   defect.
     @discardableResult
     package func validate() throws(NetworkError) -> HTTPOrigin {
         let origin = try validatedOrigin()
@@ -39,8 +39,7 @@ extension HTTPTransportRequest {
                 "the URL has user information; remove it and send an Authorization header field instead"
             )
         }
-        // Both Foundation and the engine parse the URL. Reject anything they could read
-        // differently.
+        // Foundation and the engine both parse the URL. Reject what they could read differently.
         guard url.absoluteString.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
             throw NetworkError(
                 .invalidRequest,
@@ -62,8 +61,8 @@ extension HTTPTransportRequest {
         }
     }
 
-    /// Rejects fields that contradict the transport's framing, which would let body bytes pass for
-    /// another request.
+    /// Rejects fields that contradict the framing, which would turn body bytes into another
+    /// request.
     private func validateFraming() throws(NetworkError) {
         var hasHost = false
         for field in headers {

@@ -3,8 +3,7 @@ struct UnavailableTransport: HTTPTransport {
     /// The reason that the engine isn't available.
     let reason: NetworkError
 
-    /// Returns a transport or, if making one fails, a transport that fails every request with the
-    /// error.
+    /// Returns a transport or, if that fails, one that fails every request with the error.
     static func unless(_ make: () throws(NetworkError) -> any HTTPTransport) -> any HTTPTransport {
         do throws(NetworkError) {
             return try make()

@@ -9,17 +9,15 @@ extension CurlTransport {
     /// let transport = try CurlTransport(configuration: configuration)
     /// ```
     public struct Configuration: Sendable {
-        /// The maximum time to establish a connection, including name resolution, TCP, proxy and
-        /// TLS.
+        /// The maximum time to connect, including name resolution, TCP, proxy and TLS.
         ///
         /// The default is 10 seconds. When it expires, the request fails with
         /// ``NetworkError/Code/cannotConnect``.
         public var connectTimeout: Duration
         /// The maximum number of requests that run at once per scheme, host and port; others wait.
         ///
-        /// The default is 64. With HTTP/1.1, each request has its own connection, so this also
-        /// limits the connections in use. With HTTP/2, it limits the streams, which share a few
-        /// connections.
+        /// The default is 64. It limits the connections in use with HTTP/1.1, and the streams on a
+        /// few shared ones with HTTP/2.
         public var maximumConnectionsPerHost: Int
         /// The maximum number of requests that run at once in total, and of idle connections.
         ///
@@ -28,8 +26,8 @@ extension CurlTransport {
         /// The maximum time to keep an unused connection, or zero to not keep connections.
         ///
         /// The default is 60 seconds. After that time, rounded up to whole seconds, a connection
-        /// isn't used again. All idle connections are closed once the whole transport has been idle
-        /// for this long.
+        /// isn't used again. Idle connections are closed once the whole transport has been idle for
+        /// this long.
         public var idleTimeout: Duration
         /// The proxy to use.
         ///
@@ -54,10 +52,9 @@ extension CurlTransport {
         ///
         /// The default is an empty array.
         public var resolverEntries: [ResolverEntry] = []
-        /// The path of a Unix-domain socket for all connections, or `nil` to connect to the URL's
-        /// host.
+        /// The path of a Unix-domain socket to connect to, or `nil` to use the URL's host.
         ///
-        /// The default is `nil`. The URL still determines TLS and the `Host` field. Proxies aren't
+        /// The default is `nil`. The URL still determines TLS and the `Host` field. No proxy is
         /// used.
         public var unixSocketPath: String?
         /// The maximum number of bytes of a streamed request or response body to buffer in memory.
@@ -76,21 +73,17 @@ extension CurlTransport {
         /// The default is `true`: gzip, deflate, br and zstd, if libcurl loads their libraries into
         /// the process. A body that ends before its coding does fails with
         /// ``NetworkError/Code/invalidResponse``, even if the message around it is complete. If
-        /// `false`, the body contains the bytes as received, and `Content-Encoding` states their
-        /// coding.
+        /// `false`, bodies are returned as received, coded as `Content-Encoding` states.
         public var decodesContent = true
-        /// The maximum ratio of decoded to received body size, beyond the first MiB, or `nil` for
-        /// no limit.
+        /// The maximum ratio of decoded to received size, beyond the first MiB; `nil` for no limit.
         ///
         /// The default is 100. A larger body fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
-        /// The number of bytes of a streamed body that libcurl receives or sends at once, where it
-        /// has a choice.
+        /// The number of bytes of a streamed body that libcurl transfers at once, if possible.
         var receivingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
-        /// The maximum time without data in an HTTP/2 response that began before the request was
-        /// sent.
+        /// The maximum silence in an HTTP/2 response that began before the request was sent.
         ///
         /// It applies to versions of libcurl that don't report the end of such a response.
         var earlyAnswerPatience = Duration.seconds(10)

@@ -9,8 +9,7 @@ extension CurlTransport {
     /// `Proxy-Authorization` field is sent only to an HTTP proxy.
     ///
     /// If a proxy requires credentials, a tunnel fails with
-    /// ``NetworkError/Code/proxyAuthenticationRequired``. A 407 for an `http` URL is an ordinary
-    /// response.
+    /// ``NetworkError/Code/proxyAuthenticationRequired``. A 407 for `http` is an ordinary response.
     public struct ProxySelection: Hashable, Sendable {
         enum Wrapped: Hashable {
             case environment, none
@@ -57,7 +56,7 @@ extension CurlTransport {
         }
 
         /// Selects a SOCKS5 proxy ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), which also
-        /// resolves host names.
+        /// resolves names.
         ///
         /// - Parameters:
         ///   - url: The proxy's URL: `socks5` or `socks5h`, the host and the port.
@@ -78,8 +77,7 @@ extension CurlTransport {
         }
     }
 
-    /// A username and password for a proxy, which doesn't reveal the password in descriptions,
-    /// dumps or mirrors.
+    /// Proxy credentials whose descriptions, dumps and mirrors don't reveal the password.
     public struct ProxyCredentials: Hashable, Sendable {
         /// The username.
         public let username: String
@@ -100,8 +98,7 @@ extension CurlTransport {
             secret.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
         }
 
-        /// Returns a Boolean value that indicates whether the usernames and the passwords are
-        /// equal.
+        /// Returns whether the usernames and the passwords are equal.
         ///
         /// - Parameters:
         ///   - left: Credentials.
@@ -140,8 +137,7 @@ extension CurlTransport.ProxySelection.Server {
         return text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
     }
 
-    /// A Boolean value that indicates whether the proxy is a SOCKS proxy, which doesn't read HTTP
-    /// headers.
+    /// A Boolean value that indicates whether the proxy is a SOCKS proxy.
     var isSOCKS: Bool { schemes.contains("socks5") }
     /// A Boolean value that indicates whether the connection to the proxy uses TLS.
     var isSecure: Bool { schemes.contains("https") }

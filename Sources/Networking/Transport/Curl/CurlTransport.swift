@@ -21,8 +21,7 @@
 /// later, before the response's first byte, the transport resends only requests with an idempotent
 /// method ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)). Other requests
 /// fail with ``NetworkError/Code/connectionLost``, as does a partly sent request whose body can't
-/// be produced again. A 417 response is returned like any other, but without its body, which
-/// libcurl skips.
+/// be produced again. A 417 response is returned without its body, which libcurl skips.
 ///
 /// Any number of tasks can share a transport. Releasing the last reference ends the thread and
 /// closes the connections; ``close()`` does the same and waits. The first request creates the
@@ -34,14 +33,12 @@
 /// the system gives up, even if its request has ended. Each connection pool caches a name's
 /// addresses for 60 seconds.
 ///
-/// - Note: With libcurl older than 7.80, each request with a non-idempotent method uses a new
-///   connection.
+/// - Note: Before libcurl 7.80, each request with a non-idempotent method uses a new connection.
 public final class CurlTransport: HTTPTransport {
     /// The version of libcurl and of its TLS library, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
 
-    /// A Boolean value that indicates whether the transport has a client certificate for servers
-    /// that request one.
+    /// A Boolean value that indicates whether the transport has a client certificate.
     package let hasClientIdentity: Bool
 
     private let engine: CurlEngine
@@ -82,8 +79,8 @@ public final class CurlTransport: HTTPTransport {
     ///   - `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent.
     ///   - `connectionLost`, `invalidResponse` or `bodyTooLarge` while the response is received.
     ///   - `timedOut`, `cancelled` or `closed` at any time.
-    ///   - `transportUnavailable` after `fork()`, or if the process has no descriptors or threads
-    ///     left.
+    ///   - `transportUnavailable` after `fork()`, or if the process is out of descriptors or
+    ///     threads.
     ///
     ///   The stream of a streamed body throws the errors that occur after the header.
     public func send(
@@ -111,8 +108,7 @@ public final class CurlTransport: HTTPTransport {
 
     /// Closes the transport: running and later requests fail with ``NetworkError/Code/closed``.
     ///
-    /// Returns when the connections are closed and the thread has ended. Calling it again has no
-    /// effect.
+    /// Returns when the connections are closed and the thread has ended. You can call it again.
     public func close() async {
         await engine.close(after: .zero)
     }

@@ -3,8 +3,7 @@ import Synchronization
 
 /// The body of a response that URLSession is receiving, buffered until it's read.
 ///
-/// URLSession has no back pressure, so unread data is buffered here. The request's size limit
-/// bounds it.
+/// URLSession has no back pressure, so unread data is buffered here, up to the request's limit.
 final class URLSessionBody: HTTPResponseBodySource {
     private enum End {
         case whole
@@ -15,9 +14,7 @@ final class URLSessionBody: HTTPResponseBodySource {
         var held = Data()
         var end: End?
         var reader: CheckedContinuation<Data?, any Error>?
-        /// Cancels the request.
-        ///
-        /// The closure also keeps the transport alive while the request is running.
+        /// Cancels the request, and keeps the transport alive while the request is running.
         var giveUp: (@Sendable () -> Void)?
 
         /// Returns the result for a reader, or `nil` if it must wait.
@@ -86,9 +83,7 @@ final class URLSessionBody: HTTPResponseBodySource {
         if let (reader, result) = served { reader.resume(with: result) }
     }
 
-    /// Ends the body.
-    ///
-    /// Buffered data can still be read before an error is thrown.
+    /// Ends the body, whose buffered data can still be read before an error is thrown.
     func finish(_ error: NetworkError?) {
         end(error.map(End.failure) ?? .whole, dropsHeld: false)
     }

@@ -8,8 +8,7 @@ import FoundationNetworking
 /// or a cancelled Swift task waits for. This keeps cancellation from blocking the session. The
 /// session retains its delegate, this object, until ``close(_:)``.
 ///
-/// `@unchecked Sendable` is safe because after initialization all stored variables are accessed
-/// only on `queue`.
+/// `@unchecked Sendable` is safe because only `queue` accesses variables after initialization.
 final class URLSessionEngine: NSObject, @unchecked Sendable {
     private let queue = DispatchQueue(label: "URLSessionTransport")
     private var session: URLSession?
@@ -56,8 +55,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         queue.async { [self] in fail(identifier, .cancelledExchange) }
     }
 
-    /// Cancels all requests and invalidates the session, then calls the handler once each request
-    /// has its outcome.
+    /// Cancels all requests and invalidates the session, then calls the handler.
     func close(_ handler: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             let session = session
@@ -102,9 +100,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Reports a failure at once.
-    ///
-    /// The request counts as running until URLSession releases it.
+    /// Reports a failure at once, while the request counts until URLSession releases it.
     private func fail(_ identifier: UInt64, _ error: NetworkError) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
         exchange.end(error)

@@ -2,9 +2,7 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// A request as the engine sees it.
-///
-/// It never leaves the engine's queue.
+/// A request as the engine sees it, which never leaves the engine's queue.
 final class URLSessionExchange {
     /// The continuation that receives the response.
     typealias Receiver = CheckedContinuation<Result<HTTPTransportResponse, NetworkError>, Never>
@@ -15,17 +13,14 @@ final class URLSessionExchange {
     /// The scheduled timeout check.
     var alarm: DispatchWorkItem?
     var times: URLSessionTimes
-    /// A Boolean value that indicates whether a `Basic` challenge was rejected.
-    ///
-    /// The resulting cancellation then stands for an ordinary 401 response.
+    /// A Boolean value that indicates whether a `Basic` challenge was rejected, so that the
+    /// cancellation stands for a 401.
     var hasRefusedChallenge = false
     /// A Boolean value that indicates whether the outcome was reported, although URLSession may
     /// still be working.
     private(set) var hasEnded = false
     private var receiver: Receiver?
-    /// Cancels the request, for a streamed body.
-    ///
-    /// It's `nil` if the receiver gets the whole response.
+    /// Cancels the request, or `nil` if the receiver gets the whole response.
     private var giveUp: (@Sendable () -> Void)?
     private var stream: URLSessionBody?
     private var response: HTTPURLResponse?

@@ -54,9 +54,7 @@ struct URLSessionFailure {
     /// They cover 7.x and, for 8.17 and later, "end of response with … missing".
     private static let wordsOfLoss = ["transfer closed", "end of response with", "Recv failure", "Send failure"]
 
-    /// Fragments of libcurl's messages for a malformed response.
-    ///
-    /// Capitalization differs between releases.
+    /// Fragments of messages for a malformed response, whose capitalization differs by release.
     private static let wordsOfMalformation = ["chunk", "header", "Header", "ncoding"]
 
     private var tls: NetworkError { error(.tls, "the TLS handshake with \(origin) failed") }

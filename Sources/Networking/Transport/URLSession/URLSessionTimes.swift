@@ -1,6 +1,4 @@
-/// The timeouts of a request and the events that they count from.
-///
-/// The owner supplies the time.
+/// The timeouts of a request, for which the owner supplies the time.
 struct URLSessionTimes {
     enum Overrun: Equatable { case deadline, firstByte, idle }
 

@@ -33,8 +33,7 @@ struct CurlConnections {
         self[traffic]?.remove(handle, at: now)
     }
 
-    /// Handles an event on a connection without a transfer, or returns `false` if a transfer uses
-    /// it.
+    /// Handles an event on a connection, or returns `false` if a transfer uses it.
     func wake(by event: EventPoller.Event) -> Bool {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.wake(by: event) ?? true
     }
@@ -62,8 +61,7 @@ struct CurlConnections {
 
     /// Closes connections that have been idle too long.
     ///
-    /// libcurl closes idle connections only while it works on others, so this method releases the
-    /// whole multi handle.
+    /// libcurl closes them only while it works on others, so this releases the whole multi handle.
     ///
     /// - Parameter limit: The latest start of the idle time.
     /// - Returns: `true` if it closed connections and none are left.
@@ -74,9 +72,7 @@ struct CurlConnections {
         return brief == nil && held == nil
     }
 
-    /// Closes all connections.
-    ///
-    /// No transfers may be running.
+    /// Closes all connections, once no transfer is running.
     mutating func close() {
         brief = nil
         held = nil

@@ -10,8 +10,7 @@ final class CurlEngine: Sendable {
     private enum State {
         /// The thread and its descriptors haven't been created.
         case idle
-        /// The thread is running, unless `fork()` copied this object into a process without the
-        /// thread.
+        /// The thread is running, except in a process that `fork()` copied this object to.
         case running(WorkerThread, process: pid_t)
         /// The engine was closed before its first request.
         case closed
@@ -58,8 +57,8 @@ final class CurlEngine: Sendable {
     ///
     /// - Parameter process: The current process. The default is the calling process.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked
-    ///   after the thread started, or if the process has no descriptors or threads left. The next
-    ///   call tries again.
+    ///   after the thread started, or if the process is out of descriptors or threads. Call it
+    ///   again to retry.
     func start(in process: pid_t = getpid()) throws(NetworkError) {
         try state.withLock { state throws(NetworkError) in
             switch state {
@@ -103,8 +102,7 @@ final class CurlEngine: Sendable {
             case .running(let thread, getpid()): return thread
             case .running: return nil
             case .idle, .closed:
-                // Done under the lock, so that no request finds a closed engine with an open
-                // mailbox.
+                // Under the lock, so that no request finds a closed engine with an open mailbox.
                 _ = mailbox.close()
                 state = .closed
                 return nil

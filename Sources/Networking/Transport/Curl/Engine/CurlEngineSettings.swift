@@ -1,7 +1,6 @@
 /// The settings that an engine prepares its handles with.
 ///
-/// It's a class because each transfer refers to it and copying a configuration costs a dozen
-/// reference counts.
+/// It's a class because copying a configuration for each transfer costs a dozen reference counts.
 final class CurlEngineSettings {
     let configuration: CurlTransport.Configuration
     /// The resolver entries in libcurl's notation.

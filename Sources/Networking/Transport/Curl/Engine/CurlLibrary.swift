@@ -7,11 +7,9 @@ enum CurlLibrary {
     struct Description: Sendable {
         /// The version, such as `7.88.1`.
         let version: String
-        /// The TLS library that libcurl uses, such as `OpenSSL/3.0.19`, or an empty string if it
-        /// has none.
+        /// libcurl's TLS library, such as `OpenSSL/3.0.19`, or an empty string.
         let tlsBackend: String
-        /// A Boolean value that indicates whether libcurl uses the same TLS library as this
-        /// process.
+        /// A Boolean value that indicates whether libcurl shares this process's TLS library.
         let sharesTLSLibrary: Bool
         /// A Boolean value that indicates whether libcurl can limit the age of connections.
         let limitsConnectionAge: Bool
@@ -19,8 +17,7 @@ enum CurlLibrary {
 
     /// The oldest supported version of libcurl.
     ///
-    /// It can reject HTTP/0.9, limit the age of idle connections and set addresses of a name that
-    /// expire.
+    /// It can reject HTTP/0.9, limit the age of idle connections and expire preset addresses.
     private static let minimumVersion: UInt32 = 0x07_4B00
     private static let minimumVersionText = "7.75.0"
 
@@ -76,7 +73,7 @@ enum CurlLibrary {
     ///
     /// - Returns: The library's properties.
     /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing, too old or
-    ///   fails to initialize.
+    ///   fails.
     static func load() throws(NetworkError) -> Description {
         try loaded.get()
     }
@@ -86,8 +83,7 @@ enum CurlLibrary {
     /// - Parameters:
     ///   - feature: The feature's bit.
     ///   - ability: What the feature enables, for the message.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if libcurl lacks the
-    ///   feature.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {
             throw NetworkError(.transportUnavailable, "this libcurl was built without the feature to \(ability)")

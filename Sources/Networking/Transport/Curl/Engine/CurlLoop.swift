@@ -117,8 +117,7 @@ final class CurlLoop {
 
     /// Ends a transfer if libcurl failed to resume it.
     ///
-    /// libcurl offers buffered data while it resumes, and reports an abort by the callback only
-    /// here.
+    /// libcurl offers buffered data while it resumes, and reports a rejection only here.
     private func settle(_ transfer: CurlTransfer, _ code: Int32) {
         if code != 0 { end(transfer, failure(of: transfer, code: code)) }
     }
@@ -301,9 +300,7 @@ final class CurlLoop {
         }
     }
 
-    /// Delivers the outcomes to the callers in one batch.
-    ///
-    /// The first delivery wakes a thread, and the others find it awake.
+    /// Delivers the outcomes in one batch: the first wakes a thread, and the others find it awake.
     private func deliver() {
         guard !deliveries.isEmpty else { return }
         for delivery in deliveries { delivery.continuation.resume(returning: delivery.outcome) }

@@ -1,6 +1,4 @@
-/// The state that the engine and its transfers share.
-///
-/// It never leaves the engine's thread.
+/// The state shared by the engine and its transfers, which never leaves the engine's thread.
 final class CurlLoopState {
     /// The time at which the current iteration of the loop began.
     var now = ContinuousClock.now

@@ -3,9 +3,7 @@ import System
 
 /// The kinds of traffic, which don't share connections.
 enum CurlTraffic: UInt32, CaseIterable {
-    /// Requests that libcurl completes without waiting for the caller.
-    ///
-    /// With HTTP/2, many share a connection.
+    /// Requests that never wait for the caller; with HTTP/2, many share a connection.
     case brief
     /// Requests that may wait for a reader or for the next part of a body.
     ///
@@ -29,9 +27,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// libcurl identifies a socket only when it waits for it. A response that arrives at once on a
     /// kept connection can fill the reader's buffer, or use up the transfer's turn, before that.
     private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
-    /// The handle that last waited for each socket, indexed by descriptor.
-    ///
-    /// The system keeps descriptors small.
+    /// The handle that last waited for each socket, indexed by descriptor, which is always small.
     private var placed: [CurlHandle?] = []
     /// The time at which libcurl needs to be called even without events.
     private(set) var alarm: ContinuousClock.Instant?
@@ -107,8 +103,7 @@ enum CurlTraffic: UInt32, CaseIterable {
         if count == 0 { idleSince = now }
     }
 
-    /// Handles an event on a connection without a transfer, or returns `false` if a transfer uses
-    /// it.
+    /// Handles an event on a connection, or returns `false` if a transfer uses it.
     func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket, isTaken: isTaken) }
 
     private func place(_ handle: CurlHandle, at socket: Int32) {
@@ -121,8 +116,8 @@ enum CurlTraffic: UInt32, CaseIterable {
     /// Returns whether a transfer that hasn't waited for a socket yet uses this one.
     private func isTaken(_ socket: Int32) -> Bool {
         guard !unplaced.isEmpty else { return false }
-        // Unix-domain sockets can't be told apart. Assume a transfer uses it, so that the wrong one
-        // isn't ended.
+        // Unix-domain sockets can't be told apart. Assume it's in use, so as not to end the wrong
+        // one.
         guard let port = CurlSockets.localPort(of: socket) else { return true }
         guard let handle = unplaced.values.first(where: { $0.number(CCURL_INFO_LOCAL_PORT) == port }) else {
             return false
@@ -131,9 +126,7 @@ enum CurlTraffic: UInt32, CaseIterable {
         return true
     }
 
-    /// Returns the running transfer that last waited for a socket.
-    ///
-    /// With HTTP/2, others may be waiting for it too.
+    /// Returns the running transfer that last waited for a socket, which others may share.
     func transfer(at socket: Int32) -> CurlTransfer? {
         guard placed.indices.contains(Int(socket)), let handle = placed[Int(socket)], handle.socket == socket else {
             return nil

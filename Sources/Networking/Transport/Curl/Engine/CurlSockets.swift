@@ -2,8 +2,7 @@ import CCurl
 import Glibc
 import System
 
-/// The sockets of a multi handle, with the conditions they're watched for and whether they're in
-/// use.
+/// The sockets of a multi handle, with their watched conditions and whether they're in use.
 ///
 /// A connection that's idle between two requests stays watched, so that its next request doesn't
 /// need a system call. Data that arrives in the meantime doesn't belong to a request and isn't a
@@ -13,8 +12,7 @@ import System
 /// reusing it; 7.88 doesn't.
 ///
 /// This object creates and closes the sockets, so it never touches a descriptor that's been reused
-/// elsewhere. Sockets that libcurl creates itself, to resolve names, are watched exactly as libcurl
-/// requests.
+/// elsewhere. Sockets that libcurl creates to resolve names are watched exactly as it requests.
 final class CurlSockets {
     private struct State: OptionSet {
         let rawValue: UInt8
@@ -31,9 +29,7 @@ final class CurlSockets {
 
     private let poller: EventPoller
     private let traffic: CurlTraffic
-    /// The states, indexed by descriptor.
-    ///
-    /// The system keeps descriptors small.
+    /// The states, indexed by descriptor, which is always small.
     private var states: [State] = []
 
     init(poller: EventPoller, traffic: CurlTraffic) {
@@ -102,8 +98,7 @@ final class CurlSockets {
         return true
     }
 
-    /// Returns the local port of a connection, or `nil` if it has none, as with a Unix-domain
-    /// socket.
+    /// Returns the local port of a connection, or `nil` for a Unix-domain socket.
     static func localPort(of socket: Int32) -> Int? {
         var address = sockaddr_in6()
         var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -127,8 +122,7 @@ final class CurlSockets {
         poller.watch(socket, of: traffic.rawValue, for: conditions)
     }
 
-    /// Ends a connection that has received data, so that libcurl finds it dead when it tries to
-    /// reuse it.
+    /// Ends a connection that has received data, so that libcurl finds it dead.
     private func endIfReadable(_ socket: Int32) {
         var octet: UInt8 = 0
         if unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0 { end(socket) }
@@ -137,8 +131,7 @@ final class CurlSockets {
     /// Ends a connection even while it's receiving data, if this object created its socket.
     func end(_ socket: Int32) {
         guard self[socket].contains(.isOurs) else { return }
-        // Resets a TCP connection and discards received data. Other sockets don't support this and
-        // are drained instead.
+        // Resets a TCP connection and discards its data. Other sockets are drained instead.
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)
         if unsafe connect(socket, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) == 0 { return }

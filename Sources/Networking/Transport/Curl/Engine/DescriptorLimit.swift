@@ -1,8 +1,7 @@
 import Glibc
 
 extension NetworkError {
-    /// Returns the error for a system call that couldn't create a descriptor, before any request
-    /// was sent.
+    /// Returns the error for a failure to create a descriptor, before any request was sent.
     ///
     /// - Parameters:
     ///   - number: The value of `errno`.

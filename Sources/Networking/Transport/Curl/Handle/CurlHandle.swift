@@ -110,8 +110,7 @@ import CCurl
     /// - Parameter isOrdinary: Whether the transfer was an ordinary one, so that a similar transfer
     ///   can reuse the settings.
     func release(isOrdinary: Bool) {
-        // The next request sets its own header and body, and a copy of a large body isn't worth
-        // keeping.
+        // The next request sets its own message, and a copy of a large body isn't worth keeping.
         if !isOrdinary || transfer?.request.body.isLarge ?? true { reset() }
         transfer = nil
         socket = nil
@@ -126,8 +125,7 @@ extension CurlHandle {
     /// Returns a count or a measurement from libcurl.
     func number(_ info: ccurl_info) -> Int { Int(unsafe ccurl_easy_info(easy, info)) }
 
-    /// Returns the time until requests could be sent, in microseconds, or 0 if they can't be sent
-    /// yet.
+    /// Returns the time until requests could be sent, in microseconds, or 0 before that.
     func connectedTime(isSecure: Bool) -> Int {
         number(isSecure ? CCURL_INFO_APPCONNECT_TIME_T : CCURL_INFO_CONNECT_TIME_T)
     }

@@ -40,8 +40,7 @@ extension CurlSettings {
         unsafe setRequestFunction(context)
     }
 
-    /// Sets the callback that runs before name lookups, for which libcurl would start a thread
-    /// each.
+    /// Sets the callback that runs before each name lookup, for which libcurl would start a thread.
     mutating func setResolverFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in
@@ -70,8 +69,7 @@ extension CurlSettings {
         canAskBeforeRequests = code == Int32(CCURL_OK)
     }
 
-    /// Sets the callback that observes HTTP/2 connections, which libcurl reports only in log
-    /// messages.
+    /// Sets the callback that observes HTTP/2 connections through libcurl's log messages.
     mutating func setWordsFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in
@@ -92,8 +90,7 @@ extension CurlSettings {
         }
     }
 
-    /// Sets the callback that creates sockets, so that programs started by this process don't
-    /// inherit them.
+    /// Sets the callback that creates sockets, so that child processes don't inherit them.
     mutating func setSocketFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in

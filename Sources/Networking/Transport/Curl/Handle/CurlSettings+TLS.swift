@@ -11,8 +11,8 @@ extension CurlSettings {
             set(CCURL_LONG_MAXLIFETIME_CONN, (age.milliseconds + 999) / 1000)
         }
         guard let policy = configuration.tlsPolicy else { return }
-        // The policy supplies the roots. libcurl would load its own for each connection without
-        // using them.
+        // The policy has the roots. libcurl would load its own for each connection, without using
+        // them.
         for option in [
             CCURL_STRING_CAINFO, CCURL_STRING_CAPATH, CCURL_STRING_PROXY_CAINFO, CCURL_STRING_PROXY_CAPATH,
         ] {

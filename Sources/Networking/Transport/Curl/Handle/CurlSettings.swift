@@ -1,7 +1,6 @@
 import CCurl
 
-/// The settings of an easy handle that's being set up, which record whether libcurl accepted all of
-/// them.
+/// The settings of an easy handle, which record whether libcurl accepted all of them.
 @safe struct CurlSettings {
     private let easy: OpaquePointer
     private(set) var areAccepted = true

@@ -1,8 +1,6 @@
-/// The properties of a transfer that determine a handle's settings, in addition to the engine's
-/// configuration.
+/// The properties of a transfer that determine a handle's settings, besides the configuration.
 ///
-/// Transfers with equal keys can reuse a handle without setting it up again. An unusual transfer
-/// has no key.
+/// Transfers with equal keys can reuse a handle's settings. An unusual transfer has no key.
 struct CurlSettingsKey: Equatable {
     /// The form of a message.
     enum Shape: Equatable {
@@ -12,8 +10,8 @@ struct CurlSettingsKey: Equatable {
     }
 
     let isSecure: Bool
-    /// A Boolean value that indicates whether the host is this machine, for which the environment's
-    /// proxy isn't used.
+    /// A Boolean value that indicates whether the host is local, so the environment's proxy isn't
+    /// used.
     let isLoopback: Bool
     /// A Boolean value that indicates whether the response's body is streamed.
     let isStreamed: Bool

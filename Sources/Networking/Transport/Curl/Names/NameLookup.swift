@@ -16,15 +16,12 @@ struct NameLookup {
         let isProxy: Bool
     }
 
-    /// The maximum number of lookups for one transfer, including those for connections that it
-    /// makes again.
+    /// The maximum number of lookups for one transfer, including those for repeated connections.
     private static let maximumCount = 8
 
-    /// A Boolean value that indicates whether libcurl failed because it was about to look up a
-    /// name.
+    /// A Boolean value that indicates whether libcurl failed because it needs a name lookup.
     var isWanted = false
-    /// A Boolean value that indicates whether libcurl may resolve the next host itself, because
-    /// it's an address.
+    /// A Boolean value that indicates whether libcurl may resolve the next host, an IP address.
     var isAllowed = false
     /// The ticket for the lookup that the transfer is waiting for.
     private(set) var ticket: NameResolver.Ticket?
@@ -80,9 +77,7 @@ struct NameLookup {
 }
 
 extension CurlTransfer {
-    /// Returns whether libcurl may resolve a name itself.
-    ///
-    /// If not, libcurl fails with its own code.
+    /// Returns whether libcurl may resolve a name itself; if not, it fails with its own code.
     func mayLookUp() -> Bool {
         if nameLookup.isAllowed {
             nameLookup.isAllowed = false

@@ -1,9 +1,7 @@
 import Glibc
 
 extension NameResolver.Query {
-    /// The maximum number of addresses to use per family.
-    ///
-    /// An answer may contain thousands.
+    /// The maximum number of addresses to use per family; an answer may have thousands.
     private static let maximumCount = 16
 
     /// The system resolver's answer, in the order of
@@ -17,8 +15,7 @@ extension NameResolver.Query {
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(name, nil, &hints, &list)
         guard code == 0 else {
-            // If no socket is available for the query, the system reports that the name has no
-            // address.
+            // Without a socket for the query, the system reports that the name has no address.
             if let number = Self.missingDescriptor {
                 return .failure(.unavailable(.noDescriptor(number, "can't look up names")))
             }

@@ -20,9 +20,7 @@ final class NameResolver: Sendable {
     typealias Answer = Result<[String], Failure>
 
     enum Failure: Error {
-        /// The name has no usable address.
-        ///
-        /// The text is the system's error message.
+        /// The name has no usable address, with the system's error message.
         case noAddress(String)
         /// The process lacks the resources for a lookup.
         case unavailable(NetworkError)
@@ -108,9 +106,7 @@ final class NameResolver: Sendable {
         return Ticket(query: query, number: number)
     }
 
-    /// Removes a caller from a lookup.
-    ///
-    /// A waiting lookup without callers is dropped.
+    /// Removes a caller from a lookup, and a waiting lookup without callers from the queue.
     func leave(_ ticket: Ticket) {
         state.withLock { state in
             guard var lookup = state.lookups[ticket.query] else { return }

@@ -75,8 +75,7 @@ final class ContentDecoder {
     /// The number of bytes received, before decoding.
     private(set) var inputCount = 0
 
-    /// Creates a decoder for codings in the order of `Content-Encoding`, which is the order they
-    /// were applied.
+    /// Creates a decoder for codings in the order they were applied, as in `Content-Encoding`.
     init(_ codings: [String]) throws(Defect) {
         var stages: [Stage] = []
         for coding in codings.reversed() {
@@ -87,13 +86,10 @@ final class ContentDecoder {
         self.stages = stages
     }
 
-    /// The maximum number of codings.
-    ///
-    /// More indicate an attack.
+    /// The maximum number of codings; more indicate an attack.
     private static let maximumStageCount = 5
 
-    /// The supported codings in the syntax of `Accept-Encoding`, or an empty string if there are
-    /// none.
+    /// The supported codings in the syntax of `Accept-Encoding`, or an empty string.
     static let acceptedCodings = [
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
     ].filter { ccoding_is_available($0.1) }.map(\.0).joined(separator: ", ")

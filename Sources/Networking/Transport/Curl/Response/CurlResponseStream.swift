@@ -15,8 +15,7 @@ final class CurlResponseStream: Sendable {
         /// A Boolean value that indicates whether the engine is holding back bytes.
         var isPaused = false
         var outcome: Result<HTTPHeaders, NetworkError>?
-        /// The engine, which must keep working while this request runs, even if the transport is
-        /// gone.
+        /// The engine, which must outlive this request even if the transport is gone.
         var engine: CurlEngine?
 
         mutating func takeReader() -> CheckedContinuation<Void, Never>? {
@@ -28,9 +27,7 @@ final class CurlResponseStream: Sendable {
     /// The result of adding bytes to the buffer.
     enum Room {
         case taken
-        /// Nothing was added.
-        ///
-        /// The engine offers the bytes again when the reader has taken the buffer.
+        /// Nothing was added; the engine offers the bytes again once the buffer is taken.
         case full
     }
 
@@ -86,8 +83,8 @@ extension CurlResponseStream {
         }
     }
 
-    /// Wakes the reader if the buffer has data, and returns whether the engine should pause until
-    /// the data is taken.
+    /// Wakes the reader if there's data, and returns whether the engine should pause until it's
+    /// taken.
     func flush() -> Bool {
         let (reader, isNearlyFull) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
             guard state.buffer.count > 0, state.outcome == nil else { return (nil, false) }
@@ -101,9 +98,7 @@ extension CurlResponseStream {
         return isNearlyFull
     }
 
-    /// Ends the body.
-    ///
-    /// The buffer can still be read.
+    /// Ends the body, whose buffer can still be read.
     func end(_ outcome: Result<HTTPHeaders, NetworkError>) {
         let (opener, reader, engine) = state.withLock { state in
             defer {

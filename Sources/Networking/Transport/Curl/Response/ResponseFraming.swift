@@ -70,9 +70,7 @@ enum ResponseFraming {
         }
     }
 
-    /// Parses `1*DIGIT` surrounded by optional whitespace.
-    ///
-    /// Unlike `Int64.init`, it doesn't accept a sign.
+    /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.
     private static func number(_ text: Substring.UTF8View.SubSequence) -> Int64? {
         func isBlank(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
         var digits = text.drop(while: isBlank)

@@ -4,8 +4,7 @@
 /// Fields after the final response's header are trailers and are kept separate
 /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
 struct ResponseHeadReader {
-    /// The maximum size in bytes of a response's header lines, including 1xx responses and
-    /// trailers.
+    /// The maximum size of a response's header in bytes, including 1xx responses and trailers.
     private let maximumSize: Int
 
     init(maximumSize: Int) {
@@ -52,8 +51,7 @@ struct ResponseHeadReader {
         }
         if content.isEmpty {
             if status >= 200 { try ResponseFraming.check(headers) }
-            // RFC 9110 §15.2.2: the data that follows uses another protocol, without a final
-            // response.
+            // RFC 9110 §15.2.2: another protocol follows, without a final response.
             guard status != 101 else {
                 throw NetworkError(.invalidResponse, "the server switched to another protocol (101)")
             }

@@ -45,9 +45,7 @@ struct CurlSubmission: Sendable {
         fail(error)
     }
 
-    /// Reports an error.
-    ///
-    /// No other outcome may have been reported.
+    /// Reports an error; no other outcome may have been reported.
     func fail(_ error: NetworkError) {
         switch recipient {
         case .whole(let continuation): continuation.resume(returning: .failure(error))

@@ -113,8 +113,7 @@ struct CurlFailure {
         switch Int(code) {
         case CCURL_RECV_ERROR: isChunking || isHTTP2Framing
         case CCURL_UNSUPPORTED_PROTOCOL: !isProtocolMissing
-        // With HTTP/2, this means that libcurl closed the connection. A server that closes it causes a
-        // different code.
+        // With HTTP/2, libcurl closed the connection. A server that closes it causes another code.
         case CCURL_GOT_NOTHING: isHTTP2
         case CCURL_HTTP2_STREAM: isHTTP2Violation
         case CCURL_WEIRD_SERVER_REPLY, CCURL_BAD_CONTENT_ENCODING, CCURL_TOO_LARGE, CCURL_WRITE_ERROR: true
@@ -127,9 +126,7 @@ struct CurlFailure {
 
     // libcurl uses one code for several causes here. Only its message distinguishes them.
     private var isChunking: Bool { text.contains("chunk") }
-    /// A Boolean value that indicates whether libcurl lacks the protocol.
-    ///
-    /// Other messages concern the server's response.
+    /// A Boolean value that indicates whether libcurl, rather than the server, lacks the protocol.
     private var isProtocolMissing: Bool { text.contains("not supported or disabled in libcurl") }
     /// A Boolean value that indicates whether the header is too large, for which libcurl 7.88
     /// reports that it's out of memory.

@@ -215,8 +215,7 @@ extension CurlTransfer {
 }
 
 extension NetworkError {
-    /// Returns the error for a request that may have been processed and must not, or can't, be sent
-    /// again.
+    /// Returns the error for a possibly processed request that must not, or can't, be sent again.
     static func repetitionImpossible(_ origin: HTTPOrigin) -> Self {
         Self(
             .connectionLost,

@@ -6,11 +6,10 @@ import CCurl
 // libcurl 8.1 and later report the end of such a response. Earlier versions don't, as lib/http2.c
 // and lib/transfer.c of 7.88.1 show:
 // - `on_stream_close` alone detects END_STREAM, and it runs only once the request's side of the
-//   stream is closed too. While the stream's window is closed, `http2_data_done_send` can't close
-//   it.
+//   stream is closed too. While its window is closed, `http2_data_done_send` can't.
 // - `cf_h2_recv` discards the data of a stream that was read together with its RST_STREAM.
-// - `http2_handle_stream_close` takes RST_STREAM with NO_ERROR for the end of any response whose
-//   header has arrived.
+// - `http2_handle_stream_close` takes RST_STREAM with NO_ERROR for the end of any response with a
+//   header.
 // - `readwrite_data` stops reading at Content-Length and so misses trailers and the window updates
 //   that the rest of the body needs.
 //
@@ -22,8 +21,8 @@ extension CurlTransfer {
     /// A Boolean value that indicates whether the engine must watch for an early response.
     var mayBeAnsweredEarly: Bool { stream != nil && request.hasBody && (head.isComplete || isReadingOver) }
 
-    /// The time at which to abandon a response that may never end, or `nil` to leave that to
-    /// libcurl or the caller.
+    /// The time to abandon a response that may never end, or `nil` to leave it to libcurl or the
+    /// caller.
     var answerTime: ContinuousClock.Instant? {
         guard CurlLibrary.losesEarlyAnswers, mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, isUnsent,
             let activity = timing.activity
@@ -35,8 +34,7 @@ extension CurlTransfer {
 
     /// Records whether libcurl is waiting for the connection.
     ///
-    /// While the request's producer is busy, libcurl doesn't wait for anything once it considers
-    /// the response ended.
+    /// While the producer is busy, libcurl doesn't wait once it considers the response ended.
     func note(isWaiting: Bool) {
         isReadingOver = !isWaiting && stream != nil && heldBack == .sending
         if isReadingOver { loopState.touch(self) }
@@ -52,14 +50,12 @@ extension CurlTransfer {
         return true
     }
 
-    /// Returns whether libcurl reports a stream that was closed without an error, for which it has
-    /// no message.
+    /// Returns whether libcurl reports, without a message, a stream closed without an error.
     func isAnswerLost(code: Int32, text: String) -> Bool {
         stream != nil && Int(code) == CCURL_HTTP2_STREAM && text.isEmpty
     }
 
-    /// A Boolean value that indicates whether the whole response that the header declares arrived
-    /// over HTTP/2.
+    /// A Boolean value that indicates whether an HTTP/2 response arrived with its declared length.
     private var isWholeStream: Bool {
         guard stream != nil, head.isComplete, !heldBack.contains(.receiving) else { return false }
         guard mayHaveBody else { return true }

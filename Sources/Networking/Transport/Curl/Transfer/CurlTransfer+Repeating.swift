@@ -5,8 +5,7 @@ extension CurlTransfer {
     /// The maximum number of times to send a request when connections are dead or shutting down.
     static let maximumRequestCount = 6
 
-    /// A Boolean value that indicates whether the transfer must use a new connection because kept
-    /// ones failed.
+    /// A Boolean value that indicates whether kept connections failed and a new one is needed.
     var needsNewConnection: Bool { earlierRequestCount > 1 }
 
     /// A Boolean value that indicates whether the request certainly wasn't processed.
@@ -18,8 +17,7 @@ extension CurlTransfer {
         return requestCount <= 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
     }
 
-    /// A Boolean value that indicates whether the server announced that it won't process streams
-    /// with an ID this high.
+    /// A Boolean value that indicates whether the server's GOAWAY excludes the request's stream.
     private var isBeyondLastStream: Bool {
         guard let stream, let last = loopState.drains.lastStream(of: connection) else { return false }
         return stream > last
@@ -65,8 +63,7 @@ struct CurlConnectionName: Hashable {
     private let peerPort: Int32
     private let localPort: Int32
 
-    /// Creates a name from libcurl's values, or returns `nil` if they don't describe a TCP
-    /// connection.
+    /// Creates a name from libcurl's values, or returns `nil` unless it's a TCP connection.
     init?(peer: UnsafePointer<CChar>?, peerPort: Int32, localPort: Int32) {
         guard let peer = unsafe peer, peerPort > 0, localPort > 0 else { return nil }
         unsafe self.peer = String(cString: peer)

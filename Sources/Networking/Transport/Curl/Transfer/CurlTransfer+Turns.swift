@@ -97,8 +97,7 @@ extension CurlTransfer {
         receiveUseless(at: socket)
     }
 
-    /// Records that the data received on a connection was useless, and ends the connection if
-    /// there's too much.
+    /// Records that a connection received useless data, and ends it if there's too much.
     ///
     /// - Returns: `true` if it ended the connection. ``failure`` is then the reason.
     @discardableResult
@@ -123,14 +122,13 @@ struct CurlUselessOctets {
     /// The maximum number of bytes on a connection without a header line or a body part among them.
     static let maximumSize: UInt64 = 1 << 20
 
-    /// The number of additional bytes from abandoned streams, which is what libcurl's window lets a
-    /// server send.
+    /// The number of additional bytes from abandoned streams, which is the size of libcurl's
+    /// window.
     private static let windowSize: UInt64 = 32 << 20
 
     /// The sockets of connections with abandoned streams.
     private var socketsWithRests: Set<Int32> = []
-    /// The number of bytes received on a connection when the current run of useless data began, by
-    /// socket.
+    /// The number of bytes received by each socket when its run of useless data began.
     private var starts: [Int32: UInt64] = [:]
 
     /// Records that a connection received useful data.
@@ -155,11 +153,10 @@ struct CurlUselessOctets {
         return count - start <= Self.maximumSize + (socketsWithRests.contains(socket) ? Self.windowSize : 0)
     }
 
-    /// Returns the number of bytes received on a TCP connection, or `nil` if it can't be
-    /// determined.
+    /// Returns the number of bytes received on a TCP connection, or `nil` if it's unknown.
     private static func receivedCount(at socket: Int32) -> UInt64? {
-        // Linux's struct tcp_info has had tcpi_bytes_received since 4.1; the C library's
-        // declaration is older.
+        // tcpi_bytes_received of Linux's struct tcp_info, since 4.1; the C library's declaration is
+        // older.
         let (offset, size) = (128, 136)
         return unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
             var length = socklen_t(size)

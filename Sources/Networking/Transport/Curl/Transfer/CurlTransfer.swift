@@ -1,9 +1,7 @@
 import Foundation
 internal import OpenSSLCrypto
 
-/// A request as the engine sees it.
-///
-/// It never leaves the engine's thread.
+/// A request as the engine sees it, which never leaves the engine's thread.
 final class CurlTransfer {
     let submission: CurlSubmission
     let loopState: CurlLoopState
@@ -14,8 +12,7 @@ final class CurlTransfer {
     var isDriven = false
     /// The time of the next timeout check.
     var alarm: ContinuousClock.Instant?
-    /// A Boolean value that indicates whether the engine processes this transfer when libcurl
-    /// returns.
+    /// A Boolean value that indicates whether the transfer is scheduled for processing.
     var isTouched = false
     /// The lookups of the names that the transfer needs.
     var nameLookup = NameLookup()
@@ -29,8 +26,7 @@ final class CurlTransfer {
     var heldBack: CurlHandle.Directions = []
     /// The data that the transfer has taken in the loop's current iteration.
     var turn = CurlTurn()
-    /// A Boolean value that indicates whether part of the body was left for the transfer's next
-    /// turn.
+    /// A Boolean value that indicates whether part of the body was left for the next turn.
     var isOutOfTurn = false
     /// The time until which other transfers go first, or `nil`.
     var restEnd: ContinuousClock.Instant?
@@ -44,11 +40,9 @@ final class CurlTransfer {
     var decoder: ContentDecoder?
     /// The body size that the header declares.
     private(set) var declaredSize: Int?
-    /// A Boolean value that indicates whether libcurl tried to repeat a request that already had a
-    /// response.
+    /// A Boolean value that indicates whether libcurl tried to repeat a request with a response.
     var isAnswered = false
-    /// The time at which to abandon the body of a redirect that will be followed, or `nil` for
-    /// other responses.
+    /// The time at which to abandon the body of a followed redirect, or `nil` for other responses.
     private(set) var cutTime: ContinuousClock.Instant?
     /// A Boolean value that indicates whether the redirect's body was abandoned.
     var isCut = false
@@ -62,8 +56,7 @@ final class CurlTransfer {
     var connection: CurlConnectionName?
     /// The request's HTTP/2 stream ID on that connection.
     var stream: UInt32?
-    /// A Boolean value that indicates whether the server reported that it didn't process the
-    /// request.
+    /// A Boolean value that indicates whether the server rejected the request unprocessed.
     var isRefused = false
     /// A Boolean value that indicates whether libcurl has finished reading the response but is
     /// still sending the request.
@@ -172,8 +165,8 @@ final class CurlTransfer {
     /// Lets libcurl handle a response that arrived before the request's body was sent; returns
     /// libcurl's result.
     ///
-    /// libcurl stops sending if the response is an error, but not while it waits for the next part
-    /// of the body.
+    /// libcurl stops sending if the response is an error, but not while it waits for a part to
+    /// send.
     func stopWaiting() -> Int32 {
         guard head.isComplete, head.status >= 300, heldBack.contains(.sending) else { return 0 }
         heldBack.remove(.sending)
@@ -221,8 +214,7 @@ extension CurlTransfer {
         return response
     }
 
-    /// Counts bytes of a redirect's body, or returns `false` if there are too many to read and
-    /// discard.
+    /// Counts bytes of a redirect's body, or returns `false` if there are too many to discard.
     func acceptsRedirect(_ count: Int) -> Bool {
         guard cutTime != nil else { return true }
         redirectSize += count

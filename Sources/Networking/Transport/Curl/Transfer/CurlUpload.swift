@@ -27,9 +27,7 @@ final class CurlUpload: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        /// The number of the producer's current run.
-        ///
-        /// Calls from earlier runs are ignored.
+        /// The number of the producer's current run; calls from earlier runs are ignored.
         var run = 0
         var queue = PartQueue()
         var madeCount = 0
@@ -39,9 +37,7 @@ final class CurlUpload: Sendable {
         var task: Task<Void, Never>?
         /// The file that the engine reads directly while the producer waits.
         var file: FileReading?
-        /// The producer while it waits.
-        ///
-        /// It's resumed with a Boolean value that indicates whether to continue.
+        /// The waiting producer, which is resumed with a value that tells whether to continue.
         var producer: CheckedContinuation<Bool, Never>?
 
         mutating func takeProducer() -> CheckedContinuation<Bool, Never>? {
@@ -106,8 +102,7 @@ extension CurlUpload {
         return reading
     }
 
-    /// Reads from the file in memory, or returns `nil` if there's no file or the rest isn't in
-    /// memory.
+    /// Reads from the file in memory, or returns `nil` if that isn't possible.
     private func readFile(into buffer: UnsafeMutableRawBufferPointer) -> Reading? {
         let (file, position) = state.withLock { ($0.file, $0.givenCount) }
         guard let file, let length else { return nil }
@@ -192,8 +187,7 @@ extension CurlUpload {
         }
     }
 
-    /// Lets the engine read a file directly until it can't, and returns the position where it
-    /// stopped.
+    /// Lets the engine read a file directly, and returns the position where it stopped.
     private func lend(_ file: FileReading, _ run: Int) async throws -> Int {
         try await waitForEngine { state in
             guard state.run == run, state.phase.isProducing else { return false }
@@ -227,8 +221,7 @@ extension CurlUpload {
 
     /// Waits until the engine lets the producer continue.
     ///
-    /// - Parameter answer: A closure that returns whether to continue, or `nil` if the producer
-    ///   must wait.
+    /// - Parameter answer: A closure that returns whether to continue, or `nil` to wait.
     /// - Throws: `CancellationError` if the rest of the body is no longer needed.
     private func waitForEngine(unless answer: (inout State) -> Bool?) async throws {
         let goesOn = await withCheckedContinuation { continuation in
