@@ -6,7 +6,6 @@ import Synchronization
 /// The system zeroes memory before handing it to a process. For a long body, that would take as
 /// long as receiving it, so blocks are reused.
 final class BlockPool: Sendable {
-    /// An unused block.
     @safe private struct Unused: @unchecked Sendable {  // reason: the memory isn't accessed while unused
         let memory: UnsafeMutableRawPointer
     }

@@ -63,7 +63,6 @@ struct ExchangeQueue {
         return true
     }
 
-    /// Appends a request to its origin's queue.
     mutating func append(_ identifier: UInt64, origin: HTTPOrigin) {
         let line = line(of: origin)
         line.waiting.append(identifier)

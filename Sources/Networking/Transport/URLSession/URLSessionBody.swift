@@ -14,7 +14,7 @@ final class URLSessionBody: HTTPResponseBodySource {
         var held = Data()
         var end: End?
         var reader: CheckedContinuation<Data?, any Error>?
-        /// Cancels the request, and keeps the transport alive while the request is running.
+        /// A closure that cancels the request and keeps the transport alive while it's running.
         var giveUp: (@Sendable () -> Void)?
 
         /// Returns the result for a reader, or `nil` if it must wait.
@@ -71,7 +71,6 @@ final class URLSessionBody: HTTPResponseBodySource {
         giveUp?()
     }
 
-    /// Adds a part.
     func append(_ part: Data) {
         let served = state.withLock { state in
             guard state.end == nil else {

@@ -20,7 +20,7 @@ final class URLSessionExchange {
     /// still be working.
     private(set) var hasEnded = false
     private var receiver: Receiver?
-    /// Cancels the request, or `nil` if the receiver gets the whole response.
+    /// A closure that cancels the request, or `nil` if the receiver gets the whole response.
     private var giveUp: (@Sendable () -> Void)?
     private var stream: URLSessionBody?
     private var response: HTTPURLResponse?

@@ -43,7 +43,6 @@ struct CurlConnections {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.transfer(at: event.socket)
     }
 
-    /// Lets libcurl process an event.
     func act(on event: EventPoller.Event) {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.act(on: event)
     }

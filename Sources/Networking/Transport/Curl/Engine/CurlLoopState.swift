@@ -14,7 +14,6 @@ final class CurlLoopState {
     /// The transfers to process when libcurl returns, without duplicates.
     private(set) var touched: [CurlTransfer] = []
 
-    /// Begins the next iteration.
     func begin() {
         now = .now
         number &+= 1
@@ -39,7 +38,6 @@ final class CurlLoopState {
         touched.append(transfer)
     }
 
-    /// Takes the scheduled transfers.
     func takeTouched() -> [CurlTransfer] {
         for transfer in touched { transfer.isTouched = false }
         defer { touched = [] }

@@ -134,7 +134,6 @@ enum CurlTraffic: UInt32, CaseIterable {
         return handle.transfer
     }
 
-    /// Lets libcurl process an event.
     func act(on event: EventPoller.Event) {
         let events =
             (event.conditions.contains(.readable) ? CCURL_READABLE : 0)

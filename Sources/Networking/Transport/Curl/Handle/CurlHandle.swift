@@ -4,7 +4,6 @@ import CCurl
 ///
 /// The handle and its error message buffer are freed with this object.
 @safe final class CurlHandle {
-    /// The directions of a transfer.
     struct Directions: OptionSet {
         let rawValue: Int
         static let receiving = Self(rawValue: CCURL_PAUSE_RECEIVING)
@@ -130,7 +129,6 @@ extension CurlHandle {
         number(isSecure ? CCURL_INFO_APPCONNECT_TIME_T : CCURL_INFO_CONNECT_TIME_T)
     }
 
-    /// The peer's address.
     var peerAddress: String? {
         guard let address = unsafe ccurl_easy_peer_address(easy).map({ unsafe String(cString: $0) }) else { return nil }
         return address.isEmpty ? nil : address

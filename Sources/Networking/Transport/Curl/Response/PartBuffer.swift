@@ -22,13 +22,11 @@ struct PartBuffer {
         return true
     }
 
-    /// Takes all bytes.
     mutating func take() -> Data {
         defer { removeAll() }
         return block?.data(count: count) ?? Data()
     }
 
-    /// Discards all bytes.
     mutating func removeAll() {
         block = nil
         count = 0

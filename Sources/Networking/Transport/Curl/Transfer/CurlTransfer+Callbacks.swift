@@ -133,13 +133,11 @@ extension CurlTransfer {
     enum Supply {
         /// A number of bytes, or 0 at the end of the body.
         case octets(Int)
-        /// No data yet.
         case heldBack
         /// The transfer must be aborted.
         case refused
     }
 
-    /// Copies the next part of the request's body.
     func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Supply {
         timing.send(at: loopState.now)
         guard let upload else { return unsafe .octets(copyHeldBody(to: buffer)) }

@@ -150,7 +150,6 @@ extension CurlUpload {
         return isPossible
     }
 
-    /// Stops the producer.
     func end() {
         let (task, producer) = state.withLock { state in
             defer { state = State(phase: .ended, run: state.run + 1, givenCount: state.givenCount) }

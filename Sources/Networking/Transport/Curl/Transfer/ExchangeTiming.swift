@@ -78,7 +78,6 @@ extension CurlTransfer {
         }
     }
 
-    /// The current phase of the request.
     var phase: NetworkError.Timeout.Phase {
         if nameLookup.isWaiting { return .name }
         if !isDriven { return .queued }
