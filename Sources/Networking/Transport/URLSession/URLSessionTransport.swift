@@ -107,10 +107,13 @@ public final class URLSessionTransport: HTTPTransport {
     ///   - limits: The deadline, the timeouts and the maximum body size. They apply until the end
     ///     of the body.
     /// - Returns: The response, whatever its status.
-    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent; `cannotResolveHost`,
-    ///   `cannotConnect`, `tls`, `connectionLost`, `invalidResponse`, `bodyTooLarge` or `unknown`
-    ///   for failures that URLSession reports; `timedOut`, `cancelled` or `closed` at any time. The
-    ///   stream of a streamed body throws the errors that occur after the header.
+    /// - Throws: ``NetworkError`` with one of these codes:
+    ///   - `invalidRequest` before anything is sent.
+    ///   - `cannotResolveHost`, `cannotConnect`, `tls`, `connectionLost`, `invalidResponse`,
+    ///     `bodyTooLarge` or `unknown` for failures that URLSession reports.
+    ///   - `timedOut`, `cancelled` or `closed` at any time.
+    ///
+    ///   The stream of a streamed body throws the errors that occur after the header.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
