@@ -1,16 +1,16 @@
 internal import CSocket
 import Glibc
 
-/// Waits for sockets and for other threads' signals.
+/// Waits for socket events and for signals from other threads.
 ///
-/// The two descriptors live as long as the object and may be used by any thread.
+/// Any thread may use the poller. Its two descriptors are closed when it's deallocated.
 package final class EventPoller: Sendable {
     private let queue: Int32
     private let signalCounter: Int32
 
-    /// Makes a poller.
+    /// Creates a poller.
     ///
-    /// - Throws: ``SystemFailure`` if the system has no descriptors for it.
+    /// - Throws: ``SystemFailure`` if the system has run out of descriptors.
     package init() throws(SystemFailure) {
         queue = epoll_create1(Int32(EPOLL_CLOEXEC))
         signalCounter = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -24,12 +24,12 @@ package final class EventPoller: Sendable {
         Glibc.close(queue)
     }
 
-    /// Makes the current or next ``wait(milliseconds:_:)`` return; for other threads.
+    /// Wakes the current or next ``wait(milliseconds:_:)``, from any thread.
     package func signal() {
         _ = eventfd_write(signalCounter, 1)
     }
 
-    /// What a socket is watched for, and what happened on it, in epoll's bits.
+    /// A set of epoll conditions: either the ones to watch for or the ones that occurred.
     package struct Condition: OptionSet, Sendable {
         package let rawValue: UInt32
 
@@ -39,21 +39,24 @@ package final class EventPoller: Sendable {
 
         package static var readable: Self { Self(rawValue: EPOLLIN.rawValue) }
         package static var writable: Self { Self(rawValue: EPOLLOUT.rawValue) }
-        /// The peer sends nothing more.
+        /// The peer has finished sending.
         package static var hangUp: Self { Self(rawValue: EPOLLRDHUP.rawValue) }
-        /// The connection is broken in both directions, which is told of every socket that is watched for anything.
+        /// The connection is broken in both directions.
+        ///
+        /// Every watched socket reports this condition.
         package static var broken: Self { Self(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue) }
     }
 
-    /// Sets what a socket of one of several users is watched for.
+    /// Sets the conditions that a socket is watched for.
     ///
-    /// An event is told again until its cause is gone.
+    /// Events are level-triggered: the poller reports an event until its cause is gone.
     ///
     /// - Parameters:
     ///   - socket: The socket.
-    ///   - user: A number that comes back in the socket's events.
-    ///   - conditions: What is told; nothing to forget the socket.
-    /// - Returns: `false` if the system has no memory for it.
+    ///   - user: A number to include in the socket's events, which tells apart several users of the
+    ///     poller. The default is 0.
+    ///   - conditions: The conditions to report. An empty set removes the socket.
+    /// - Returns: `false` if the system is out of memory.
     @discardableResult
     package func watch(_ socket: Int32, of user: UInt32 = 0, for conditions: Condition) -> Bool {
         guard !conditions.isEmpty else { return set(EPOLL_CTL_DEL, socket, 0) }
@@ -61,31 +64,31 @@ package final class EventPoller: Sendable {
             || set(EPOLL_CTL_ADD, socket, conditions.rawValue, user)
     }
 
-    /// Something that happened on a socket.
+    /// An event on a socket.
     package struct Event {
         package var socket: Int32
         package var user: UInt32
         package var conditions: Condition
     }
 
-    /// Waits for events, at most so many milliseconds (for ever if negative).
+    /// Waits for events.
     ///
-    /// All that can be told at once is told, so that a socket without an event had none.
+    /// Reports all pending events at once, so a socket that isn't in the result had no event.
     ///
     /// - Parameters:
-    ///   - milliseconds: How long to wait.
-    ///   - events: Takes what happened, in place of what it had.
+    ///   - milliseconds: The maximum time to wait, in milliseconds; negative for no limit.
+    ///   - events: The array to replace with the events that occurred.
     package func wait(milliseconds: Int32, _ events: inout [Event]) {
         events.removeAll(keepingCapacity: true)
         var capacity = 128
         while collect(capacity, milliseconds: milliseconds, &events) {
-            // There may be more; level-triggered events are all told again.
+            // There may be more. Level-triggered events are all reported again.
             events.removeAll(keepingCapacity: true)
             capacity *= 4
         }
     }
 
-    /// Collects events, and says whether there were as many as there was room for.
+    /// Collects events and returns whether they filled the buffer.
     private func collect(_ capacity: Int, milliseconds: Int32, _ events: inout [Event]) -> Bool {
         unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { buffer in
             guard let first = buffer.baseAddress else { return false }
@@ -101,7 +104,7 @@ package final class EventPoller: Sendable {
                     continue
                 }
                 var conditions = EventPoller.Condition(rawValue: happened)
-                // After an error or hang-up, reading and writing both tell what it was.
+                // After an error or hang-up, both a read and a write report the cause.
                 if !conditions.isDisjoint(with: .broken) {
                     conditions.formUnion([.readable, .writable, .hangUp, .broken])
                 }

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Carries messages from any thread to the thread of an event loop.
+/// A queue that carries messages from any thread to the thread of an event loop.
 ///
-/// The loop's poller is only signalled while the loop sleeps, so that a burst of messages costs one wake-up.
+/// Posting signals the poller only while the loop sleeps, so a burst costs one wake-up.
 package final class Mailbox<Message: Sendable>: Sendable {
     private struct State {
         var messages: [Message] = []
         var isSleeping = false
         var isClosed = false
-        /// The poller that the loop sleeps in; `nil` while no loop runs.
+        /// The poller that the loop sleeps in, or `nil` while no loop is running.
         var poller: EventPoller?
     }
 
@@ -21,10 +21,10 @@ package final class Mailbox<Message: Sendable>: Sendable {
         state.withLock { $0.poller = poller }
     }
 
-    /// Hands a message to the loop.
+    /// Posts a message to the loop.
     ///
     /// - Parameter message: The message.
-    /// - Returns: `false` if the mailbox is closed, and the message goes nowhere.
+    /// - Returns: `false` if the mailbox is closed. The message is then discarded.
     @discardableResult
     package func post(_ message: Message) -> Bool {
         let (isOpen, sleeper) = state.withLock { state -> (Bool, EventPoller?) in
@@ -37,11 +37,12 @@ package final class Mailbox<Message: Sendable>: Sendable {
         return isOpen
     }
 
-    /// Takes the messages that wait; for the loop.
+    /// Takes the pending messages, for the loop.
     ///
-    /// - Parameter messages: Receives the messages. What it had is released, and its room is used for later messages.
+    /// - Parameter messages: The array that receives the messages. Its previous elements are
+    ///   released, and its storage is reused for later messages.
     package func collect(_ messages: inout [Message]) {
-        // Outside of the lock, because this releases what the messages hold.
+        // Done without the lock, because it releases what the messages hold.
         messages.removeAll(keepingCapacity: messages.count <= 1_024)
         state.withLock { state in
             state.isSleeping = false
@@ -49,7 +50,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Announces that the loop will wait; `false` if it must collect messages instead.
+    /// Prepares to wait, or returns `false` if the loop must collect messages first.
     package func prepareToSleep() -> Bool {
         state.withLock { state in
             state.isSleeping = state.messages.isEmpty
@@ -57,9 +58,9 @@ package final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Accepts no more messages; for the end of the loop.
+    /// Closes the mailbox when the loop ends.
     ///
-    /// - Returns: The messages that the loop has not collected.
+    /// - Returns: The messages that the loop hasn't collected.
     package func close() -> [Message] {
         state.withLock { state in
             (state.isClosed, state.poller) = (true, nil)

@@ -1,7 +1,7 @@
 internal import CSocket
 import Glibc
 
-/// A TCP socket that never blocks and never raises SIGPIPE; it closes its descriptor.
+/// A nonblocking TCP socket that never raises SIGPIPE and closes its descriptor when destroyed.
 package struct Socket: ~Copyable {
     /// The result of a read or write.
     package enum Outcome {
@@ -11,7 +11,7 @@ package struct Socket: ~Copyable {
         case failed
     }
 
-    /// The number of the descriptor, for a poller.
+    /// The descriptor's number, for use with a poller.
     package let number: Int32
 
     private init(takingOwnershipOf number: Int32) {
@@ -22,11 +22,11 @@ package struct Socket: ~Copyable {
         _ = close(number)
     }
 
-    /// Listens on 127.0.0.1.
+    /// Creates a socket that listens on 127.0.0.1.
     ///
-    /// - Parameter port: The port; 0, the default, for one that the kernel chooses.
+    /// - Parameter port: The port. The default is 0, which lets the kernel choose one.
     /// - Returns: The socket.
-    /// - Throws: ``SystemFailure`` with the call that the operating system refused.
+    /// - Throws: ``SystemFailure`` with the name of the system call that failed.
     package static func listening(port: UInt16 = 0) throws(SystemFailure) -> Socket {
         let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemFailure("socket") }
@@ -58,20 +58,20 @@ package struct Socket: ~Copyable {
         return UInt16(bigEndian: address.sin_port)
     }
 
-    /// Accepts a connection; `nil` if none waits.
+    /// Accepts a connection, or returns `nil` if none is pending.
     package func accept() throws(SystemFailure) -> Socket? {
         while true {
             let flags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
             let accepted = accept4(number, nil, nil, flags)
             if accepted >= 0 {
                 let connection = Socket(takingOwnershipOf: accepted)
-                // A response is written in as few pieces as it has; waiting for more would only delay it.
+                // Responses are written in few pieces, so Nagle's algorithm would only delay them.
                 connection.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1))
                 return connection
             }
             switch errno {
             case EAGAIN: return nil
-            // The peer gave up before it was accepted.
+            // The peer disconnected before the connection was accepted.
             case EINTR, ECONNABORTED, EPROTO: continue
             default: throw SystemFailure("accept4")
             }
@@ -97,18 +97,18 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// Tells the peer that nothing more will come.
+    /// Tells the peer that no more data follows.
     package func finishSending() {
         _ = shutdown(number, Int32(SHUT_WR))
     }
 
-    /// Makes closing the socket reset the connection instead of ending it in order.
+    /// Makes closing the socket reset the connection instead of closing it gracefully.
     package func resetWhenClosed() {
         setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
     }
 
     private func setOption<Value: BitwiseCopyable>(_ level: Int32, _ name: Int32, _ value: Value) {
-        // None of these options can fail on a TCP socket, and none is needed for correctness.
+        // These options can't fail on a TCP socket, and correctness doesn't depend on them.
         unsafe withUnsafeBytes(of: value) {
             _ = unsafe setsockopt(number, level, name, $0.baseAddress, socklen_t($0.count))
         }

@@ -1,17 +1,17 @@
 import Glibc
 
-/// A failed call of the operating system.
+/// A failed system call.
 package struct SystemFailure: Error, CustomStringConvertible {
     /// The name of the function.
     package let call: String
-    /// The system's error number.
+    /// The value of `errno`.
     package let number: Int32
 
-    /// Makes a failure.
+    /// Creates a failure.
     ///
     /// - Parameters:
     ///   - call: The name of the function.
-    ///   - number: The error number; by default that of the call that failed just now.
+    ///   - number: The error number. The default is the current value of `errno`.
     package init(_ call: String, number: Int32 = errno) {
         self.call = call
         self.number = number

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A thread that can be waited for.
+/// A thread that can be joined.
 package final class WorkerThread: Sendable {
     private final class Start {
         private var body: (() -> Void)?
@@ -19,15 +19,15 @@ package final class WorkerThread: Sendable {
         }
     }
 
-    /// The thread while it is neither joined nor detached.
+    /// The thread, until it's joined or detached.
     private let thread: Mutex<pthread_t?>
 
     /// Starts a thread.
     ///
     /// - Parameters:
-    ///   - body: Runs on the thread.
-    ///   - atEnd: Runs on the thread when `body`, with all that it holds, has been released.
-    /// - Throws: ``SystemFailure`` if the system starts no thread.
+    ///   - body: The closure to run on the thread.
+    ///   - atEnd: A closure to run on the thread after `body` and its captures are released.
+    /// - Throws: ``SystemFailure`` if the system can't start a thread.
     package init(
         body: sending @escaping () -> Void,
         atEnd: @escaping @Sendable () -> Void = {}
@@ -57,7 +57,7 @@ package final class WorkerThread: Sendable {
         if let identifier = take() { pthread_detach(identifier) }
     }
 
-    /// Waits for the thread's end, unless somebody already did.
+    /// Waits for the thread to end, unless another caller already has.
     package func join() {
         if let identifier = take() { pthread_join(identifier, nil) }
     }
@@ -69,10 +69,10 @@ package final class WorkerThread: Sendable {
         }
     }
 
-    /// The process's signals are handled by its other threads.
+    /// Leaves the process's signals to its other threads.
     ///
-    /// That includes SIGPIPE: without signals of its own, libcurl
-    /// would let a TLS write to a closed socket kill the process. Faults stay with the thread that caused them.
+    /// This includes SIGPIPE: libcurl doesn't use signals here, so a TLS write to a closed socket
+    /// would kill the process. Signals for faults stay with the thread that caused them.
     private static func blockSignals() {
         var signals = sigset_t()
         unsafe sigfillset(&signals)

@@ -3,7 +3,7 @@ import System
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct EventPollerTests {
-    @Test("An event comes with its user's number, again and again until its cause is gone")
+    @Test("Reports an event with its user's number until its cause is gone")
     func levels() throws {
         let (poller, peer) = (try EventPoller(), try Peer())
         let socket = try peer.accept()
@@ -18,13 +18,13 @@ import Testing
         }
         var buffer = [UInt8](repeating: 0, count: 16)
         guard case .transferred(5) = socket.receive(into: &buffer) else {
-            Issue.record("not received")
+            Issue.record("the data wasn't received")
             return
         }
         #expect(Self.events(of: poller, atOnce: true).isEmpty)
     }
 
-    @Test("A socket is watched for what was set last, and for nothing once it is forgotten")
+    @Test("Watches a socket for the last conditions that were set, and for none after its removal")
     func changes() throws {
         let (poller, peer) = (try EventPoller(), try Peer())
         let socket = try peer.accept()
@@ -37,7 +37,7 @@ import Testing
         #expect(Self.events(of: poller, atOnce: true).isEmpty)
     }
 
-    @Test("A peer that sends nothing more has hung up, and the connection isn't broken")
+    @Test("Reports a hang-up, but not a broken connection, when the peer has finished sending")
     func hangUp() throws {
         let (poller, peer) = (try EventPoller(), try Peer())
         let socket = try peer.accept()
@@ -46,7 +46,7 @@ import Testing
         #expect(Self.events(of: poller).map(\.conditions) == [.hangUp])
     }
 
-    @Test("A reset connection is broken, whatever it is watched for")
+    @Test("Reports a reset connection as broken under any watched condition")
     func reset() throws {
         let (poller, peer) = (try EventPoller(), try Peer())
         let socket = try peer.accept()
@@ -63,7 +63,7 @@ import Testing
     }
 }
 
-/// A socket that is connected to a listening one.
+/// A socket connected to a listening socket.
 private final class Peer {
     private let listener: Socket
     private let number: Int32
@@ -86,7 +86,7 @@ private final class Peer {
 
     deinit { _ = close(number) }
 
-    /// Returns the other end.
+    /// Returns the listener's end of the connection.
     func accept() throws -> Socket {
         while true {
             if let socket = try listener.accept() { return socket }
@@ -100,7 +100,7 @@ private final class Peer {
 
     func finishSending() { _ = shutdown(number, Int32(SHUT_WR)) }
 
-    /// Ends the connection with a reset: connecting to no address dissolves it.
+    /// Resets the connection by connecting the socket to an unspecified address.
     func reset() {
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)

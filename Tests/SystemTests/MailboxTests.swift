@@ -2,7 +2,7 @@ import System
 import Testing
 
 @Suite struct MailboxTests {
-    @Test("Messages are collected once, in the order in which they were posted")
+    @Test("Collects messages once, in the order they were posted")
     func order() {
         let mailbox = Mailbox<Int>()
         for number in 1...3 { #expect(mailbox.post(number)) }
@@ -13,19 +13,19 @@ import Testing
         #expect(messages.isEmpty)
     }
 
-    @Test("A message ends the sleep of the loop")
+    @Test("Wakes the loop when a message is posted")
     func wakes() throws {
         let (mailbox, poller) = (Mailbox<Int>(), try EventPoller())
         mailbox.attach(poller)
         #expect(mailbox.prepareToSleep())
         mailbox.post(1)
         var events: [EventPoller.Event] = []
-        // Without the signal this would never return.
+        // Without the signal, this would never return.
         poller.wait(milliseconds: -1, &events)
         #expect(events.isEmpty)
     }
 
-    @Test("Messages that wait keep the loop from sleeping, until they are collected")
+    @Test("Keeps the loop awake until pending messages are collected")
     func awake() {
         let mailbox = Mailbox<Int>()
         mailbox.post(1)
@@ -35,7 +35,7 @@ import Testing
         #expect(mailbox.prepareToSleep())
     }
 
-    @Test("A closed mailbox returns what it has, and accepts nothing more")
+    @Test("Returns the pending messages when closed, and accepts no others")
     func closed() {
         let mailbox = Mailbox<Int>()
         mailbox.post(1)

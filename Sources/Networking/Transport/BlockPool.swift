@@ -1,25 +1,25 @@
 import Foundation
 import Synchronization
 
-/// Memory for parts of bodies, in blocks of one size that are used again and again.
+/// A pool of equally sized memory blocks for parts of bodies.
 ///
-/// The system clears the memory that it gives to a process; for all parts of a long body that would take as long as to receive them.
+/// The system zeroes memory before handing it to a process. For a long body, that would take as
+/// long as receiving it, so blocks are reused.
 final class BlockPool: Sendable {
-    /// A block while nobody has it.
-    @safe private struct Unused: @unchecked Sendable {  // reason: nobody uses what the pointer leads to
+    @safe private struct Unused: @unchecked Sendable {  // reason: the memory isn't accessed while unused
         let memory: UnsafeMutableRawPointer
     }
 
-    /// How many octets a block has room for.
+    /// The size of a block in bytes.
     let blockSize: Int
     private let maximumUnused: Int
     private let unused = Mutex<[Unused]>([])
 
-    /// Makes an empty pool.
+    /// Creates an empty pool.
     ///
     /// - Parameters:
-    ///   - blockSize: How many octets a block has room for.
-    ///   - maximumUnused: How many blocks are kept while nobody needs them.
+    ///   - blockSize: The size of a block in bytes.
+    ///   - maximumUnused: The maximum number of unused blocks to keep. The default is 4.
     init(blockSize: Int, maximumUnused: Int = 4) {
         self.blockSize = blockSize
         self.maximumUnused = maximumUnused
@@ -31,8 +31,8 @@ final class BlockPool: Sendable {
 
     /// Takes a block.
     ///
-    /// - Parameter capacity: How many octets it must have room for, if that is more than the size of a block.
-    /// - Returns: The block, whose octets are whatever was there before.
+    /// - Parameter capacity: The minimum capacity in bytes, if it's larger than the block size.
+    /// - Returns: The block, with arbitrary contents.
     func block(capacity: Int = 0) -> OctetBlock {
         let size = max(blockSize, capacity)
         let block = size == blockSize ? unused.withLock { $0.popLast() } : nil
@@ -51,9 +51,9 @@ final class BlockPool: Sendable {
     }
 }
 
-// reason for @unchecked: one thread at a time has a block, and nobody changes one that is data.
+// reason for @unchecked: only one thread at a time has a block, and data is never modified.
 
-/// A block of memory for octets, which goes back to its pool with the last reference.
+/// A block of memory that returns to its pool with the last reference.
 @safe final class OctetBlock: @unchecked Sendable {
     let memory: UnsafeMutableRawPointer
     let capacity: Int
@@ -69,10 +69,10 @@ final class BlockPool: Sendable {
         unsafe pool.takeBack(memory, capacity: capacity)
     }
 
-    /// The first octets as data.
+    /// Returns the first bytes of the block as data.
     ///
-    /// Many are not copied: the data then has the block, and whoever has the block otherwise must give it up. Of few a copy is made, so that
-    /// nobody who keeps them keeps the block.
+    /// If they fill at least half of the block, the data takes over the block without copying and
+    /// the caller must release it. Otherwise they're copied, so that a few bytes don't retain it.
     func data(count: Int) -> Data {
         guard count >= capacity / 2 else { return unsafe Data(bytes: memory, count: count) }
         return unsafe Data(

@@ -1,6 +1,7 @@
-/// The deadlines of many exchanges, soonest first.
+/// A priority queue of request deadlines, earliest first.
 ///
-/// Most exchanges end long before their deadline; their entries are dropped in bulk when they are the majority.
+/// Most requests end long before their deadlines. When their entries outnumber the live ones, the
+/// queue drops them in bulk.
 struct DeadlineQueue {
     private struct Entry {
         var deadline: ContinuousClock.Instant
@@ -10,10 +11,10 @@ struct DeadlineQueue {
     private var heap: [Entry] = []
     private var sweepCount = 64
 
-    /// The entries held, those of ended exchanges included.
+    /// The number of entries, including those of ended requests.
     var count: Int { heap.count }
 
-    /// Adds a deadline; `isLive` says which of the exchanges added before still run.
+    /// Adds a deadline; `isLive` returns whether a previously added request is still running.
     mutating func insert(_ identifier: UInt64, deadline: ContinuousClock.Instant, where isLive: (UInt64) -> Bool) {
         if heap.count >= sweepCount {
             heap.removeAll { !isLive($0.identifier) }
@@ -24,15 +25,17 @@ struct DeadlineQueue {
         siftUp(heap.count - 1)
     }
 
-    /// A time before which no deadline passes; that of an exchange which may have ended, because looking costs more than waking up.
+    /// The earliest deadline.
+    ///
+    /// It may belong to an ended request, because an unneeded wake-up costs less than a check.
     var earliest: ContinuousClock.Instant? { heap.first?.deadline }
 
-    /// Forgets all, when no exchange runs.
+    /// Removes all entries, once no request is running.
     mutating func removeAll() {
         heap.removeAll(keepingCapacity: heap.count <= 1024)
     }
 
-    /// Takes an exchange whose deadline has passed; it may have ended.
+    /// Removes and returns a request whose deadline has passed; it may have ended.
     mutating func popExpired(at now: ContinuousClock.Instant) -> UInt64? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         removeFirst()

@@ -1,9 +1,9 @@
-/// Who may use a connection next: at most so many exchanges for each origin and altogether.
+/// A queue that limits the number of running requests, both per origin and in total.
 ///
-/// Exchanges of one origin go in the order in which they came; origins take turns, so that a busy one can't starve
-/// the others. A waiting exchange that has ended meanwhile is skipped when its turn comes.
+/// Requests to one origin start in the order they were added. Origins take turns, so a busy origin
+/// can't starve the others. The queue skips a waiting request that has ended when its turn comes.
 struct ExchangeQueue {
-    /// The exchanges of one origin; an object, so that an exchange looks it up and does not copy it.
+    /// The requests to one origin, in a class so that lookups don't copy it.
     private final class Line {
         let origin: HTTPOrigin
         var active = 0
@@ -37,11 +37,11 @@ struct ExchangeQueue {
     private let maximum: Int
     private var active = 0
     private var lines: [HTTPOrigin: Line] = [:]
-    /// How many origins are known before unused ones are forgotten.
+    /// The number of known origins at which unused ones are removed.
     private var sweepCount = 64
-    /// The origin that was asked for last, which is often the next, too.
+    /// The most recently used origin, which is often the next one too.
     private var recent: Line?
-    /// The origins that have a waiting exchange and room for it, each once.
+    /// The origins that have a waiting request and capacity for it, each listed once.
     private var turns: [Line] = []
 
     init(maximumPerOrigin: Int, maximum: Int) {
@@ -49,31 +49,30 @@ struct ExchangeQueue {
         self.maximum = max(1, maximum)
     }
 
-    /// The origins that are known, those without exchanges included.
+    /// The number of known origins, including those without requests.
     var originCount: Int { lines.count }
 
-    /// Lets an exchange begin without waiting, if nobody waits and there is room; its place is free again after ``release(_:)``.
+    /// Starts a request, until ``release(_:)``, if there's capacity and none is waiting.
     mutating func enter(_ origin: HTTPOrigin) -> Bool {
         guard active < maximum, turns.isEmpty else { return false }
         let line = line(of: origin)
-        // An origin with room and somebody waiting has its turn.
+        // An origin with capacity and a waiting request would be in `turns`.
         guard line.active < maximumPerOrigin else { return false }
         line.active += 1
         active += 1
         return true
     }
 
-    /// Puts an exchange at the end of its origin's line.
     mutating func append(_ identifier: UInt64, origin: HTTPOrigin) {
         let line = line(of: origin)
         line.waiting.append(identifier)
         list(line)
     }
 
-    /// Whether ``next(where:)`` may have an exchange.
+    /// A Boolean value that indicates whether ``next(where:)`` may return a request.
     var hasTurn: Bool { active < maximum && !turns.isEmpty }
 
-    /// Takes the next exchange that may begin; its place is free again after ``release(_:)``.
+    /// Starts and returns the next request, which counts until ``release(_:)``.
     mutating func next(where isWaiting: (UInt64) -> Bool) -> UInt64? {
         while active < maximum, !turns.isEmpty {
             let line = turns.removeFirst()
@@ -92,7 +91,7 @@ struct ExchangeQueue {
         return nil
     }
 
-    /// Gives back the place of an exchange that ``enter(_:)`` or ``next(where:)`` let begin.
+    /// Releases the capacity used by a request that ``enter(_:)`` or ``next(where:)`` started.
     mutating func release(_ origin: HTTPOrigin) {
         let line = line(of: origin)
         guard line.active > 0 else { return }

@@ -1,12 +1,12 @@
 import Dispatch
 
-/// Runs what may keep a thread waiting for a disk.
+/// An executor for work that may block on disk I/O.
 ///
-/// A task that reads or writes one part after the other prefers such an executor for as long as it does: it stays on a thread that may wait,
-/// where handing each part to such a thread, and the result back, would take longer than the disk's work.
+/// A task that reads or writes a file part by part prefers this executor throughout. Handing each
+/// part to another thread, and the result back, would take longer than the disk access.
 final class FileExecutor: TaskExecutor {
-    // Dispatch has as many threads as there are serial queues with work. Those of its global queues are as many as the processors: Swift's
-    // tasks, which share them, would wait for the disk too.
+    // Dispatch runs one thread per serial queue with work, but only as many threads per global
+    // queue as there are processors. Blocking those would stall Swift's tasks, which share them.
     private let queue = DispatchQueue(label: "FileExecutor")
 
     func enqueue(_ job: consuming ExecutorJob) {
@@ -15,11 +15,12 @@ final class FileExecutor: TaskExecutor {
     }
 }
 
-/// Does work that may keep a thread waiting for a disk.
+/// Runs work that may block on disk I/O.
 ///
-/// - Parameter work: What it does. Code of this module that it calls stays on such a thread, also after it has waited for something else.
-/// - Returns: What the work returns.
-/// - Throws: What the work throws.
+/// - Parameter work: The work. Code of this module that it calls stays on the executor's thread,
+///   even after a suspension.
+/// - Returns: The work's result.
+/// - Throws: The work's error.
 func offloading<Value>(_ work: () async throws -> Value) async throws -> Value {
     try await withTaskExecutorPreference(FileExecutor(), isolation: nil, operation: work)
 }

@@ -2,9 +2,9 @@ import CCurl
 import Foundation
 import Glibc
 
-/// A file that is read part by part.
+/// A file that is read in parts.
 final class FileReading: Sendable {
-    /// How much is read at once.
+    /// The number of bytes to read at once.
     static let partSize = 128 << 10
 
     private let name: String
@@ -20,19 +20,20 @@ final class FileReading: Sendable {
         close(descriptor)
     }
 
-    /// What delivers a file's octets from its beginning to a length.
+    /// Creates a producer that delivers a file's bytes from the start.
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - length: How much is delivered; less if the file has become shorter.
-    /// - Returns: The producer; it throws ``NetworkError`` with the code `invalidRequest` if the file can't be read.
+    ///   - length: The number of bytes to deliver, or fewer if the file has shrunk.
+    /// - Returns: The producer. It throws ``NetworkError`` with the code `invalidRequest` if the
+    ///   file can't be read.
     static func producer(_ url: URL, length: Int) -> HTTPBody.Producer {
         { deliver in
             try await offloading { try await FileReading.open(url).deliver(from: 0, to: length, deliver) }
         }
     }
 
-    /// Reads one part after the other; on a thread that may wait for a disk.
+    /// Reads and delivers a range part by part on a thread that may block on disk I/O.
     func deliver(from start: Int, to end: Int, _ deliver: (Data) async throws -> Void) async throws {
         var position = start
         while position < end {
@@ -43,14 +44,15 @@ final class FileReading: Sendable {
         }
     }
 
-    /// Reads what is in memory, on any thread.
+    /// Reads bytes that are already in memory, on any thread.
     ///
-    /// - Returns: How many octets; 0 if the disk would be needed, the file system can't tell, or there are no more.
+    /// - Returns: The number of bytes read. It's 0 if reading needs the disk, the file system can't
+    ///   tell, or the file has ended.
     func readHeld(into buffer: UnsafeMutableRawBufferPointer, at position: Int) -> Int {
         max(0, unsafe ccurl_read_held(descriptor, buffer.baseAddress, buffer.count, Int64(position)))
     }
 
-    /// Opens a file; on a thread that may wait for a disk.
+    /// Opens a file on a thread that may block on disk I/O.
     static func open(_ url: URL) throws(NetworkError) -> FileReading {
         let descriptor = unsafe Glibc.open(url.path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(url.lastPathComponent) }

@@ -1,16 +1,16 @@
 package import Foundation
 
-/// Scheme, host and port: what decides whether two requests may share a connection
+/// A URL's scheme, host and port, which determine whether two requests may share a connection
 /// ([RFC 9110 §4.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-4.3.1)).
 package struct HTTPOrigin: Hashable, Sendable {
     /// `http` or `https`.
     package let scheme: String
-    /// The host in lower case; an IPv6 address is in brackets.
+    /// The host in lowercase, with brackets around an IPv6 address.
     package let host: String
-    /// The port, the scheme's own if the URL has none.
+    /// The port, which defaults to the scheme's.
     package let port: Int
 
-    /// Reads the origin of an absolute `http` or `https` URL; `nil` if it is none.
+    /// Creates the origin of an absolute `http` or `https` URL, or returns `nil` for any other URL.
     package init?(_ url: URL) {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else { return nil }
         guard let host = url.host?.lowercased(), !host.isEmpty else { return nil }
@@ -24,12 +24,10 @@ package struct HTTPOrigin: Hashable, Sendable {
         host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
     }
 
-    /// Whether the host is this machine by its name or address.
+    /// A Boolean value that indicates whether the host is a name or address of this machine.
     package var isLoopback: Bool { Self.isLoopback(host: host) }
 
-    /// Returns whether a host is this machine by its name or address.
-    ///
-    /// The host is in lower case, and an IPv6 address is in brackets.
+    /// Returns whether a lowercase host, with IPv6 brackets, is a name or address of this machine.
     static func isLoopback(host: String) -> Bool {
         switch host.utf8.last {
         case UInt8(ascii: "t"): return host == "localhost" || host.hasSuffix(".localhost")
@@ -38,7 +36,7 @@ package struct HTTPOrigin: Hashable, Sendable {
         }
     }
 
-    /// Whether a text is four numbers of at most 255 with periods between them.
+    /// Returns whether a text consists of four numbers of at most 255, separated by periods.
     private static func isAddress(_ text: String.UTF8View) -> Bool {
         var periods = 0
         var number: Int?
@@ -58,6 +56,6 @@ package struct HTTPOrigin: Hashable, Sendable {
 }
 
 extension HTTPOrigin: CustomStringConvertible {
-    /// `host:port`, fit for a message: it never has user information, a path or a query.
+    /// The text `host:port`, which never reveals user information, a path or a query in messages.
     package var description: String { "\(host):\(port)" }
 }

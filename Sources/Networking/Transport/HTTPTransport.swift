@@ -1,27 +1,28 @@
 public import Foundation
 
-/// What moves bytes: one request in, one response out.
+/// A type that sends a single HTTP request and returns its response.
 ///
-/// A transport knows nothing of retries, redirects' policy, authentication or decoding, and nothing above it may assume
-/// an engine. It never follows a redirect, never answers an authentication challenge and keeps no cookies: the
-/// response to *this* request is what it returns, whatever the status.
+/// A transport isn't concerned with retries, redirects, authentication or decoding, and its callers
+/// don't depend on a particular engine. It never follows a redirect, answers an authentication
+/// challenge or stores cookies. It returns the response to the given request, whatever its status.
 ///
-/// `CurlTransport` is the default; `URLSessionTransport` serves whoever brings a `URLSessionConfiguration`;
-/// `MockTransport` in MockNetworking answers from a script.
+/// `CurlTransport` is the default. `URLSessionTransport` takes a `URLSessionConfiguration`.
+/// `MockTransport` in MockNetworking returns scripted responses.
 public protocol HTTPTransport: Sendable {
     /// Sends a request and returns its response.
     ///
-    /// Cancelling the task cancels the exchange, until this returns; afterwards the body does, see ``HTTPResponseBody``. There is
-    /// exactly one outcome.
+    /// Cancelling the task cancels the request until this method returns. After that, cancel the
+    /// body; see ``HTTPResponseBody``. Each request has exactly one outcome.
     ///
-    /// The response comes whole or with a stream of its body. ``HTTPTransportLimits/streamsBody`` says which of them the caller would
-    /// like; the client accepts both.
+    /// The response contains either the whole body or a stream of it.
+    /// ``HTTPTransportLimits/streamsBody`` states the caller's preference; the client accepts both.
     ///
     /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts. They hold until the body's end.
-    /// - Returns: The final response (1xx responses are not final), whatever its status.
-    /// - Throws: ``NetworkError`` with a code that says what failed; `cancelled` if the task was cancelled.
+    ///   - request: The request to send.
+    ///   - limits: The deadline and the maximum body size. They apply until the end of the body.
+    /// - Returns: The final response (not a 1xx response), whatever its status.
+    /// - Throws: ``NetworkError`` with a code for the failure; `cancelled` if the task was
+    ///   cancelled.
     func send(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> HTTPTransportResponse
 }
 
@@ -33,19 +34,19 @@ public struct HTTPTransportRequest: Sendable {
     public var url: URL
     /// The header fields, in order.
     public var headers: HTTPHeaders
-    /// What is sent after the header.
+    /// The body.
     public var body: HTTPBody
-    /// Is told what happens to the exchange, for progress and metrics.
+    /// A closure that receives the request's events, for progress and metrics.
     public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
-    ///   - method: The method.
+    ///   - method: The method. The default is `.get`.
     ///   - url: The absolute `http` or `https` URL.
-    ///   - headers: The header fields, in order.
-    ///   - body: What is sent after the header.
-    ///   - observer: Is told what happens to the exchange.
+    ///   - headers: The header fields, in order. The default is empty.
+    ///   - body: The body. The default is `.none`.
+    ///   - observer: A closure that receives the request's events. The default is `nil`.
     public init(
         method: HTTPMethod = .get,
         url: URL,
@@ -61,35 +62,43 @@ public struct HTTPTransportRequest: Sendable {
     }
 }
 
-/// What a caller is ready to wait for and to receive.
+/// The limits on a request's duration and on the size of its response.
 public struct HTTPTransportLimits: Sendable {
-    /// When the exchange must have ended, waiting for a connection included; `nil` for no deadline.
+    /// The time by which the request must end, including the wait for a connection, or `nil` for no
+    /// deadline.
     public var deadline: ContinuousClock.Instant?
-    /// The largest body accepted after content decoding, in octets.
+    /// The maximum size of the body in bytes, after content decoding.
     ///
-    /// A larger one fails with ``NetworkError/Code/bodyTooLarge`` while it is received.
+    /// A larger body fails with ``NetworkError/Code/bodyTooLarge`` while it's received.
     public var maximumBodySize: Int
-    /// The longest wait for the first octet of the response, counted from when the request was sent; `nil` for as long as it takes.
+    /// The maximum time from sending the request to receiving the response's first byte, or `nil`
+    /// for no limit.
     public var firstByteTimeout: Duration?
-    /// The longest time in which no octet is sent or received while a connection is in use; `nil` for as long as it takes.
+    /// The maximum time without sending or receiving a byte while a connection is in use, or `nil`
+    /// for no limit.
     ///
-    /// Time in which the caller does not read, or gives no more of the request's body, does not count.
+    /// Time spent waiting for the caller to read the response's body, or to supply more of the
+    /// request's body, doesn't count.
     public var idleTimeout: Duration?
-    /// A Boolean value that indicates whether the response should be returned as soon as its header is there, with
-    /// ``HTTPTransportResponse/stream``; `false` by default.
+    /// A Boolean value that indicates whether to return the response as soon as its header arrives,
+    /// with ``HTTPTransportResponse/stream``.
+    ///
+    /// The default is `false`.
     public var streamsBody = false
-    /// What the deadline stems from, for the words of an error.
+    /// The setting that the deadline comes from, for error messages.
     package var deadlineSource = NetworkError.Timeout.Limit.deadline
-    /// A Boolean value that indicates whether a redirect's body may be given up for its size or its duration; see ``RedirectBody``.
+    /// A Boolean value that indicates whether a redirect's body may be abandoned because of its
+    /// size or duration; see ``RedirectBody``.
     package var cutsRedirects = false
 
-    /// Makes limits.
+    /// Creates limits.
     ///
     /// - Parameters:
-    ///   - deadline: When the exchange must have ended; `nil` for no deadline.
-    ///   - maximumBodySize: The largest body accepted after content decoding, in octets. 64 MiB by default.
-    ///   - firstByteTimeout: The longest wait for the first octet of the response.
-    ///   - idleTimeout: The longest time in which nothing moves.
+    ///   - deadline: The time by which the request must end. The default is `nil`.
+    ///   - maximumBodySize: The maximum size of the body in bytes, after content decoding. The
+    ///     default is 64 MiB.
+    ///   - firstByteTimeout: The maximum wait for the response's first byte. The default is `nil`.
+    ///   - idleTimeout: The maximum time without sending or receiving a byte. The default is `nil`.
     public init(
         deadline: ContinuousClock.Instant? = nil,
         maximumBodySize: Int = 64 << 20,
@@ -103,31 +112,33 @@ public struct HTTPTransportLimits: Sendable {
     }
 }
 
-/// A response as a transport received it: its head, and its body or a stream of it.
+/// A response received by a transport: its head, and its body or a stream of it.
 public struct HTTPTransportResponse: Sendable {
     /// The status code, 200…999.
     public var status: Int
     /// The protocol version, such as `HTTP/1.1` or `HTTP/2`; empty if the transport can't tell.
     public var version: String
-    /// The header fields, in order, repeated ones apart.
+    /// The header fields, in order, with repeated fields kept separate.
     public var headers: HTTPHeaders
-    /// The body after content decoding; empty if there is none, or a ``stream``.
+    /// The body after content decoding; empty if the response has no body or a ``stream``.
     public var body: Data
-    /// The fields that came after the ``body`` ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    /// The trailer fields, received after the ``body``
+    /// ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public var trailers: HTTPHeaders
-    /// The body after content decoding, received while it is read; `nil` if it is in ``body``.
+    /// The body after content decoding, received as it's read, or `nil` if it's in ``body``.
     public var stream: HTTPResponseBody?
-    /// A Boolean value that indicates whether this is a redirect whose body was given up; ``body`` is empty then.
+    /// A Boolean value that indicates whether this is a redirect whose body was abandoned and
+    /// whose ``body`` is therefore empty.
     package var isCut = false
 
-    /// Makes a response.
+    /// Creates a response.
     ///
     /// - Parameters:
     ///   - status: The status code.
-    ///   - version: The protocol version.
-    ///   - headers: The header fields, in order.
-    ///   - body: The body after content decoding.
-    ///   - trailers: The fields that came after the body.
+    ///   - version: The protocol version. The default is `HTTP/1.1`.
+    ///   - headers: The header fields, in order. The default is empty.
+    ///   - body: The body after content decoding. The default is empty.
+    ///   - trailers: The trailer fields. The default is empty.
     public init(
         status: Int,
         version: String = "HTTP/1.1",
@@ -142,12 +153,12 @@ public struct HTTPTransportResponse: Sendable {
         self.trailers = trailers
     }
 
-    /// Makes a response whose body is received while it is read.
+    /// Creates a response whose body is received as it's read.
     ///
     /// - Parameters:
     ///   - status: The status code.
-    ///   - version: The protocol version.
-    ///   - headers: The header fields, in order.
+    ///   - version: The protocol version. The default is `HTTP/1.1`.
+    ///   - headers: The header fields, in order. The default is empty.
     ///   - stream: The body after content decoding.
     public init(status: Int, version: String = "HTTP/1.1", headers: HTTPHeaders = [:], stream: HTTPResponseBody) {
         self.init(status: status, version: version, headers: headers)

@@ -1,57 +1,60 @@
-/// What happens to an exchange while it runs, for progress and metrics.
+/// An event during a request, for progress and metrics.
 ///
-/// Events come in the order in which things happen, on a thread of the transport: an observer returns at once and does not
-/// wait. A transport that can't tell something leaves it out. New cases may be added; a `switch` over them has a `default`.
+/// Events arrive in the order they occur, on a thread of the transport. An observer must return at
+/// once without blocking. A transport omits events that it can't detect. Future versions may add
+/// cases, so a `switch` over events needs a `default`.
 public enum HTTPTransportEvent: Sendable {
-    /// The exchange left the transport's queue and has, or is getting, a connection.
+    /// The request left the transport's queue and has a connection or is getting one.
     case started
-    /// The host's name was resolved.
+    /// The host name was resolved.
     case resolved
     /// A connection was made.
     case connected
-    /// The TLS handshake is over and the peer is trusted.
+    /// The TLS handshake completed and the peer is trusted.
     case secured
-    /// Octets of the request's body were sent: how many so far.
+    /// Part of the request's body was sent, with the total number of bytes so far.
     case bodySent(Int)
-    /// The response's header has come.
+    /// The response's header arrived.
     case headReceived(status: Int)
-    /// Octets of the response's body were received, after content decoding: how many so far.
+    /// Part of the response's body was received, with the total bytes after content decoding.
     case bodyReceived(Int)
-    /// The exchange is over, whether it succeeded or not. It is the last event.
+    /// The request ended, successfully or not; always the last event.
     case finished(HTTPTransportMetrics)
 }
 
-/// What an exchange took.
+/// The timings and byte counts of a request.
 ///
-/// Times count from the moment at which the transport was asked; a phase that did not happen, such as the handshake on a kept
-/// connection, is `nil`.
+/// Times count from the call to the transport. A phase that didn't happen, such as the handshake on
+/// a kept connection, is `nil`.
 public struct HTTPTransportMetrics: Sendable, Equatable {
-    /// How long the exchange waited for a free connection.
+    /// The time that the request waited for a free connection.
     public var queueTime: Duration?
-    /// When the host's name was resolved.
+    /// The time at which the host name was resolved.
     public var nameLookupTime: Duration?
-    /// When the connection was made.
+    /// The time at which the connection was made.
     public var connectTime: Duration?
-    /// When the TLS handshake was over.
+    /// The time at which the TLS handshake completed.
     public var tlsTime: Duration?
-    /// When the first octet of the response came.
+    /// The time at which the first byte of the response arrived.
     public var firstByteTime: Duration?
-    /// When the exchange was over.
+    /// The time at which the request ended.
     public var totalTime: Duration
-    /// Whether the connection was used before; `nil` if the transport can't tell or there was none.
+    /// A Boolean value that indicates whether the connection was used before, or `nil` if the
+    /// transport can't tell or made no connection.
     public var isConnectionReused: Bool?
-    /// The protocol version, such as `HTTP/2`; empty if there was no response or the transport can't tell.
+    /// The protocol version, such as `HTTP/2`; empty if there was no response or the transport
+    /// can't tell.
     public var version: String
-    /// The peer's address; `nil` if the transport can't tell.
+    /// The peer's address, or `nil` if the transport can't tell.
     public var remoteAddress: String?
-    /// The octets of the request's body that were sent.
+    /// The number of bytes of the request's body that were sent.
     public var bodyBytesSent: Int
-    /// The octets of the response's body as they came over the wire, before content decoding.
+    /// The number of bytes of the response's body that were received, before content decoding.
     public var bodyBytesReceived: Int
 
-    /// Makes metrics in which only the total is known.
+    /// Creates metrics in which only the total time is known.
     ///
-    /// - Parameter totalTime: When the exchange was over.
+    /// - Parameter totalTime: The time at which the request ended.
     public init(totalTime: Duration) {
         self.totalTime = totalTime
         version = ""

@@ -1,12 +1,13 @@
 import Foundation
 
 extension HTTPTransportRequest {
-    /// Checks everything that could turn this request into another one on the wire.
+    /// Checks for anything that could make a peer read a different request.
     ///
     /// Every transport calls this before it sends a byte.
     ///
     /// - Returns: The origin of the URL.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or the field's defect.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the URL's or field's
+    ///   defect.
     @discardableResult
     package func validate() throws(NetworkError) -> HTTPOrigin {
         let origin = try validatedOrigin()
@@ -30,14 +31,15 @@ extension HTTPTransportRequest {
         guard (1...65535).contains(origin.port) else {
             throw NetworkError(.invalidRequest, "the URL's port must be 1…65535, not \(origin.port)")
         }
-        // RFC 9110 §4.2.4: a sender must not generate user information, and who sets it here would rely on it silently.
+        // RFC 9110 §4.2.4: a sender must not generate user information. Dropping it silently would
+        // surprise the caller.
         guard url.user == nil, url.password == nil else {
             throw NetworkError(
                 .invalidRequest,
                 "the URL has user information; remove it and send an Authorization header field instead"
             )
         }
-        // Two parsers see the URL, Foundation's and the engine's; what they could read differently is not sent.
+        // Foundation and the engine both parse the URL. Reject what they could read differently.
         guard url.absoluteString.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") }) else {
             throw NetworkError(
                 .invalidRequest,
@@ -49,28 +51,32 @@ extension HTTPTransportRequest {
 
     private func validateMethod() throws(NetworkError) {
         if method == .connect {
-            throw NetworkError(.invalidRequest, "CONNECT asks a proxy for a tunnel; it can't be sent as a request")
+            throw NetworkError(
+                .invalidRequest,
+                "CONNECT is only for proxy tunnels and can't be sent as a request; use another method"
+            )
         }
         if method == .head || method == .trace, body.contentLength != 0 {
             throw NetworkError(.invalidRequest, "a \(method) request can't have a body")
         }
     }
 
-    /// The transport frames the message; a field that says otherwise would let bytes pass for another request.
+    /// Rejects fields that contradict the framing, which would turn body bytes into another
+    /// request.
     private func validateFraming() throws(NetworkError) {
         var hasHost = false
         for field in headers {
-            // RFC 9112 §3.2: whoever gets two may believe either.
+            // RFC 9112 §3.2: with two Host fields, a recipient may believe either.
             if field.name.equalsIgnoringASCIICase("Host") {
                 guard !hasHost else {
-                    throw NetworkError(.invalidRequest, "the request has more than one Host header field; leave one")
+                    throw NetworkError(.invalidRequest, "the request has more than one Host header field; keep one")
                 }
                 hasHost = true
             }
             if field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
                 throw NetworkError(
                     .invalidRequest,
-                    "Transfer-Encoding is the transport's to set; remove the header field"
+                    "the transport sets Transfer-Encoding; remove the header field"
                 )
             }
             guard field.name.equalsIgnoringASCIICase("Content-Length"), let length = body.contentLength else {
@@ -79,7 +85,7 @@ extension HTTPTransportRequest {
             guard field.value == String(length) else {
                 throw NetworkError(
                     .invalidRequest,
-                    "the Content-Length header field is not the body's length, \(length); remove the header field"
+                    "the Content-Length header field doesn't match the body's length, \(length); remove the header field"
                 )
             }
         }
@@ -87,21 +93,23 @@ extension HTTPTransportRequest {
 }
 
 extension HTTPHeaders.Field {
-    /// Checks that the field can be sent as it is ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)).
+    /// Checks that the field can be sent unchanged
+    /// ([RFC 9110 §5](https://www.rfc-editor.org/rfc/rfc9110#section-5)).
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the name isn't a token, or the value has a control character.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the name isn't a token or the
+    ///   value contains a control character.
     package func validate() throws(NetworkError) {
         guard HTTPSyntax.isToken(name) else {
             throw NetworkError(
                 .invalidRequest,
-                "a header field's name has \(name.isEmpty ? "no characters" : "a character it must not have"): "
+                "a header field's name \(name.isEmpty ? "is empty" : "has an invalid character"): "
                     + name.debugDescription.prefix(64)
             )
         }
         guard HTTPSyntax.isFieldValue(value) else {
             throw NetworkError(
                 .invalidRequest,
-                "the value of the header field “\(name)” has a control character, such as a line break"
+                "the value of the header field “\(name)” contains a control character, such as a line break"
             )
         }
     }

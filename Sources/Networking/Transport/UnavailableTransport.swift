@@ -1,9 +1,9 @@
-/// The transport of a client whose engine can't be used in this process.
+/// A transport that fails every request, for a client whose engine isn't available in this process.
 struct UnavailableTransport: HTTPTransport {
-    /// The reason why the engine can't be used.
+    /// The reason that the engine isn't available.
     let reason: NetworkError
 
-    /// Makes a transport or, if that fails, one that fails every request with the reason.
+    /// Returns a transport or, if that fails, one that fails every request with the error.
     static func unless(_ make: () throws(NetworkError) -> any HTTPTransport) -> any HTTPTransport {
         do throws(NetworkError) {
             return try make()

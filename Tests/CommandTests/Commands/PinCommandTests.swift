@@ -156,7 +156,7 @@ struct PinCommandTests {
         let closed = try BuiltProgram.jwt.run("pin", "https://localhost:1")
         #expect(closed.status == 2)
         #expect(closed.output == "")
-        #expect(closed.errors.hasPrefix("jwt pin: no connection to localhost:1"))
+        #expect(closed.errors.hasPrefix("jwt pin: can't connect to localhost:1"))
         #expect(try BuiltProgram.jwt.run("pin", "https://localhost:1", "--roots", "/nonexistent").status == 2)
     }
 

@@ -4,13 +4,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Readers that are slower than their servers, and those that stop reading.
+/// Readers that are slower than their servers or stop reading.
 @Suite("Back-pressure and abandoned bodies", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct BackPressureTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let size = 64 << 20
 
-    /// Sends much to `/much` and counts what the kernel took, a short answer to anything else.
+    /// Sends a large body for `/much`, counting the bytes that the kernel accepted, and a short one
+    /// for other paths.
     private func withSource(_ test: (TCPPeer, _ sentCount: @Sendable () -> Int) async throws -> Void) async throws {
         let sent = Atomic<Int>(0)
         try await withPeer { connection in
@@ -31,7 +32,7 @@ struct BackPressureTests {
         }
     }
 
-    /// Waits until a count has not grown for a while.
+    /// Waits until a count has stopped growing.
     private func settled(_ count: () -> Int) async throws -> Int {
         var last = -1
         while last != count() || last == 0 {
@@ -41,8 +42,9 @@ struct BackPressureTests {
         return last
     }
 
-    // The server answers so quickly that the buffer is full before libcurl has waited for the connection once.
-    @Test("A body that comes at once on a kept connection waits for its reader")
+    // The server responds so quickly that the buffer is full before libcurl has waited for the
+    // connection once.
+    @Test("Buffers a body that arrives at once on a kept connection")
     func atOnce() async throws {
         let body = Data((0..<600_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let connections = Atomic<Int>(0)
@@ -64,13 +66,13 @@ struct BackPressureTests {
         }
     }
 
-    @Test("A reader that does not read stops its server, and nobody else")
+    @Test("A reader that stops reading pauses only its own server")
     func slowReader() async throws {
         try await withSource { peer, sentCount in
             try await withCurl { transport in
                 let request = HTTPTransportRequest(url: peer.url("/much"))
                 let response = try await transport.open(request, limits: .generous())
-                // What was sent waits in two sockets and in one bounded buffer.
+                // The sent data fills two sockets and one bounded buffer.
                 #expect(try await settled(sentCount) < Self.size / 2)
                 for _ in 0..<20 { #expect(try await transport.get(peer.url).body == Data("hello".utf8)) }
                 let other = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
@@ -88,7 +90,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("Time in which nobody reads is not idle time; time in which nothing comes is")
+    @Test("Counts silence of the server as idle time, but not pauses of the reader")
     func idleTimeout() async throws {
         try await withSource { peer, sentCount in
             try await withCurl { transport in
@@ -117,7 +119,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("The deadline ends a body that nobody reads; what came can still be read")
+    @Test("Ends an unread body at the deadline, after which buffered data can be read")
     func deadline() async throws {
         try await withSource { peer, sentCount in
             try await withCurl { transport in
@@ -140,7 +142,7 @@ struct BackPressureTests {
 
     enum Ending: CaseIterable { case dropped, cancelled, taskCancelled }
 
-    @Test("A body that is given up frees its connection at once, and only its own", arguments: Ending.allCases)
+    @Test("Closes only its own connection, at once, when a body is abandoned", arguments: Ending.allCases)
     func givenUp(_ ending: Ending) async throws {
         let closed = AsyncStream<ContinuousClock.Instant>.makeStream()
         try await withPeer { connection in
@@ -186,7 +188,7 @@ struct BackPressureTests {
                     end = time
                     break
                 }
-                // 10 ms on a machine that is idle; this one may be busy.
+                // This takes 10 ms on an idle machine, but this one may be busy.
                 #expect(try #require(end) - begin < .seconds(60))
                 var parts = other.body.makeAsyncIterator()
                 #expect(try await parts.next() == Data("hello".utf8))
@@ -194,7 +196,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("A body outlives its transport, and the engine goes with the last body")
+    @Test("A body outlives its transport, and the engine ends with the last body")
     func outlivesTransport() async throws {
         let goOn = AsyncGate()
         try await withPeer { connection in
@@ -213,12 +215,12 @@ struct BackPressureTests {
             #expect(try await eventually { weakTransport == nil })
             goOn.open()
             #expect(try await response.body.collect(upTo: 10) == Data("helloworld".utf8))
-            // The connection was kept for later, but there is no later.
+            // The connection was kept for reuse, but the engine has ended.
             #expect(try await eventually { peer.openCount == 0 })
         }
     }
 
-    @Test("Closing ends a body that is being read; shutting down waits for it", arguments: [false, true])
+    @Test("Closing ends a body that's being read, and shutting down waits for it", arguments: [false, true])
     func closing(isGraceful: Bool) async throws {
         let goOn = AsyncGate()
         try await withPeer { connection in
@@ -247,7 +249,7 @@ struct BackPressureTests {
         }
     }
 
-    @Test("Shutting down does not wait for ever")
+    @Test("Shutting down doesn't wait indefinitely")
     func impatientShutdown() async throws {
         try await withPeer { connection in
             try connection.readRequest()

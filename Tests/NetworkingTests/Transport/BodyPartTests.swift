@@ -5,14 +5,14 @@ import Testing
 
 @testable import Networking
 
-/// How parts of bodies pass from one thread to another.
+/// Parts of bodies that pass from one thread to another.
 @Suite("Parts of bodies")
 struct BodyPartTests {
     private func append(_ count: Int, _ octet: UInt8, to buffer: inout PartBuffer) -> Bool {
         unsafe [UInt8](repeating: octet, count: count).withUnsafeBufferPointer { unsafe buffer.append($0) }
     }
 
-    @Test("A buffer takes what it has room for, and gives all of it in the order in which it came")
+    @Test("Accepts parts up to the buffer's capacity and returns all bytes in order")
     func buffer() {
         var buffer = PartBuffer(pool: BlockPool(blockSize: 1000))
         #expect(append(400, 1, to: &buffer) && append(600, 2, to: &buffer))
@@ -20,7 +20,7 @@ struct BodyPartTests {
         #expect(buffer.count == 1000)
         #expect(buffer.take() == Data(repeating: 1, count: 400) + Data(repeating: 2, count: 600))
         #expect(buffer.count == 0 && buffer.take().isEmpty)
-        // What is larger than a block comes alone.
+        // A part larger than a block must be the only one in the buffer.
         #expect(append(5000, 4, to: &buffer))
         #expect(!append(1, 5, to: &buffer))
         #expect(buffer.take() == Data(repeating: 4, count: 5000))
@@ -29,7 +29,7 @@ struct BodyPartTests {
         #expect(buffer.count == 0 && buffer.take().isEmpty)
     }
 
-    @Test("A part keeps its octets, however its memory is used later", arguments: [1, 14, 15, 499, 500, 1000])
+    @Test("Keeps a part's bytes when memory is reused", arguments: [1, 14, 15, 499, 500, 1000])
     func independence(count: Int) {
         let pool = BlockPool(blockSize: 1000)
         var buffer = PartBuffer(pool: pool)
@@ -40,7 +40,7 @@ struct BodyPartTests {
             if octet == 9 { parts.removeFirst(5) }
         }
         #expect(parts == (5..<20).map { Data(repeating: $0, count: count) })
-        // A copy can be changed, and no part with it.
+        // Changing a copy doesn't affect any part.
         var other = parts[14]
         other.append(contentsOf: [1, 2, 3])
         other[0] = 77
@@ -48,7 +48,7 @@ struct BodyPartTests {
         #expect(other.count == count + 3 && other.first == 77)
     }
 
-    @Test("Memory is used again, and no more of it is kept than was said")
+    @Test("Reuses memory and keeps only the specified number of blocks")
     func reuse() {
         let pool = BlockPool(blockSize: 1 << 16, maximumUnused: 2)
         func address(_ block: OctetBlock) -> UInt { unsafe UInt(bitPattern: block.memory) }
@@ -59,12 +59,12 @@ struct BodyPartTests {
         let addresses = blocks.map(address)
         #expect(Set(addresses).count == 3)
         blocks = []
-        // The data has its block still.
+        // The data still holds its block.
         #expect(Set([address(pool.block()), address(pool.block())]).isSubset(of: addresses[1...]))
         #expect(data.count == 1 << 16)
     }
 
-    @Test("Parts come out of a queue in pieces of any size", arguments: [1, 3, 7, 64, 1000])
+    @Test("Returns queued parts in pieces of any size", arguments: [1, 3, 7, 64, 1000])
     func queue(step: Int) {
         var queue = PartQueue()
         let parts = (0..<200).map { Data((0..<($0 % 13)).map { UInt8(truncatingIfNeeded: $0 &* 7) }) }
@@ -85,14 +85,14 @@ struct BodyPartTests {
         #expect(queue.take(10).isEmpty)
     }
 
-    @Test("Work that waits for a disk leaves the threads of tasks alone", .timeLimit(.minutes(5)))
+    @Test("Work that blocks on disk I/O doesn't block the threads of tasks", .timeLimit(.minutes(5)))
     func offloaded() async throws {
         let count = ProcessInfo.processInfo.activeProcessorCount * 2
         let waiting = Waiting()
         let tasks = (0..<count).map { _ in
             Task.detached {
                 try await offloading {
-                    // Also after it has waited for a task.
+                    // The work must stay offloaded even after it has awaited a task.
                     await Task.detached { await Task.yield() }.value
                     waiting.count.add(1, ordering: .relaxed)
                     waiting.block()
@@ -104,7 +104,7 @@ struct BodyPartTests {
         for task in tasks { try await task.value }
     }
 
-    /// Those who block their threads, as a disk does.
+    /// Work that blocks its threads, as disk I/O does.
     private final class Waiting: Sendable {
         let count = Atomic<Int>(0)
         let gate = DispatchSemaphore(value: 0)
@@ -112,7 +112,7 @@ struct BodyPartTests {
         func block() { gate.wait() }
     }
 
-    @Test("What offloaded work throws and returns comes back")
+    @Test("Passes on the results and errors of offloaded work")
     func offloadedOutcome() async throws {
         #expect(try await offloading { 42 } == 42)
         await #expect(throws: NetworkError.self) {

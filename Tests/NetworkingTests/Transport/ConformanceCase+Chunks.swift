@@ -1,7 +1,7 @@
 import Networking
 
 extension ConformanceCase {
-    /// Bodies in chunks.
+    /// Chunked bodies.
     static let chunks: [Self] = wellFormedChunks + malformedChunks
 
     private static func chunked(_ body: String) -> String {
@@ -17,7 +17,7 @@ extension ConformanceCase {
             .response(status: 200, body: "hello")
         ),
         Self(
-            "chunks octet by octet, sizes in both cases and with leading zeros",
+            "chunks byte by byte, with sizes in both cases and with leading zeros",
             "RFC 9112 §7.1",
             chunked("0A\r\n0123456789\r\n00b\r\nabcdefghijk\r\n000\r\n\r\n"),
             .keepOpen,
@@ -25,40 +25,40 @@ extension ConformanceCase {
             pace: .octetByOctet
         ),
         Self(
-            "no chunk but the last",
+            "only the last chunk",
             "RFC 9112 §7.1",
             chunked("0\r\n\r\n"),
             .keepOpen,
             .response(status: 200, body: "")
         ),
         Self(
-            "chunked in capitals",
+            "chunked with a capital letter",
             "RFC 9112 §7",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
             .keepOpen,
             .response(status: 200, body: "hello")
         ),
         Self(
-            "trailers, which are no header fields",
+            "trailers, which aren't header fields",
             "RFC 9110 §6.5.1",
             chunked("5\r\nhello\r\n0\r\nX-Sum: 1\r\nY: 2\r\n\r\n"),
             .keepOpen,
             .response(status: 200, body: "hello"),
             headers: ["Transfer-Encoding": "chunked"],
-            urlSession: .skipped("trailers end the process: swift-corelibs-foundation #5285")
+            urlSession: .skipped("trailers crash the process: swift-corelibs-foundation #5285")
         ),
         Self(
-            "a status line in the trailers, which is none",
+            "a status line in the trailers, which is ignored",
             "RFC 9112 §7.1.2",
             chunked("5\r\nhello\r\n0\r\nHTTP/1.1 500 Oops: x\r\n\r\n"),
             .keepOpen,
             .response(status: 200, body: "hello"),
             headers: ["Transfer-Encoding": "chunked"],
-            urlSession: .skipped("trailers end the process: swift-corelibs-foundation #5285")
+            urlSession: .skipped("trailers crash the process: swift-corelibs-foundation #5285")
         ),
         Self(
-            "a larger body than accepted, in chunks",
-            "a limit of the caller's",
+            "a chunked body over the limit",
+            "a limit of the caller",
             chunked("3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
             .keepOpen,
             .failure(.bodyTooLarge),
@@ -68,7 +68,7 @@ extension ConformanceCase {
 
     private static let malformedChunks: [Self] = [
         Self(
-            "a chunk size that is no number",
+            "a chunk size that isn't a number",
             "RFC 9112 §7.1",
             chunked("xyz\r\nhello\r\n0\r\n\r\n"),
             .close,
@@ -90,21 +90,21 @@ extension ConformanceCase {
             .failure(.invalidResponse)
         ),
         Self(
-            "a chunk size that no integer holds",
+            "a chunk size that overflows any integer",
             "RFC 9112 §7.1",
             chunked("FFFFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n"),
             .close,
             .failure(.invalidResponse)
         ),
         Self(
-            "a chunk size that only an unsigned integer holds",
+            "a chunk size that fits only an unsigned integer",
             "RFC 9112 §7.1",
             chunked("FFFFFFFFFFFFFFFB\r\nhello\r\n0\r\n\r\n"),
             .close,
             .failure(.invalidResponse)
         ),
         Self(
-            "a chunk size without end",
+            "a chunk size of unlimited length",
             "RFC 9112 §7.1",
             chunked(String(repeating: "0", count: 100_000)),
             .close,
@@ -126,7 +126,7 @@ extension ConformanceCase {
             urlSession: .unknownError
         ),
         Self(
-            "a transfer coding that was not asked for",
+            "a transfer coding that wasn't requested",
             "RFC 9112 §6.1, §7.4",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
             .close,

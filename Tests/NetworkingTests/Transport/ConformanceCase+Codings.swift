@@ -5,7 +5,7 @@ extension ConformanceCase {
         "\u{1F}\u{8B}\u{08}\u{00}\u{00}\u{00}\u{00}\u{00}\u{02}\u{03}\u{CB}\u{48}\u{CD}\u{C9}\u{C9}\u{07}\u{00}\u{86}\u{A6}"
         + "\u{10}\u{36}\u{05}\u{00}\u{00}\u{00}"
 
-    /// In `br`, and then in `gzip`.
+    /// The text coded with `br`, then with `gzip`.
     private static let twiceCodedHello =
         "\u{1F}\u{8B}\u{08}\u{00}\u{00}\u{00}\u{00}\u{00}\u{02}\u{FF}\u{E3}\u{66}\u{6A}\u{C8}"
         + "\u{48}\u{CD}\u{C9}\u{C9}\u{67}\u{06}\u{00}\u{DB}\u{4E}\u{4B}\u{50}\u{09}\u{00}\u{00}"
@@ -18,19 +18,19 @@ extension ConformanceCase {
 
     private static func cut(_ count: Int, _ place: String) -> Self {
         Self(
-            "a gzip body that lacks its end in a whole message: cut in \(place)",
+            "a gzip body truncated in \(place), in a complete message",
             "RFC 9110 §8.4.1.3, RFC 1952 §2.3",
             coded("gzip", String(String.UnicodeScalarView(gzippedHello.unicodeScalars.prefix(count)))),
             .keepOpen,
             .failure(.invalidResponse),
-            urlSession: .skipped("libcurl's decoder does not notice, and FoundationNetworking does not look")
+            urlSession: .skipped("libcurl's decoder doesn't detect it and FoundationNetworking doesn't check")
         )
     }
 
-    /// Bodies in content codings.
+    /// Bodies with content codings.
     static let codings: [Self] = [
         Self(
-            "a gzip body, decoded, with the fields of the coding removed",
+            "a decoded gzip body, without the coding's header fields",
             "RFC 9110 §8.4.1.3",
             coded("gzip", gzippedHello),
             .keepOpen,
@@ -38,7 +38,7 @@ extension ConformanceCase {
             headers: ["X-Y": "z"]
         ),
         Self(
-            "a gzip body, octet by octet in chunks",
+            "a chunked gzip body, byte by byte",
             "RFC 9110 §8.4.1.3",
             "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + gzippedHello.unicodeScalars.map { "1\r\n\($0)\r\n" }.joined() + "0\r\n\r\n",
@@ -61,15 +61,15 @@ extension ConformanceCase {
             .response(status: 200, body: "hello")
         ),
         Self(
-            "a larger body than accepted once decoded",
-            "a limit of the caller's",
+            "a body over the limit after decoding",
+            "a limit of the caller",
             coded("gzip", gzippedHello),
             .keepOpen,
             .failure(.bodyTooLarge),
             maximumBodySize: 4
         ),
         Self(
-            "a gzip body that is none",
+            "a gzip body that isn't gzip",
             "RFC 9110 §8.4.1.3",
             coded("gzip", "hello"),
             .close,
@@ -84,7 +84,7 @@ extension ConformanceCase {
             .failure(.invalidResponse),
             urlSession: .unknownError
         ),
-        cut(1, "its first octets"), cut(10, "front of the content"), cut(14, "the content"), cut(21, "the checksum"),
+        cut(1, "its first bytes"), cut(10, "the header"), cut(14, "the content"), cut(21, "the checksum"),
         cut(24, "the size"),
         Self(
             "a gzip body of two members",
@@ -92,10 +92,10 @@ extension ConformanceCase {
             coded("gzip", gzippedHello + gzippedHello),
             .keepOpen,
             .response(status: 200, body: "hellohello"),
-            urlSession: .skipped("libcurl's decoder takes the second member for garbage")
+            urlSession: .skipped("libcurl's decoder rejects the second member as garbage")
         ),
         Self(
-            "a gzip body with something after it",
+            "a gzip body with data after it",
             "RFC 9110 §8.4.1.3, RFC 1952 §2.2",
             coded("gzip", gzippedHello + "x"),
             .close,

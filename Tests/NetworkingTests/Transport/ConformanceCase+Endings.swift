@@ -1,10 +1,10 @@
 import Networking
 
 extension ConformanceCase {
-    /// Answers that end before they are whole.
+    /// Responses that end early.
     static let endings: [Self] = [
-        Self("closed before any octet", "RFC 9112 §8", "", .close, .failure(.connectionLost)),
-        Self("reset before any octet", "RFC 9112 §8", "", .reset, .failure(.connectionLost)),
+        Self("closed before any byte", "RFC 9112 §8", "", .close, .failure(.connectionLost)),
+        Self("reset before any byte", "RFC 9112 §8", "", .reset, .failure(.connectionLost)),
         Self(
             "closed within the status line",
             "RFC 9112 §8",
@@ -53,7 +53,7 @@ extension ConformanceCase {
             .failure(.connectionLost)
         ),
         Self(
-            "closed after a header that announces chunks",
+            "closed after a header that declares chunks",
             "RFC 9112 §8",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
             .close,
@@ -74,8 +74,8 @@ extension ConformanceCase {
             .failure(.connectionLost)
         ),
         Self(
-            "reset where the body would end with the connection",
-            "RFC 9112 §9.5: a reset is no end",
+            "reset instead of closed after a body without a length",
+            "RFC 9112 §9.5: a reset isn't an end",
             "HTTP/1.1 200 OK\r\n\r\nhello",
             .reset,
             .failure(.connectionLost)
@@ -88,21 +88,21 @@ extension ConformanceCase {
             .failure(.connectionLost)
         ),
         Self(
-            "a chunked body cut within a chunk",
+            "a chunked body truncated within a chunk",
             "RFC 9112 §8",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
             .close,
             .failure(.connectionLost)
         ),
         Self(
-            "a chunked body cut within a size",
+            "a chunked body truncated within a size",
             "RFC 9112 §8",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1",
             .close,
             .failure(.connectionLost)
         ),
         Self(
-            "a chunked body cut after its last chunk",
+            "a chunked body truncated after its last chunk",
             "RFC 9112 §8",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n",
             .close,

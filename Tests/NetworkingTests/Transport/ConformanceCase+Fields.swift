@@ -1,7 +1,7 @@
 import Networking
 
 extension ConformanceCase {
-    /// Header fields: their syntax, order and number.
+    /// The syntax, order and number of header fields.
     static let fields: [Self] = [
         Self(
             "200 with a body",
@@ -12,7 +12,7 @@ extension ConformanceCase {
             headers: ["Content-Length": "5", "X-Y": "z"]
         ),
         Self(
-            "the same, octet by octet",
+            "200 with a body, byte by byte",
             "RFC 9112 §2.2",
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Y: z\r\n\r\nhello",
             .keepOpen,
@@ -36,16 +36,16 @@ extension ConformanceCase {
             .keepOpen,
             .response(status: 200, body: ""),
             headers: ["X-Long": "one two three", "Content-Length": "0"],
-            urlSession: .skipped("how a folded field arrives is not defined")
+            urlSession: .skipped("the handling of folded fields isn't defined")
         ),
         Self(
-            "a field without a space after the colon, and with many around the value",
+            "a field without a space after the colon, and with several around the value",
             "RFC 9112 §5.1",
             "HTTP/1.1 200 OK\r\nX:y\r\nZ: \t v  \r\nContent-Length: 0\r\n\r\n",
             .keepOpen,
             .response(status: 200, body: ""),
             headers: ["X": "y", "Z": "v", "Content-Length": "0"],
-            urlSession: .skipped("refused: swift-corelibs-foundation #5527")
+            urlSession: .skipped("rejected: swift-corelibs-foundation #5527")
         ),
         Self(
             "an empty field",
@@ -57,13 +57,13 @@ extension ConformanceCase {
             urlSession: .readsHeadersOtherwise
         ),
         Self(
-            "a field with a Latin-1 octet",
+            "a field with a Latin-1 byte",
             "RFC 9110 §5.5: obs-text",
             "HTTP/1.1 200 OK\r\nX: caf\u{E9}\r\nContent-Length: 0\r\n\r\n",
             .keepOpen,
             .response(status: 200, body: ""),
             headers: ["X": "café", "Content-Length": "0"],
-            urlSession: .skipped("refused: octets must be UTF-8")
+            urlSession: .skipped("rejected: bytes must be UTF-8")
         ),
         Self(
             "a field in UTF-8",
@@ -74,22 +74,22 @@ extension ConformanceCase {
             headers: ["X": "café", "Content-Length": "0"]
         ),
         Self(
-            "lines that end in LF only",
+            "lines that end with LF only",
             "RFC 9112 §2.2",
             "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
             .keepOpen,
             .response(status: 200, body: "hello"),
-            urlSession: .skipped("refused by FoundationNetworking")
+            urlSession: .skipped("rejected by FoundationNetworking")
         ),
         Self(
-            "an octet of zero in a field",
+            "a NUL in a field",
             "RFC 9110 §5.5",
             "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\nContent-Length: 0\r\n\r\n",
             .close,
             .failure(.invalidResponse)
         ),
         Self(
-            "an octet of zero in the status line",
+            "a NUL in the status line",
             "RFC 9110 §5.5",
             "HTTP/1.1 200 O\u{0}K\r\nContent-Length: 0\r\n\r\n",
             .close,
@@ -128,7 +128,7 @@ extension ConformanceCase {
             urlSession: .readsHeadersOtherwise
         ),
         Self(
-            "a name that is no token",
+            "a name that isn't a token",
             "RFC 9110 §5.1",
             "HTTP/1.1 200 OK\r\nX Y: 3\r\nContent-Length: 0\r\n\r\n",
             .close,
@@ -136,7 +136,7 @@ extension ConformanceCase {
             urlSession: .readsHeadersOtherwise
         ),
         Self(
-            "a first line that is folded",
+            "a folded first line",
             "RFC 9112 §2.2",
             "HTTP/1.1 200 OK\r\n X: y\r\nContent-Length: 0\r\n\r\n",
             .close,
@@ -144,7 +144,7 @@ extension ConformanceCase {
             urlSession: .readsHeadersOtherwise
         ),
         Self(
-            "4 000 fields",
+            "4,000 fields",
             "RFC 9110 §5.4: any number",
             "HTTP/1.1 200 OK\r\n" + String(repeating: "A: b\r\n", count: 4000) + "Content-Length: 5\r\n\r\nhello",
             .keepOpen,
@@ -152,8 +152,8 @@ extension ConformanceCase {
             urlSession: .skipped("its header parser takes quadratic time")
         ),
         Self(
-            "12 000 fields",
-            "a limit of ours: 5000 fields",
+            "12,000 fields",
+            "a limit of the transport: 5000 fields",
             "HTTP/1.1 200 OK\r\n" + String(repeating: "A: b\r\n", count: 12_000) + "Content-Length: 5\r\n\r\nhello",
             .close,
             .failure(.invalidResponse),
@@ -170,7 +170,7 @@ extension ConformanceCase {
         ),
         Self(
             "a field of 400 KiB",
-            "a limit of ours: 256 KiB of header",
+            "a limit of the transport: 256 KiB of header",
             "HTTP/1.1 200 OK\r\nX: " + String(repeating: "0123456789", count: 40_960) + "\r\n\r\n",
             .close,
             .failure(.invalidResponse),
@@ -178,7 +178,7 @@ extension ConformanceCase {
         ),
         Self(
             "a header of more than 256 KiB",
-            "a limit of ours: 256 KiB of header",
+            "a limit of the transport: 256 KiB of header",
             "HTTP/1.1 200 OK\r\n"
                 + String(repeating: "X-Flood: " + String(repeating: "0123456789", count: 100) + "\r\n", count: 280)
                 + "\r\n",

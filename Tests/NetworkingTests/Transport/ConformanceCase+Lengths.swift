@@ -1,7 +1,7 @@
 import Networking
 
 extension ConformanceCase {
-    /// How long a body is, when it says so by Content-Length or by the connection's end.
+    /// Bodies whose length comes from Content-Length or from the end of the connection.
     static let lengths: [Self] = accepted + contradictory + tooLarge
 
     private static let accepted: [Self] = [
@@ -42,14 +42,14 @@ extension ConformanceCase {
             .response(status: 200, body: "hello")
         ),
         Self(
-            "a length beside chunks, which overrule it",
+            "a length before chunks, which override it",
             "RFC 9112 §6.3, 3",
             "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
             .keepOpen,
             .response(status: 200, body: "hello")
         ),
         Self(
-            "chunks beside a length, which they overrule",
+            "chunks before a length, which they override",
             "RFC 9112 §6.3, 3",
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 300\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
             .keepOpen,
@@ -75,7 +75,7 @@ extension ConformanceCase {
             urlSession: .doesNotCheckFraming
         ),
         Self(
-            "a length that is no number",
+            "a length that isn't a number",
             "RFC 9112 §6.3, 5",
             "HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello",
             .close,
@@ -83,7 +83,7 @@ extension ConformanceCase {
             urlSession: .doesNotCheckFraming
         ),
         Self(
-            "a length that goes on after the number",
+            "a length with characters after the number",
             "RFC 9112 §6.3, 5",
             "HTTP/1.1 200 OK\r\nContent-Length: 5x\r\n\r\nhello",
             .close,
@@ -115,7 +115,7 @@ extension ConformanceCase {
             urlSession: .doesNotCheckFraming
         ),
         Self(
-            "a length that no integer holds",
+            "a length that overflows any integer",
             "RFC 9110 §8.6",
             "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999999999\r\n\r\nhello",
             .close,
@@ -126,32 +126,32 @@ extension ConformanceCase {
 
     private static let tooLarge: [Self] = [
         Self(
-            "a larger body than accepted, with Content-Length",
-            "a limit of the caller's",
+            "a body over the limit, with Content-Length",
+            "a limit of the caller",
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
             .failure(.bodyTooLarge),
             maximumBodySize: 4
         ),
         Self(
-            "a larger body than accepted, up to the connection's end",
-            "a limit of the caller's",
+            "a body over the limit, without a length",
+            "a limit of the caller",
             "HTTP/1.1 200 OK\r\n\r\nhello",
             .keepOpen,
             .failure(.bodyTooLarge),
             maximumBodySize: 4
         ),
         Self(
-            "a body exactly as large as accepted",
-            "a limit of the caller's",
+            "a body exactly at the limit",
+            "a limit of the caller",
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
             .response(status: 200, body: "hello"),
             maximumBodySize: 5
         ),
         Self(
-            "no body where none is accepted",
-            "a limit of the caller's",
+            "an empty body with a limit of 0",
+            "a limit of the caller",
             "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             .keepOpen,
             .response(status: 200, body: ""),

@@ -1,7 +1,7 @@
 import Networking
 
 extension ConformanceCase {
-    /// Status lines, interim responses, and responses that never have a body.
+    /// Status lines, interim responses and responses that never have a body.
     static let statusLines: [Self] = finalStatuses + oddStatusLines + interimResponses + withoutBodies
 
     private static let finalStatuses: [Self] = [
@@ -21,7 +21,7 @@ extension ConformanceCase {
         ),
         Self(
             "a redirect is returned",
-            "RFC 9110 §15.4: following is not the transport's",
+            "RFC 9110 §15.4: the transport doesn't follow redirects",
             "HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 4\r\n\r\nmove",
             .keepOpen,
             .response(status: 302, body: "move"),
@@ -29,13 +29,13 @@ extension ConformanceCase {
         ),
         Self(
             "401 with a Basic challenge",
-            "RFC 9110 §15.5.2: answering is not the transport's",
+            "RFC 9110 §15.5.2: the transport doesn't answer challenges",
             "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"\r\nContent-Length: 4\r\n\r\nwho?",
             .keepOpen,
             .response(status: 401, body: "who?")
         ),
         Self(
-            "a status that nobody knows",
+            "an unknown status",
             "RFC 9110 §15: as x00 of its class",
             "HTTP/1.1 299 Odd\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
@@ -57,7 +57,7 @@ extension ConformanceCase {
             "HTTP/1.1 200 \r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
             .response(status: 200, body: "hello"),
-            urlSession: .skipped("refused by FoundationNetworking")
+            urlSession: .skipped("rejected by FoundationNetworking")
         ),
         Self(
             "a status line without a reason and without the space before it",
@@ -65,10 +65,10 @@ extension ConformanceCase {
             "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
             .response(status: 200, body: "hello"),
-            urlSession: .skipped("refused by FoundationNetworking")
+            urlSession: .skipped("rejected by FoundationNetworking")
         ),
         Self(
-            "a reason with octets that are not ASCII",
+            "a reason with bytes that aren't ASCII",
             "RFC 9112 §4: obs-text, to be ignored",
             "HTTP/1.1 200 D'accord \u{E9}\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
@@ -90,7 +90,7 @@ extension ConformanceCase {
             .response(status: 200, body: "hello")
         ),
         Self(
-            "a major version that nobody spoke",
+            "an unsupported major version",
             "RFC 9110 §2.5",
             "HTTP/3.0 200 OK\r\nContent-Length: 0\r\n\r\n",
             .close,
@@ -129,7 +129,7 @@ extension ConformanceCase {
             urlSession: .endsProcess
         ),
         Self(
-            "a status that is no number",
+            "a status that isn't a number",
             "RFC 9112 §4",
             "HTTP/1.1 OK\r\n\r\n",
             .close,
@@ -137,14 +137,14 @@ extension ConformanceCase {
             urlSession: .endsProcess
         ),
         Self(
-            "HTTP in small letters",
+            "HTTP in lowercase",
             "RFC 9112 §2.3",
             "http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             .close,
             .failure(.invalidResponse),
-            urlSession: .skipped("taken for HTTP by FoundationNetworking")
+            urlSession: .skipped("accepted by FoundationNetworking")
         ),
-        Self("HTTP/0.9", "RFC 9110 §2.5: not spoken", "<html>hello</html>", .close, .failure(.invalidResponse)),
+        Self("HTTP/0.9", "RFC 9110 §2.5: not supported", "<html>hello</html>", .close, .failure(.invalidResponse)),
         Self(
             "garbage instead of HTTP",
             "RFC 9112 §2.1",
@@ -154,7 +154,7 @@ extension ConformanceCase {
         ),
         Self("another protocol", "RFC 9112 §2.1", "SSH-2.0-OpenSSH_9.2\r\n", .close, .failure(.invalidResponse)),
         Self(
-            "TLS where none was asked for",
+            "unexpected TLS",
             "RFC 9112 §2.1",
             "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{50}",
             .close,
@@ -179,7 +179,7 @@ extension ConformanceCase {
             headers: ["Content-Length": "5"]
         ),
         Self(
-            "100 that nobody asked for",
+            "100 without Expect",
             "RFC 9110 §15.2.1",
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
@@ -187,7 +187,7 @@ extension ConformanceCase {
             headers: ["Content-Length": "5"]
         ),
         Self(
-            "several interim responses of several kinds, octet by octet",
+            "several kinds of interim responses, byte by byte",
             "RFC 9110 §15.2",
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nX: 1\r\n\r\nHTTP/1.1 103 Early Hints\r\nX: 2\r\n\r\n"
                 + "HTTP/1.1 199 Odd\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
@@ -206,15 +206,15 @@ extension ConformanceCase {
             headers: ["Content-Length": "5"]
         ),
         Self(
-            "interim responses without end",
-            "a limit of ours: 256 KiB of header",
+            "interim responses over the header limit",
+            "a limit of the transport: 256 KiB of header",
             String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", count: 10_000),
             .close,
             .failure(.invalidResponse),
             urlSession: .endsProcess
         ),
         Self(
-            "an interim response with a length, which counts for nothing",
+            "an interim response with a length, which is ignored",
             "RFC 9112 §6.3, 1",
             "HTTP/1.1 103 Early Hints\r\nContent-Length: 7\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
             .keepOpen,
@@ -222,7 +222,7 @@ extension ConformanceCase {
             headers: ["Content-Length": "5"]
         ),
         Self(
-            "a switch of protocols that nobody asked for",
+            "an unrequested switch of protocols",
             "RFC 9110 §15.2.2",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nhello",
             .close,
@@ -303,7 +303,7 @@ extension ConformanceCase {
             headers: ["Transfer-Encoding": "chunked"]
         ),
         Self(
-            "HEAD with more octets than are accepted, which never come",
+            "HEAD with a Content-Length over the limit, without a body",
             "RFC 9110 §9.3.2",
             method: .head,
             "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",

@@ -2,11 +2,11 @@ import Foundation
 import Networking
 import Testing
 
-/// One way in which a server may answer, and the one right outcome.
+/// A server's response, and the only correct outcome.
 struct ConformanceCase: Sendable, CustomTestStringConvertible {
     enum Ending: Sendable { case close, reset, keepOpen }
 
-    /// How the octets of the answer come.
+    /// The pace at which the response is sent.
     enum Pace: Sendable { case atOnce, octetByOctet }
 
     enum Expectation: Sendable, Equatable {
@@ -16,12 +16,12 @@ struct ConformanceCase: Sendable, CustomTestStringConvertible {
 
     enum URLSessionSupport: Sendable {
         case same
-        /// Not run on URLSession, for this reason.
+        /// Not run with URLSession, for this reason.
         case skipped(String)
     }
 
     let name: String
-    /// What makes the outcome the right one: sections of RFC 9110 and RFC 9112, or a limit of ours.
+    /// The rule that determines the outcome: a section of RFC 9110 or RFC 9112, or a limit.
     let rule: String
     var method = HTTPMethod.get
     let answer: [UInt8]
@@ -49,7 +49,7 @@ struct ConformanceCase: Sendable, CustomTestStringConvertible {
         self.name = name
         self.rule = rule
         self.method = method
-        // The answers are written with Latin-1 letters so that single octets beyond ASCII can be given.
+        // Each Latin-1 character stands for a single byte, so that non-ASCII bytes can be written.
         self.answer = answer.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
         self.pace = pace
         self.ending = ending
@@ -67,12 +67,12 @@ struct ConformanceCase: Sendable, CustomTestStringConvertible {
 }
 
 extension ConformanceCase.URLSessionSupport {
-    /// A header that is cut, or of which there is no final one, ends the process.
-    static let endsProcess = Self.skipped("a missing final header ends the process: swift-corelibs-foundation #5285")
-    /// FoundationNetworking reads header lines by rules of its own.
-    static let readsHeadersOtherwise = Self.skipped("FoundationNetworking reads header lines by other rules")
-    /// FoundationNetworking hides fields, so that nobody can check them.
-    static let doesNotCheckFraming = Self.skipped("libcurl alone decides, and FoundationNetworking hides what it saw")
-    /// The error has no cause that could be told apart.
-    static let unknownError = Self.skipped("reported as unknown, without a cause that can be told apart")
+    /// A header that's truncated, or without a final response, crashes the process.
+    static let endsProcess = Self.skipped("a missing final header crashes the process: swift-corelibs-foundation #5285")
+    /// FoundationNetworking parses header lines by its own rules.
+    static let readsHeadersOtherwise = Self.skipped("FoundationNetworking parses header lines differently")
+    /// FoundationNetworking hides fields, so they can't be checked.
+    static let doesNotCheckFraming = Self.skipped("only libcurl checks, and FoundationNetworking hides the fields")
+    /// The error's cause can't be identified.
+    static let unknownError = Self.skipped("reported as unknown, without an identifiable cause")
 }

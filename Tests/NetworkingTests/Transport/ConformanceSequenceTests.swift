@@ -4,12 +4,12 @@ import Networking
 import TestSupport
 import Testing
 
-/// What one exchange must not do to the next one on the same transport.
-@Suite("Transport conformance: one exchange after another", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Effects that a request must not have on the next one with the same transport.
+@Suite("Transport conformance: successive requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ConformanceSequenceTests {
     typealias Way = ConformanceTests.Way
 
-    /// An answer, and octets after it that belong to no request.
+    /// A response, followed by bytes that don't belong to any request.
     struct Stray: Sendable, CustomTestStringConvertible {
         let name: String
         var method = HTTPMethod.get
@@ -35,9 +35,10 @@ struct ConformanceSequenceTests {
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX: y\r\n\r\nevil"
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 
-    // RFC 9112 §9.2: what comes without a request that it answers is no response, and the connection is of no more use.
+    // RFC 9112 §9.2: data without a request isn't a response, and the connection must not be used
+    // again.
     @Test(
-        "Octets after a response, in the same breath, are not the next response",
+        "Bytes sent together with a response aren't the next response",
         arguments: TransportUnderTest.allCases,
         Stray.all
     )
@@ -46,7 +47,7 @@ struct ConformanceSequenceTests {
     }
 
     @Test(
-        "Octets that come while a connection is idle are not the next response",
+        "Bytes received on an idle connection aren't the next response",
         arguments: Stray.all
     )
     func strayLater(_ stray: Stray) async throws {
@@ -86,7 +87,7 @@ struct ConformanceSequenceTests {
         }
     }
 
-    @Test("Nor are they while another stream waits for its reader")
+    @Test("Bytes received while another stream waits for its reader aren't the next response")
     func strayBesideStream() async throws {
         let (isRead, isSent) = (AsyncGate(), ResponseGate())
         try await withPeer { connection in
@@ -127,9 +128,9 @@ struct ConformanceSequenceTests {
         }
     }
 
-    // RFC 9112 §9.5: a connection whose response was not read to its end can't be used again.
+    // RFC 9112 §9.5: a connection whose response wasn't read completely can't be reused.
     @Test(
-        "The response to a cancelled request is not the next one's",
+        "The response to a cancelled request isn't the next request's",
         arguments: TransportUnderTest.allCases,
         Way.allCases
     )
@@ -144,7 +145,8 @@ struct ConformanceSequenceTests {
             hasArrived.open()
             isCancelled.waitBlocking()
             try connection.send(Self.evil)
-            // URLSession cancels late: the response may have found its own task, and the connection is as good as before.
+            // URLSession cancels late: its task may have received the response, and then the
+            // connection stays usable.
             try connection.readRequest()
             try connection.send(Self.good)
         } _: { peer in
@@ -163,7 +165,7 @@ struct ConformanceSequenceTests {
         }
     }
 
-    @Test("What is left of a body that was given up is not the next response", arguments: TransportUnderTest.allCases)
+    @Test("The rest of a cancelled body isn't the next response", arguments: TransportUnderTest.allCases)
     func abandonedBody(_ transport: TransportUnderTest) async throws {
         let isCancelled = AsyncGate()
         try await withPeer { connection in
@@ -191,8 +193,9 @@ struct ConformanceSequenceTests {
         }
     }
 
-    // RFC 9112 §9.6: the side that closed in order may still be read from, or not; its message is whole.
-    @Test("A server that ends its side only is not waited for", arguments: TransportUnderTest.allCases, Way.allCases)
+    // RFC 9112 §9.6: after an orderly close, the other side may or may not be read; its message is
+    // complete.
+    @Test("Doesn't wait for a server that closes only its side", arguments: TransportUnderTest.allCases, Way.allCases)
     func halfClosed(_ transport: TransportUnderTest, _ way: Way) async throws {
         try await withPeer { connection in
             let request = try connection.readRequest()

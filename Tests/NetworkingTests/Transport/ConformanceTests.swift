@@ -4,20 +4,20 @@ import Testing
 
 @Suite("Transport conformance")
 struct ConformanceTests {
-    /// How the response is received.
+    /// The method that receives the response.
     enum Way: String, CaseIterable, CustomTestStringConvertible {
         case send, open
 
         var testDescription: String { rawValue }
     }
 
-    @Test("CurlTransport has the one right outcome", arguments: ConformanceCase.all, Way.allCases)
+    @Test("CurlTransport produces the only correct outcome", arguments: ConformanceCase.all, Way.allCases)
     func curl(_ row: ConformanceCase, _ way: Way) async throws {
         try await check(row, .curl, way)
     }
 
     @Test(
-        "URLSessionTransport has the same outcome where it can",
+        "URLSessionTransport produces the same outcome where it's supported",
         arguments: ConformanceCase.onURLSession,
         Way.allCases
     )
@@ -25,7 +25,7 @@ struct ConformanceTests {
         try await check(row, .urlSession, way)
     }
 
-    @Test("no two cases have the same name, and each says what makes it right")
+    @Test("Each case has a unique name and states its rule")
     func names() {
         let rows = ConformanceCase.all
         #expect(Set(rows.map(\.name)).count == rows.count)
@@ -76,7 +76,7 @@ struct ConformanceTests {
 }
 
 extension ConformanceTests.Way {
-    /// The whole response, received in this way.
+    /// Receives the whole response.
     func response(
         to request: HTTPTransportRequest,
         by transport: any HTTPTransport,

@@ -4,12 +4,12 @@ import Networking
 import TestSupport
 import Testing
 
-/// Requests with large bodies, whose server does what it likes.
+/// Requests with large bodies to servers that respond in unusual ways.
 @Suite("Transport conformance: uploads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ConformanceUploadTests {
     typealias Way = ConformanceTests.Way
 
-    // Not Data: LeakSanitizer doesn't find the storage of a static one.
+    // Not `Data`, because LeakSanitizer doesn't find the storage of a static one.
     private static let octets: [UInt8] = {
         let part = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
         return (0..<128).reduce(into: []) { octets, _ in octets += part }
@@ -22,7 +22,7 @@ struct ConformanceUploadTests {
         HTTPTransportRequest(method: .put, url: peer.url, headers: headers, body: .data(Self.body))
     }
 
-    @Test("A large body arrives whole", arguments: TransportUnderTest.allCases, Way.allCases)
+    @Test("Sends a large body completely", arguments: TransportUnderTest.allCases, Way.allCases)
     func large(_ transport: TransportUnderTest, _ way: Way) async throws {
         try await withPeer { connection in
             let head = try connection.readHead()
@@ -38,14 +38,15 @@ struct ConformanceUploadTests {
         }
     }
 
-    // RFC 9112 §9.3 and RFC 9110 §15.5.14: a server may answer and close before it has read the body.
-    @Test("An answer in the middle of the body is delivered", arguments: TransportUnderTest.allCases, Way.allCases)
+    // RFC 9112 §9.3 and RFC 9110 §15.5.14: a server may respond and close before it has read the
+    // body.
+    @Test("Delivers a response that arrives during the body", arguments: TransportUnderTest.allCases, Way.allCases)
     func earlyAnswer(_ transport: TransportUnderTest, _ way: Way) async throws {
         try await withPeer { connection in
             try connection.readHead()
             _ = try connection.readExactly(1000)
             try connection.send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig")
-            // Reading on is what keeps the answer from being lost to a reset (RFC 9112 §9.6).
+            // Reading on keeps a reset from discarding the response (RFC 9112 §9.6).
             try connection.waitForClose()
         } _: { peer in
             try await transport.run { transport in
@@ -57,7 +58,7 @@ struct ConformanceUploadTests {
     }
 
     @Test(
-        "An answer of a server that reads no further is delivered",
+        "Delivers the response of a server that stops reading",
         arguments: TransportUnderTest.allCases,
         Way.allCases
     )
@@ -79,7 +80,7 @@ struct ConformanceUploadTests {
     }
 
     @Test(
-        "A server that goes away in the middle of the body is a lost connection",
+        "Reports a lost connection when the server disconnects during the body",
         arguments: TransportUnderTest.allCases
     )
     func lost(_ transport: TransportUnderTest) async throws {
@@ -95,8 +96,8 @@ struct ConformanceUploadTests {
         }
     }
 
-    // RFC 9110 §10.1.1: a client that waits for 100 (Continue) does not wait for ever.
-    @Test("With Expect, the body is sent after a while though the server says nothing", arguments: Way.allCases)
+    // RFC 9110 §10.1.1: a client doesn't wait indefinitely for 100 (Continue).
+    @Test("Sends the body after a while if the server doesn't respond to Expect", arguments: Way.allCases)
     func withoutContinue(_ way: Way) async throws {
         try await withPeer { connection in
             let head = try connection.readHead()
@@ -112,8 +113,9 @@ struct ConformanceUploadTests {
         }
     }
 
-    // RFC 9110 §10.1.1: a final answer instead of 100 (Continue) means that the body is not wanted.
-    @Test("With Expect, a final answer is delivered and the body is not sent", arguments: Way.allCases)
+    // RFC 9110 §10.1.1: a final response instead of 100 (Continue) means that the server doesn't
+    // want the body.
+    @Test("Delivers a final response to Expect and doesn't send the body", arguments: Way.allCases)
     func finalInsteadOfContinue(_ way: Way) async throws {
         try await withPeer { connection in
             try connection.readHead()
@@ -129,8 +131,8 @@ struct ConformanceUploadTests {
         }
     }
 
-    // A limit of the caller's, which holds for what is decoded: 20 MiB of zeros travel in 20 KiB.
-    @Test("A small body that becomes a large one is refused", arguments: TransportUnderTest.allCases, Way.allCases)
+    // The caller's limit applies to the decoded body: 20 MiB of zeros compress to 20 KiB.
+    @Test("Rejects a small body that decodes to a large one", arguments: TransportUnderTest.allCases, Way.allCases)
     func bomb(_ transport: TransportUnderTest, _ way: Way) async throws {
         let coded = Self.bomb
         #expect((1000..<100_000).contains(coded.count))

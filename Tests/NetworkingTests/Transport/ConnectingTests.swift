@@ -5,17 +5,19 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What happens while a connection is made.
+/// Timeouts and cancellation while a connection is made.
 @Suite("Connecting", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ConnectingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-    /// A port that takes no more connections and refuses none either, so that connecting to it does not end.
+    /// A port that neither accepts nor rejects further connections, so that connecting to it never
+    /// completes.
     private final class FullPort {
         let port: Int
         private let sockets: [Int32]
 
-        /// - Parameter port6: The port to take, of the loopback address of IPv6; `nil` for any of IPv4.
+        /// - Parameter port6: The port on the IPv6 loopback address, or `nil` for any port on the
+        ///   IPv4 one.
         init(port6: Int? = nil) throws {
             if let port6 {
                 var address = sockaddr_in6()
@@ -39,7 +41,7 @@ struct ConnectingTests {
 
         var url: URL { URL(string: "http://127.0.0.1:\(port)/")! }
 
-        /// A listener without room, and more connections than it would take.
+        /// Opens a listener without a backlog and more connections than it accepts.
         private static func fill<Address>(
             _ family: Int32,
             _ address: inout Address
@@ -66,7 +68,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test("A host that does not answer is given up after the time for connecting, or at the deadline")
+    @Test("Applies the connect timeout and the deadline to a host that doesn't respond")
     func timeouts() async throws {
         let full = try FullPort()
         try await withCurl(.init(connectTimeout: .milliseconds(50), proxy: .none)) { transport in
@@ -82,7 +84,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test("A proxy that answers nothing is given up after the time for connecting", arguments: [false, true])
+    @Test("Applies the connect timeout to a proxy that doesn't respond", arguments: [false, true])
     func silentProxy(isSOCKS: Bool) async throws {
         try await withPeer { connection in
             try connection.waitForClose()
@@ -99,7 +101,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test("Cancelling while the connection is made ends the exchange and gives its place to the next")
+    @Test("Cancelling while connecting ends the request and starts the next one")
     func cancelled() async throws {
         let full = try FullPort()
         let silent = try TCPPeer { try $0.waitForClose() }
@@ -127,15 +129,15 @@ struct ConnectingTests {
         }
     }
 
-    // RFC 8305: an address that does not answer costs a head start, not the time for connecting.
-    @Test("IPv6 that does not answer loses against IPv4 that does")
+    // RFC 8305: an address that doesn't respond costs a head start, not the connect timeout.
+    @Test("Connects over IPv4 if IPv6 doesn't respond")
     func racing() async throws {
         try await withPeer { connection in
             try connection.readRequest()
             try connection.send(Self.hello)
             try connection.waitForClose()
         } _: { peer in
-            // Without IPv6 there is nothing that could race.
+            // Without IPv6, there's nothing to race.
             guard let full = try? FullPort(port6: peer.port) else { return }
             var configuration = CurlTransport.Configuration(connectTimeout: .seconds(600), proxy: .none)
             configuration.happyEyeballsDelay = .milliseconds(300)
@@ -151,7 +153,7 @@ struct ConnectingTests {
         }
     }
 
-    @Test("No more exchanges run at once altogether than allowed, whatever their hosts, and the others come after")
+    @Test("Limits the requests that run at once across all hosts, and runs the others later")
     func maximum() async throws {
         let load = Load()
         let peers = try (0..<4).map { _ in
@@ -183,7 +185,7 @@ struct ConnectingTests {
     }
 }
 
-/// Counts what runs at once.
+/// A counter of concurrent requests.
 private final class Load: Sendable {
     private let count = Mutex((now: 0, most: 0))
 

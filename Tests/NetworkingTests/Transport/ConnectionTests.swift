@@ -9,7 +9,7 @@ import Testing
 struct ConnectionTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-    @Test("Requests one after another use one connection", arguments: TransportUnderTest.allCases)
+    @Test("Reuses one connection for successive requests", arguments: TransportUnderTest.allCases)
     func keepAlive(_ transport: TransportUnderTest) async throws {
         try await withPeer { connection in
             while true {
@@ -24,7 +24,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection that its server closed while it was idle is replaced", arguments: TransportUnderTest.allCases)
+    @Test("Replaces an idle connection that the server closed", arguments: TransportUnderTest.allCases)
     func closedWhileIdle(_ transport: TransportUnderTest) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -38,7 +38,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("`Connection: close` is obeyed")
+    @Test("Obeys `Connection: close`")
     func connectionClose() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -52,7 +52,8 @@ struct ConnectionTests {
         }
     }
 
-    /// Answers the first request; reads the second on the same connection and closes without a word.
+    /// Answers the first request, reads the second one on the same connection and closes it without
+    /// a response.
     private func dyingConnection(_ test: (TCPPeer) async throws -> Void) async throws {
         try await withPeer(
             { connection in
@@ -68,7 +69,7 @@ struct ConnectionTests {
         )
     }
 
-    @Test("An idempotent request that a kept connection swallowed is sent again")
+    @Test("Resends an idempotent request after its kept connection died")
     func swallowedIdempotent() async throws {
         try await dyingConnection { peer in
             try await withCurl { transport in
@@ -80,7 +81,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "Another request that a kept connection swallowed is not",
+        "Doesn't resend other requests after their kept connection died",
         arguments: [HTTPBody.none, .data(Data("pay".utf8))]
     )
     func swallowedPost(_ body: HTTPBody) async throws {
@@ -90,14 +91,14 @@ struct ConnectionTests {
                 let request = HTTPTransportRequest(method: .post, url: peer.url, body: body)
                 let error = await failure { _ = try await transport.send(request, limits: .generous()) }
                 #expect(error?.code == .connectionLost)
-                // The transport is as good as before.
+                // The transport still works.
                 #expect(try await transport.get(peer.url).status == 200)
             }
             #expect(peer.requests.filter { $0.hasPrefix("POST") }.count == 1)
         }
     }
 
-    @Test("Idle connections are closed after their time, and new ones made")
+    @Test("Closes idle connections after the idle timeout, and makes new ones")
     func idleTimeout() async throws {
         let closed = Mutex(0)
         try await withPeer { connection in
@@ -117,7 +118,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("An idle connection is not used again after its time, although the transport is busy", arguments: [1, 60])
+    @Test("Doesn't reuse a connection after the idle timeout, even if the transport is busy", arguments: [1, 60])
     func idleConnection(_ seconds: Int) async throws {
         let gate = ResponseGate()
         try await withLoopbackServer { server in
@@ -138,7 +139,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("No more exchanges run at once with a host than allowed, and the others come after")
+    @Test("Limits the requests that run at once per host, and runs the others later")
     func maximumPerHost() async throws {
         let load = Mutex((now: 0, most: 0))
         try await withPeer { connection in
@@ -161,7 +162,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Many exchanges run at once", arguments: [(TransportUnderTest.curl, 500), (.urlSession, 100)])
+    @Test("Runs many requests at once", arguments: [(TransportUnderTest.curl, 500), (.urlSession, 100)])
     func concurrent(_ transport: TransportUnderTest, count: Int) async throws {
         try await withPeer { connection in
             while true {
@@ -183,9 +184,9 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A port where nobody listens can't be connected to", arguments: TransportUnderTest.allCases)
+    @Test("Reports that it can't connect to an unused port", arguments: TransportUnderTest.allCases)
     func refused(_ transport: TransportUnderTest) async throws {
-        let port = 1  // One that the kernel gives to nobody.
+        let port = 1  // The kernel never assigns this port.
         try await transport.run { transport in
             let url = URL(string: "http://127.0.0.1:\(port)/path?token=secret")!
             let error = await failure { _ = try await transport.get(url) }
@@ -195,7 +196,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A host without an address can't be resolved", arguments: TransportUnderTest.allCases)
+    @Test("Reports that it can't resolve a host without an address", arguments: TransportUnderTest.allCases)
     func unresolvable(_ transport: TransportUnderTest) async throws {
         try await transport.run { transport in
             let error = await failure { _ = try await transport.get(URL(string: "http://nobody.invalid/")!) }
@@ -204,7 +205,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A peer that does not speak TLS fails the handshake", arguments: TransportUnderTest.allCases)
+    @Test("Reports a failed handshake with a peer that doesn't use TLS", arguments: TransportUnderTest.allCases)
     func plainPeer(_ transport: TransportUnderTest) async throws {
         try await withPeer { connection in
             _ = try connection.read(100)
@@ -218,7 +219,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A peer that accepts and then does not shake hands is given up after the connect timeout")
+    @Test("Applies the connect timeout to a peer that doesn't start the TLS handshake")
     func connectTimeout() async throws {
         try await withPeer { connection in
             try connection.waitForClose()
@@ -231,7 +232,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A peer that ends the handshake is a lost connection")
+    @Test("Reports a lost connection when the peer ends the handshake")
     func handshakeCut() async throws {
         try await withPeer { connection in
             _ = try connection.read(100)

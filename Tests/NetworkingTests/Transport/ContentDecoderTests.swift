@@ -5,7 +5,7 @@ import Testing
 
 @Suite("ContentDecoder")
 struct ContentDecoderTests {
-    /// `hello` in a coding.
+    /// The text `hello` in a coding.
     struct Sample: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let codings: [String]
@@ -33,7 +33,7 @@ struct ContentDecoderTests {
         ),
     ]
 
-    /// Decodes octets that come in parts, by a reader that refuses every other time.
+    /// Decodes bytes that arrive in parts, with a reader that refuses every other call.
     private func decode(_ codings: [String], _ parts: [[UInt8]]) throws -> (text: String, isWhole: Bool) {
         let decoder = try ContentDecoder(codings)
         var (text, refuses) = ([UInt8](), true)
@@ -53,7 +53,7 @@ struct ContentDecoderTests {
         return (String(decoding: text, as: UTF8.self), decoder.isWhole)
     }
 
-    @Test("Decodes in one part, in two at any place, and octet by octet", arguments: samples)
+    @Test("Decodes in one part, in two parts split anywhere, and byte by byte", arguments: samples)
     func decoding(sample: Sample) throws {
         let octets = sample.octets
         for cut in 0...octets.count {
@@ -63,7 +63,7 @@ struct ContentDecoderTests {
         #expect(try decode(sample.codings, octets.map { [$0] }) == ("hello", true))
     }
 
-    @Test("Cut short anywhere, it is not whole; without an octet there is nothing to be whole", arguments: samples)
+    @Test("Detects a body truncated anywhere, and accepts an empty one", arguments: samples)
     func cutting(sample: Sample) throws {
         #expect(try decode(sample.codings, [[]]) == ("", true))
         for count in 1..<sample.octets.count {
@@ -73,7 +73,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("Garbage in the middle or after the end is an error", arguments: samples)
+    @Test("Rejects garbage in the middle and after the end", arguments: samples)
     func garbage(sample: Sample) throws {
         #expect(throws: ContentDecoder.Defect.malformed) {
             _ = try decode(sample.codings, [sample.octets + [0xFF, 0xFF]])
@@ -83,14 +83,14 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("Members of gzip and frames of zstd follow each other", arguments: [0, 5])
+    @Test("Decodes several gzip members and zstd frames in sequence", arguments: [0, 5])
     func sequences(index: Int) throws {
         let sample = Self.samples[index]
         #expect(try decode(sample.codings, [sample.octets + sample.octets]) == ("hellohello", true))
         #expect(try decode(sample.codings, [sample.octets, sample.octets.dropLast(3)]).isWhole == false)
     }
 
-    @Test("Codings are taken off in the opposite order, and the end of each counts")
+    @Test("Removes codings in reverse order and checks the end of each")
     func stacks() throws {
         let coded = GzipText.coded(String(repeating: "hello ", count: 50_000))
         let twice = Self.stored(coded)
@@ -106,7 +106,8 @@ struct ContentDecoderTests {
         #expect(try decode(["gzip", "deflate"], [inner]).isWhole == false)
     }
 
-    /// Bare deflate without compression ([RFC 1951 §3.2.4](https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4)).
+    /// Returns uncompressed deflate data without a zlib header
+    /// ([RFC 1951 §3.2.4](https://www.rfc-editor.org/rfc/rfc1951#section-3.2.4)).
     private static func stored(_ octets: [UInt8]) -> [UInt8] {
         let count = UInt16(octets.count)
         let lengths = [UInt8(count & 0xFF), UInt8(count >> 8), UInt8(~count & 0xFF), UInt8(~count >> 8)]
@@ -114,14 +115,14 @@ struct ContentDecoderTests {
     }
 
     @Test(
-        "Unknown codings, none, and too many are refused",
+        "Rejects unknown codings, an empty list and too many codings",
         arguments: [["rot13"], [], Array(repeating: "gzip", count: 6)]
     )
     func unknown(codings: [String]) {
         #expect(throws: ContentDecoder.Defect.unknownCoding) { _ = try ContentDecoder(codings) }
     }
 
-    @Test("All codings are offered where libcurl has them")
+    @Test("Offers all codings that libcurl's libraries support")
     func offer() {
         #expect(ContentDecoder.acceptedCodings == "deflate, gzip, br, zstd")
     }

@@ -48,7 +48,7 @@ struct CurlConfigurationTests {
             Self("begin with http://") { $0.proxy = .http(proxy("socks5://proxy:1")) },
             Self("begin with https://") { $0.proxy = .https(proxy("http://proxy:1")) },
             Self("begin with socks5://") { $0.proxy = .socks5(proxy("proxy:1")) },
-            Self("name its port") { $0.proxy = .http(proxy("http://proxy")) },
+            Self("include its port") { $0.proxy = .http(proxy("http://proxy")) },
             Self("user information") { $0.proxy = .http(proxy("http://user:secret@proxy:1")) },
             Self("end after its port") { $0.proxy = .http(proxy("http://proxy:1/path")) },
             Self("noProxy") { $0.proxy = .http(proxy("http://proxy:1"), noProxy: ["a,b"]) },
@@ -63,7 +63,7 @@ struct CurlConfigurationTests {
             Self("control character") {
                 $0.proxy = .http(proxy("http://proxy:1"), credentials: .init(username: "a", password: "secret\r\n"))
             },
-            Self("255 octets") {
+            Self("255 bytes") {
                 let long = String(repeating: "secret", count: 50)
                 $0.proxy = .socks5(proxy("socks5://proxy:1"), credentials: .init(username: "a", password: long))
             },
@@ -74,7 +74,7 @@ struct CurlConfigurationTests {
         ]
     }
 
-    @Test("Nonsense is refused when the transport is made", arguments: Nonsense.all)
+    @Test("Rejects invalid values when creating a transport", arguments: Nonsense.all)
     func nonsense(_ nonsense: Nonsense) throws {
         let error = #expect(throws: NetworkError(.invalidRequest, "")) {
             _ = try CurlTransport(configuration: configuration(nonsense.change))
@@ -84,7 +84,7 @@ struct CurlConfigurationTests {
         #expect(!message.contains("secret"))
     }
 
-    @Test("Resolver entries take the place of the resolver; one address that fails does not matter")
+    @Test("Uses resolver entries instead of the resolver, and tolerates an unreachable address")
     func resolverEntries() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -119,7 +119,7 @@ struct CurlConfigurationTests {
         }
     }
 
-    @Test("A Unix-domain socket takes the place of the host")
+    @Test("Connects to a Unix-domain socket instead of the host")
     func unixSocket() async throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString.prefix(8)).socket").path
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -140,7 +140,7 @@ struct CurlConfigurationTests {
         }
     }
 
-    @Test("HTTP/2 with prior knowledge begins with HTTP/2's preface")
+    @Test("Starts with the HTTP/2 preface for HTTP/2 with prior knowledge")
     func priorKnowledge() async throws {
         let preface = AsyncStream<String>.makeStream()
         try await withPeer { connection in
@@ -157,7 +157,7 @@ struct CurlConfigurationTests {
         }
     }
 
-    @Test("A header beyond the limit is refused", arguments: [(1000, true), (999, false)])
+    @Test("Rejects a header over the limit", arguments: [(1000, true), (999, false)])
     func headerSize(_ limit: Int, isAccepted: Bool) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -173,7 +173,7 @@ struct CurlConfigurationTests {
         }
     }
 
-    @Test("Without an idle time connections are not kept")
+    @Test("Keeps no connections without an idle time")
     func noIdleTime() async throws {
         try await withPeer { connection in
             while true {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("CurlTransport")
 struct CurlTransportTests {
-    @Test("It names its engine")
+    @Test("Describes its engine")
     func engineDescription() async throws {
         let transport = try CurlTransport()
         #expect(transport.engineDescription.hasPrefix("libcurl/"))
@@ -13,7 +13,7 @@ struct CurlTransportTests {
         await transport.close()
     }
 
-    @Test("`Expect: 100-continue` is sent if the caller asks for it, and the interim response is waited for")
+    @Test("Sends `Expect: 100-continue` at the caller's request and waits for the interim response")
     func expectContinue() async throws {
         try await withPeer { connection in
             var head = ""
@@ -39,7 +39,7 @@ struct CurlTransportTests {
         }
     }
 
-    @Test("A large body that a kept connection swallowed is sent again from its start")
+    @Test("Resends a large body from the start after its kept connection died")
     func rewoundBody() async throws {
         let body = Data((0..<200_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) })
         try await withPeer { connection in
@@ -64,7 +64,7 @@ struct CurlTransportTests {
         }
     }
 
-    @Test("A body that is a slice of other data is sent as it is")
+    @Test("Sends a body that's a slice of other data")
     func slicedBody() async throws {
         for size in [10, 100_000] {
             let whole = Data(repeating: UInt8(ascii: "."), count: 7) + Data(repeating: UInt8(ascii: "x"), count: size)

@@ -6,7 +6,7 @@ import Testing
 struct DeadlineQueueTests {
     private let start = ContinuousClock.now
 
-    @Test("Deadlines come soonest first, whatever the order of insertion")
+    @Test("Returns the earliest deadline first, independent of insertion order")
     func order() {
         var queue = DeadlineQueue()
         for index in 0..<500 {
@@ -19,7 +19,7 @@ struct DeadlineQueueTests {
         #expect(queue.popExpired(at: start + .seconds(10)) == nil)
     }
 
-    @Test("Nothing expires before its time, and at its time it does")
+    @Test("A deadline expires at its time and not before")
     func boundary() {
         var queue = DeadlineQueue()
         queue.insert(1, deadline: start + .milliseconds(5)) { _ in true }
@@ -29,18 +29,18 @@ struct DeadlineQueueTests {
         #expect(queue.earliest == nil)
     }
 
-    @Test("Entries of exchanges that have ended are dropped in bulk")
+    @Test("Removes the entries of ended requests in bulk")
     func ended() {
         var queue = DeadlineQueue()
         for identifier in 0..<10_000 {
             queue.insert(UInt64(identifier), deadline: start + .milliseconds(20_000 - identifier)) { $0 >= 9_990 }
         }
         #expect(queue.count < 500)
-        // The soonest of those that are left is the last one's.
+        // The last insertion has the earliest remaining deadline.
         #expect(queue.earliest == start + .milliseconds(20_000 - 9_999))
     }
 
-    @Test("Nothing is waited for when nothing runs")
+    @Test("Has no deadline after all entries are removed")
     func none() {
         var queue = DeadlineQueue()
         for identifier in 0..<2000 { queue.insert(UInt64(identifier), deadline: start) { _ in true } }

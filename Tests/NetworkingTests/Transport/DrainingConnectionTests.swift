@@ -3,20 +3,22 @@ import Networking
 import TestSupport
 import Testing
 
-/// HTTP/2 streams that a server says it did not process
-/// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)), and those of which it does not.
-@Suite("Connections that drain", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// HTTP/2 streams that a server did or didn't process, according to its frames
+/// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
+@Suite("Connections that shut down", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DrainingConnectionTests {
-    /// What a server does with a request.
+    /// The server's reaction to a request.
     enum Answer: String, CaseIterable, CustomTestStringConvertible {
         case refusedStream, goAway, goAwayAndClose, secondGoAway
-        /// On a connection that is drained otherwise, libcurl 7.88 does not tell this from another reset.
+        /// On a connection that's already shutting down, libcurl 7.88 can't distinguish this from
+        /// another reset.
         case goAwayThenRefused
         case reset, resetWithoutError, processedGoAway, close
 
         var testDescription: String { rawValue }
 
-        /// Whether the server has not acted on it, and says so.
+        /// A Boolean value that indicates whether the server reports that it didn't process the
+        /// request.
         var isUnprocessed: Bool {
             switch self {
             case .refusedStream, .goAway, .goAwayAndClose, .secondGoAway: true
@@ -40,7 +42,7 @@ struct DrainingConnectionTests {
         var closes: Bool { [.goAwayAndClose, .processedGoAway, .close].contains(self) }
     }
 
-    /// Reads all of a request, and records it.
+    /// Reads and records a complete request.
     private static func readRequest(_ connection: TCPPeer.Connection) throws {
         try connection.beginHTTP2()
         try connection.readFrames(to: \.endsStream)
@@ -84,7 +86,7 @@ struct DrainingConnectionTests {
     }
 
     @Test(
-        "A request that the server did not process is sent again, whatever its method",
+        "Resends a request that the server didn't process, with any method",
         arguments: Answer.allCases.filter(\.isUnprocessed),
         [HTTPBody.data(Data("held".utf8)), .stream(length: 4) { parts }, .stream { parts }]
     )
@@ -95,7 +97,7 @@ struct DrainingConnectionTests {
         }
     }
 
-    @Test("One that it may have processed is not", arguments: Answer.allCases.filter { !$0.isUnprocessed })
+    @Test("Doesn't resend a possibly processed request", arguments: Answer.allCases.filter { !$0.isUnprocessed })
     func perhapsProcessed(_ answer: Answer) async throws {
         try await send(.post, body: .data(Data("held".utf8)), answers: [answer]) { peer, outcome in
             let error = #expect(throws: NetworkError.self) { try outcome.get() }
@@ -104,7 +106,7 @@ struct DrainingConnectionTests {
         }
     }
 
-    @Test("A body that can be sent once is not sent twice", arguments: [Answer.refusedStream, .goAway])
+    @Test("Doesn't resend a body that can be sent only once", arguments: [Answer.refusedStream, .goAway])
     func notReplayable(_ answer: Answer) async throws {
         try await send(.post, body: .once(Self.parts), answers: [answer]) { peer, outcome in
             let error = #expect(throws: NetworkError.self) { try outcome.get() }
@@ -113,7 +115,7 @@ struct DrainingConnectionTests {
         }
     }
 
-    @Test("A server that refuses everything is asked a few times only", arguments: [Answer.refusedStream, .goAway])
+    @Test("Stops after a few attempts if the server refuses every stream", arguments: [Answer.refusedStream, .goAway])
     func alwaysRefused(_ answer: Answer) async throws {
         let answers = Array(repeating: answer, count: 100)
         try await send(.post, body: .data(Data("held".utf8)), answers: answers) { peer, outcome in

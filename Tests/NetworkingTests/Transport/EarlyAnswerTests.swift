@@ -4,16 +4,17 @@ import Testing
 
 @testable import Networking
 
-/// Responses over HTTP/2 that come while the request's body is sent
+/// HTTP/2 responses that arrive while the request's body is sent
 /// ([RFC 9113 §8.1](https://www.rfc-editor.org/rfc/rfc9113#section-8.1)).
 ///
-/// The server never opens the window of 65,535 octets that a request has at first. No exchange may wait for its deadline.
-@Suite("Early answers over HTTP/2", .timeLimit(.minutes(5)), .limitedConcurrency)
+/// The server never extends a request's initial window of 65,535 bytes. No request may wait for its
+/// deadline.
+@Suite("Early responses over HTTP/2", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct EarlyAnswerTests {
     typealias Way = ConformanceTests.Way
     typealias Frame = HTTP2Frame
 
-    /// A request's body that is never sent to its end.
+    /// A request body that's never sent completely.
     enum Body: String, CaseIterable, CustomTestStringConvertible {
         /// Larger than the window, or as large as libcurl's buffer and the window together.
         case held, justTooLarge
@@ -37,11 +38,12 @@ struct EarlyAnswerTests {
         }
     }
 
-    /// What a server sends.
+    /// The frames that a server sends.
     struct Script: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var frames: [Frame]
-        /// Whether the client gets each frame before the next is sent.
+        /// A Boolean value that indicates whether the client reads each frame before the next is
+        /// sent.
         var isApart = true
         var closes = false
 
@@ -57,14 +59,14 @@ struct EarlyAnswerTests {
             if closes { connection.finishSending() }
         }
 
-        /// What may follow a complete response.
+        /// The events that may follow a complete response.
         private static let endings = [
             Script("nothing", []),
             Script("a reset without an error", [.reset(code: 0)]),
             Script("a reset: CANCEL", [.reset(code: 8)]),
             Script("a reset: PROTOCOL_ERROR", [.reset(code: 1)]),
-            Script("GOAWAY and the connection's end", [.goAway(lastStream: 1)], closes: true),
-            Script("the connection's end", [], closes: true),
+            Script("GOAWAY and the end of the connection", [.goAway(lastStream: 1)], closes: true),
+            Script("the end of the connection", [], closes: true),
         ]
 
         static let whole = [200, 401, 413].flatMap { status in
@@ -85,14 +87,14 @@ struct EarlyAnswerTests {
             }
         }
 
-        /// What lacks a part of the six octets that it announces.
+        /// Responses that are shorter than the six bytes they declare.
         static let cut = [200, 413].flatMap { status in
             [true, false].flatMap { isApart in
                 [
                     Script("\(status), a reset without an error", [.reset(code: 0)]),
                     Script("\(status), a reset: INTERNAL_ERROR", [.reset(code: 2)]),
                     Script("\(status), GOAWAY and the end", [.goAway(lastStream: 1)], closes: true),
-                    Script("\(status), the connection's end", [], closes: true),
+                    Script("\(status), the end of the connection", [], closes: true),
                 ].map { ending in
                     Script(
                         ending.testDescription + (isApart ? "" : ", at once"),
@@ -104,7 +106,7 @@ struct EarlyAnswerTests {
             }
         }
 
-        /// What libcurl loses, or can't tell the end of.
+        /// Responses that libcurl loses or whose end it can't detect.
         static let unclear = [
             Script("only a head of 200", [.head(200)]),
             Script("only a head of 401", [.head(401, length: 6)]),
@@ -112,7 +114,7 @@ struct EarlyAnswerTests {
             Script("401 without a length", [.head(401), .data("so far", ends: true)]),
         ]
 
-        /// What libcurl throws away if it comes in one read.
+        /// Responses that libcurl discards if they arrive in one read.
         static let lost = [200, 401].flatMap { status in
             [
                 Script("\(status)", [.head(status, length: 6), .data("so far", ends: true), .reset(code: 0)]),
@@ -122,7 +124,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    /// Runs a test with a server that follows a script once so many octets of a body have come.
+    /// Runs a test with a server that runs a script after receiving a number of bytes of the body.
     private func with(
         _ script: Script,
         after count: Int = 1,
@@ -154,7 +156,7 @@ struct EarlyAnswerTests {
     }
 
     @Test(
-        "A whole response is delivered, whatever the server does afterwards",
+        "Delivers a complete response regardless of subsequent events",
         arguments: Script.whole,
         Body.allCases
     )
@@ -169,7 +171,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("A body that is not sent to its end never looks as if it were", arguments: Body.allCases)
+    @Test("Never marks an incomplete request body as complete", arguments: Body.allCases)
     func unended(_ body: Body) async throws {
         try await withPeer { connection in
             try connection.beginHTTP2()
@@ -187,7 +189,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("A response that lacks a part never passes for a whole one", arguments: Script.cut, Body.allCases)
+    @Test("Rejects a truncated response", arguments: Script.cut, Body.allCases)
     func cut(_ script: Script, _ body: Body) async throws {
         for way in Way.allCases {
             try await with(script) { peer, transport in
@@ -201,7 +203,7 @@ struct EarlyAnswerTests {
     }
 
     @Test(
-        "A response whose end libcurl doesn't tell is given up after a while",
+        "Abandons a response after a while if libcurl doesn't report its end",
         .enabled(if: CurlLibrary.losesEarlyAnswers),
         arguments: Script.unclear,
         Body.stuck
@@ -218,7 +220,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("A response that libcurl loses is told at once, or whole", arguments: Script.lost, Body.allCases)
+    @Test("Reports a lost response at once, or delivers it", arguments: Script.lost, Body.allCases)
     func lost(_ script: Script, _ body: Body) async throws {
         for way in Way.allCases {
             try await with(script) { peer, transport in
@@ -236,7 +238,7 @@ struct EarlyAnswerTests {
     }
 
     @Test(
-        "A refusal without a length is delivered while the window is open, unless libcurl stops reading before its end",
+        "Delivers a 401 without a length while the window is open, unless libcurl stops reading early",
         arguments: [Body.waiting, .waitingWithoutLength]
     )
     func openWindow(_ body: Body) async throws {
@@ -254,7 +256,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("A redirect is followed without its body", arguments: Body.stuck)
+    @Test("Returns a redirect without its body", arguments: Body.stuck)
     func redirect(_ body: Body) async throws {
         let head = Frame.headers([(":status", "307"), ("location", "/there")])
         for ending in [[], [Frame.reset(code: 0)], [.reset(code: 8)]] {
@@ -268,7 +270,7 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("Nobody is hurried who sends and receives at the same time")
+    @Test("Doesn't time out a request that sends and receives at the same time")
     func bothWays() async throws {
         try await withPeer { connection in
             try connection.beginHTTP2()
@@ -292,13 +294,14 @@ struct EarlyAnswerTests {
         }
     }
 
-    @Test("A server may take its time once the request is sent", arguments: [1000, 65_535])
+    @Test("Waits for a slow server once the request is sent", arguments: [1000, 65_535])
     func sent(size: Int) async throws {
         try await withPeer { connection in
             try connection.beginHTTP2()
             try connection.readFrames(to: \.endsStream)
             try connection.send([.head(200, length: 4)])
-            // Longer than the engine would wait for the answer to a request that isn't sent.
+            // Longer than the engine would wait for the response to a request that isn't completely
+            // sent.
             Thread.sleep(forTimeInterval: 0.7)
             try connection.send([.data("done", ends: true)])
             try connection.waitForClose()

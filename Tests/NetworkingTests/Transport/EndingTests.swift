@@ -4,8 +4,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Deadlines, cancellation and closing: whatever happens, each exchange ends once, soon, and alone.
-@Suite("How exchanges end", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Deadlines, cancellation and closing: each request ends once, soon and without affecting others.
+@Suite("Request endings", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct EndingTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let silence: @Sendable (TCPPeer.Connection) throws -> Void = { try $0.waitForClose() }
@@ -18,7 +18,7 @@ struct EndingTests {
         }
     }
 
-    @Test("A peer that never answers meets the deadline", arguments: TransportUnderTest.allCases)
+    @Test("Enforces the deadline on a peer that never responds", arguments: TransportUnderTest.allCases)
     func neverAnswers(_ transport: TransportUnderTest) async throws {
         try await withPeer(Self.silence) { peer in
             try await transport.run { transport in
@@ -31,7 +31,7 @@ struct EndingTests {
         }
     }
 
-    @Test("A peer that answers drop by drop meets the deadline", arguments: TransportUnderTest.allCases)
+    @Test("Enforces the deadline on a peer that responds slowly", arguments: TransportUnderTest.allCases)
     func slowDrip(_ transport: TransportUnderTest) async throws {
         try await withPeer(Self.drip) { peer in
             try await transport.run { transport in
@@ -41,7 +41,7 @@ struct EndingTests {
         }
     }
 
-    @Test("The deadline counts while an exchange waits for its turn")
+    @Test("Enforces the deadline while a request is queued")
     func deadlineInLine() async throws {
         try await withPeer(Self.silence) { peer in
             try await withCurl(.init(maximumConnectionsPerHost: 1, proxy: .none)) { transport in
@@ -56,7 +56,7 @@ struct EndingTests {
         }
     }
 
-    @Test("A deadline in the past sends nothing", arguments: TransportUnderTest.allCases)
+    @Test("Sends nothing if the deadline has passed", arguments: TransportUnderTest.allCases)
     func pastDeadline(_ transport: TransportUnderTest) async throws {
         try await withPeer(Self.silence) { peer in
             try await transport.run { transport in
@@ -67,7 +67,7 @@ struct EndingTests {
         }
     }
 
-    @Test("Cancelling before it begins", arguments: TransportUnderTest.allCases)
+    @Test("Sends nothing if the task was cancelled before", arguments: TransportUnderTest.allCases)
     func cancelledBefore(_ transport: TransportUnderTest) async throws {
         try await withPeer(Self.silence) { peer in
             try await transport.run { transport in
@@ -82,7 +82,7 @@ struct EndingTests {
     }
 
     @Test(
-        "Cancelling before the header and within the body acts at once",
+        "Cancels at once before the header and during the body",
         arguments: TransportUnderTest.allCases,
         [false, true]
     )
@@ -104,7 +104,7 @@ struct EndingTests {
         }
     }
 
-    @Test("Cancelling one exchange leaves the others alone")
+    @Test("Cancels one request without affecting others")
     func cancelledAlone() async throws {
         try await withPeer { connection in
             while true {
@@ -126,7 +126,7 @@ struct EndingTests {
     }
 
     @Test(
-        "A storm of cancellations ends without a hang",
+        "Survives many concurrent cancellations",
         arguments: [(TransportUnderTest.curl, 2000), (.urlSession, 200)]
     )
     func storm(_ transport: TransportUnderTest, count: Int) async throws {
@@ -159,7 +159,7 @@ struct EndingTests {
         }
     }
 
-    @Test("Closing ends what runs and refuses what comes", arguments: TransportUnderTest.allCases)
+    @Test("Fails running and later requests when closed", arguments: TransportUnderTest.allCases)
     func closing(_ transport: TransportUnderTest) async throws {
         let requests = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -173,7 +173,7 @@ struct EndingTests {
                 switch transport {
                 case let transport as CurlTransport: await transport.close()
                 case let transport as URLSessionTransport: await transport.close()
-                default: Issue.record("an unknown transport")
+                default: Issue.record("unknown transport")
                 }
                 for task in tasks { #expect(await task.value?.code == .closed) }
                 #expect(await failure { _ = try await transport.get(peer.url) }?.code == .closed)
@@ -181,7 +181,7 @@ struct EndingTests {
         }
     }
 
-    @Test("Dropping transports leaves neither threads nor descriptors")
+    @Test("Releases its thread and connections with the last reference")
     func dropped() async throws {
         try await withPeer { connection in
             while true {

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Networking
 
-/// When the engine comes into being, and what a process sees of it.
+/// The start of the engine and its effects on the process.
 @Suite("CurlEngine start", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct EngineStartTests {
-    @Test("Clients that never send a request have no thread and no descriptor")
+    @Test("Creates no thread or descriptor for clients that never send a request")
     func unused() async {
         await #expect(processExitsWith: .success) {
             try await Task.sleep(for: .milliseconds(1))
@@ -26,7 +26,7 @@ struct EngineStartTests {
         }
     }
 
-    @Test("The first request starts the engine, whoever else asks at once")
+    @Test("Starts the engine once for concurrent first requests")
     func firstRequest() async throws {
         let engine = CurlEngine(configuration: .init(proxy: .none))
         #expect(!engine.isRunning)
@@ -41,9 +41,9 @@ struct EngineStartTests {
         #expect(!closed.isRunning)
     }
 
-    @Test("A forked process may use a transport that had no request yet, and no other")
+    @Test("Rejects a started transport in another process")
     func otherProcess() async throws {
-        // Not a real `fork()`: a sanitizer's runtime does not survive it.
+        // Not a real `fork()`, because a sanitizer's runtime doesn't survive it.
         let engine = CurlEngine(configuration: .init(proxy: .none))
         try engine.start()
         try engine.start()
@@ -51,7 +51,7 @@ struct EngineStartTests {
         await engine.close(after: .zero)
     }
 
-    @Test("A process without a free descriptor is told so, and goes on when there are some")
+    @Test("Reports a lack of descriptors and recovers when some are available")
     func descriptors() async {
         await #expect(processExitsWith: .success) {
             let server = try LoopbackServer.start()
@@ -84,22 +84,22 @@ struct EngineStartTests {
         }
     }
 
-    @Test("Each reason for the lack of a descriptor is named, with what to raise")
+    @Test("Names the exhausted descriptor limit and the setting to raise")
     func descriptorLimits() {
         for (number, words) in [(EMFILE, ["(EMFILE)", "RLIMIT_NOFILE"]), (ENFILE, ["(ENFILE)", "fs.file-max"])] {
             #expect(NetworkError.isDescriptorLimit(number))
-            let error = NetworkError.noDescriptor(number, "no connection to a.example")
+            let error = NetworkError.noDescriptor(number, "can't connect to a.example")
             #expect(error.code == .transportUnavailable)
             #expect(error.isUnprocessed)
             for word in words { #expect(error.message.contains(word)) }
         }
         #expect(!NetworkError.isDescriptorLimit(ENOMEM))
-        let other = NetworkError.noDescriptor(ENOMEM, "no connection to a.example")
+        let other = NetworkError.noDescriptor(ENOMEM, "can't connect to a.example")
         #expect(other.code == .transportUnavailable && other.isUnprocessed)
         #expect(!other.message.contains("FILE"))
     }
 
-    @Test("No program that the process starts inherits any descriptor of an engine")
+    @Test("Programs that the process starts don't inherit an engine's descriptors")
     func inheritance() async {
         await #expect(processExitsWith: .success) {
             func inheritable() -> Set<Int32> {
@@ -109,7 +109,7 @@ struct EngineStartTests {
             let server = try LoopbackServer.start()
             server.on(.get, "/", .text("x"))
             let transport = try CurlTransport(configuration: .init(proxy: .none))
-            // A name, so that it is looked up; both kinds of connections.
+            // A host name, so that a lookup happens, and both kinds of connections.
             let url = URL(string: "http://localhost:\(server.port)/")!
             _ = try await transport.get(url)
             let stream = try await transport.open(HTTPTransportRequest(url: url), limits: .generous())
@@ -122,7 +122,7 @@ struct EngineStartTests {
         }
     }
 
-    @Test("A client whose engine can't be used fails every request, and says why")
+    @Test("Fails every request with the reason if the engine isn't available")
     func unavailable() async throws {
         let reason = NetworkError(.transportUnavailable, "install libcurl 4")
         let transport = UnavailableTransport.unless { () throws(NetworkError) in throw reason }

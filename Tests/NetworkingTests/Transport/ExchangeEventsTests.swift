@@ -4,18 +4,18 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What an observer is told, in order.
-@Suite("Exchange events", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// The events that an observer receives, in order.
+@Suite("Request events", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ExchangeEventsTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-    /// Collects events.
+    /// A log of events.
     private final class Log: Sendable {
         private let events = Mutex<[HTTPTransportEvent]>([])
 
         func observe(_ event: HTTPTransportEvent) { events.withLock { $0.append(event) } }
 
-        /// The events' names, with their numbers.
+        /// The names of the events, with their numbers.
         var names: [String] {
             events.withLock { $0 }.map { event in
                 switch event {
@@ -39,7 +39,7 @@ struct ExchangeEventsTests {
         }
     }
 
-    @Test("A new connection and a kept one", arguments: [false, true])
+    @Test("Reports a new connection and a kept one", arguments: [false, true])
     func connections(isStreamed: Bool) async throws {
         try await withPeer { connection in
             while true {
@@ -93,7 +93,7 @@ struct ExchangeEventsTests {
         }
     }
 
-    @Test("Progress of a long body, in both directions")
+    @Test("Reports the progress of long bodies in both directions")
     func progress() async throws {
         let size = 12 << 20
         try await withPeer { connection in
@@ -130,7 +130,7 @@ struct ExchangeEventsTests {
         }
     }
 
-    @Test("An exchange that fails is finished, too, and only once")
+    @Test("Reports the end of a failed request exactly once")
     func failures() async throws {
         let log = Log()
         try await withCurl { transport in

@@ -19,7 +19,7 @@ struct ExchangeQueueTests {
         return identifiers
     }
 
-    @Test("An origin has as many at once as allowed, in the order in which they came")
+    @Test("Starts an origin's requests in order, up to its limit")
     func perOrigin() {
         var queue = ExchangeQueue(maximumPerOrigin: 2, maximum: 10)
         for identifier in 1...4 { queue.append(UInt64(identifier), origin: a) }
@@ -31,7 +31,7 @@ struct ExchangeQueueTests {
         #expect(drain(&queue) == [4])
     }
 
-    @Test("A busy origin does not keep another one waiting")
+    @Test("A busy origin doesn't block another origin")
     func otherOrigin() {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 10)
         queue.append(1, origin: a)
@@ -40,7 +40,7 @@ struct ExchangeQueueTests {
         #expect(drain(&queue) == [1, 3])
     }
 
-    @Test("Origins take turns at the total")
+    @Test("Origins take turns at the total limit")
     func turns() {
         var queue = ExchangeQueue(maximumPerOrigin: 10, maximum: 1)
         for identifier in 1...3 { queue.append(UInt64(identifier), origin: a) }
@@ -52,7 +52,7 @@ struct ExchangeQueueTests {
         #expect(drain(&queue) == [2])
     }
 
-    @Test("An exchange that has ended is skipped and takes no place")
+    @Test("Skips a request that has ended, without counting it")
     func ended() {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)
         for identifier in 1...3 { queue.append(UInt64(identifier), origin: a) }
@@ -62,7 +62,7 @@ struct ExchangeQueueTests {
         #expect(drain(&queue) == [4])
     }
 
-    @Test("A release that nobody owes changes nothing")
+    @Test("Ignores a release without a running request")
     func strayRelease() {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)
         queue.release(a)
@@ -71,7 +71,7 @@ struct ExchangeQueueTests {
         #expect(drain(&queue) == [1])
     }
 
-    @Test("Whoever finds room and nobody waiting goes in at once")
+    @Test("Starts a request at once if there's capacity and none is waiting")
     func entering() {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 2)
         #expect(enter(a, &queue))
@@ -79,11 +79,11 @@ struct ExchangeQueueTests {
         #expect(enter(b, &queue))
         queue.append(1, origin: a)
         queue.release(b)
-        // The total has room, and the first origin has none.
+        // There's capacity in total, but not for the first origin.
         #expect(!queue.hasTurn)
         #expect(enter(b, &queue))
         queue.release(a)
-        // Nobody goes before those who wait.
+        // A new request doesn't overtake waiting ones.
         #expect(!enter(a, &queue))
         queue.release(b)
         #expect(queue.hasTurn)
@@ -92,7 +92,7 @@ struct ExchangeQueueTests {
         #expect(enter(b, &queue))
     }
 
-    @Test("Origins without exchanges are forgotten, the others are not")
+    @Test("Removes only origins without requests")
     func forgetting() throws {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 10)
         #expect(enter(a, &queue))
@@ -109,7 +109,7 @@ struct ExchangeQueueTests {
 
     private func enter(_ origin: HTTPOrigin, _ queue: inout ExchangeQueue) -> Bool { queue.enter(origin) }
 
-    @Test("Thousands wait and come in order")
+    @Test("Starts thousands of waiting requests in order")
     func many() {
         var queue = ExchangeQueue(maximumPerOrigin: 1, maximum: 1)
         for identifier in 0..<5000 { queue.append(UInt64(identifier), origin: a) }

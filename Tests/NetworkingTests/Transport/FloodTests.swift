@@ -5,10 +5,11 @@ import Testing
 
 @testable import Networking
 
-/// Servers that send more, or more laboriously, than one exchange may cost the others.
-@Suite("Responses that would keep others waiting", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Servers that send more data, or data that's more expensive to parse, than one request may cost
+/// the others.
+@Suite("Responses that could delay others", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct FloodTests {
-    @Test("A transfer takes so many parts in a turn, and goes on in the next one")
+    @Test("Limits the parts that a transfer takes per turn")
     func parts() {
         var turn = CurlTurn()
         let taken = (0...CurlTurn.maximumPartCount).map { _ in turn.takes(1, in: 7) }
@@ -17,7 +18,7 @@ struct FloodTests {
         #expect(isTakenLater)
     }
 
-    @Test("A transfer takes so many octets in a turn, and at least one part")
+    @Test("Limits the bytes that a transfer takes per turn, but takes at least one part")
     func octets() {
         var turn = CurlTurn()
         let parts = [(CurlTurn.maximumSize - 1, 1), (16 << 10, 1), (1, 1), (CurlTurn.maximumSize * 2, 2), (1, 2)]
@@ -26,13 +27,14 @@ struct FloodTests {
     }
 
     enum Useless: CaseIterable {
-        /// A chunk's extensions ([RFC 9112 §7.1.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.1)).
+        /// The extensions of a chunk
+        /// ([RFC 9112 §7.1.1](https://www.rfc-editor.org/rfc/rfc9112#section-7.1.1)).
         case extensions
-        /// The same, after a part of the body.
+        /// The extensions of a chunk that follows part of the body.
         case laterExtensions
         /// The digits of a chunk's size.
         case zeros
-        /// Responses that are not the last one.
+        /// Interim responses.
         case interimResponses
         case fields
         case trailers
@@ -59,7 +61,7 @@ struct FloodTests {
         }
     }
 
-    @Test("What comes without end and leads to nothing is given up", arguments: Useless.allCases, [false, true])
+    @Test("Abandons a response with endless useless data", arguments: Useless.allCases, [false, true])
     func useless(_ kind: Useless, isStreamed: Bool) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -78,7 +80,7 @@ struct FloodTests {
         }
     }
 
-    @Test("A long chunk extension between the parts of a body is no reason to give up")
+    @Test("Accepts long chunk extensions between the parts of a body")
     func longExtensions() async throws {
         let count = 100
         try await withPeer { connection in
@@ -97,7 +99,7 @@ struct FloodTests {
     }
 
     enum Form: CaseIterable {
-        /// Chunks of one octet.
+        /// Chunks of one byte.
         case chunks
         case length
         case gzip
@@ -126,7 +128,7 @@ struct FloodTests {
     }
 
     @Test(
-        "Bodies that take many turns come whole, beside each other and beside short ones",
+        "Receives several long bodies over many turns, along with short ones",
         arguments: Form.allCases,
         [false, true]
     )
@@ -164,7 +166,7 @@ struct FloodTests {
         }
     }
 
-    @Test("Trailers behind a body that takes many turns are the same lines", arguments: [false, true])
+    @Test("Receives the trailers after a body that takes many turns", arguments: [false, true])
     func trailers(isStreamed: Bool) async throws {
         let chunks = String(repeating: "1\r\nx\r\n", count: 2 * CurlTurn.maximumPartCount)
         try await withPeer { connection in
@@ -187,15 +189,16 @@ struct FloodTests {
         }
     }
 
-    // The server responds so quickly that the turn is over before libcurl has waited for the connection once.
-    @Test("A body that comes at once on a kept connection, in many turns, comes whole", arguments: [false, true])
+    // The server responds so quickly that the turn is over before libcurl has waited for the
+    // connection once.
+    @Test("Receives a body that arrives at once on a kept connection over many turns", arguments: [false, true])
     func atOnce(isStreamed: Bool) async throws {
         let count = 20_000
         let chunks = String(repeating: "1\r\nx\r\n", count: count) + "0\r\n\r\n"
         let response = Array(("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks).utf8)
         try await withPeer { connection in
             while true {
-                // A request comes in one piece.
+                // A request arrives in one piece.
                 _ = try connection.read(65536)
                 try connection.send(response)
             }
@@ -222,7 +225,7 @@ struct FloodTests {
         }
     }
 
-    @Test("Short responses come while another one never ends", arguments: [false, true])
+    @Test("Receives short responses during an endless one", arguments: [false, true])
     func neighbor(isStreamed: Bool) async throws {
         try await withPeer { connection in
             while true {

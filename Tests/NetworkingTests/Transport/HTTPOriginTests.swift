@@ -6,7 +6,7 @@ import Testing
 @Suite("HTTPOrigin")
 struct HTTPOriginTests {
     @Test(
-        "Scheme, host and port are normalized",
+        "Normalizes the scheme, host and port",
         arguments: [
             ("http://example.org", "example.org:80"), ("https://example.org/a?b#c", "example.org:443"),
             ("HTTPS://Example.ORG:8443/", "example.org:8443"), ("http://[::1]:81/", "[::1]:81"),
@@ -19,13 +19,13 @@ struct HTTPOriginTests {
         #expect(origin.scheme == (url.lowercased().hasPrefix("https") ? "https" : "http"))
     }
 
-    @Test("Other URLs have none", arguments: ["ftp://example.org/", "file:///etc/passwd", "/path", "mailto:a@b.c"])
+    @Test("Rejects other URLs", arguments: ["ftp://example.org/", "file:///etc/passwd", "/path", "mailto:a@b.c"])
     func none(_ url: String) throws {
         #expect(URL(string: url).flatMap { HTTPOrigin($0) } == nil)
     }
 
     @Test(
-        "Loopback hosts are known",
+        "Recognizes loopback hosts",
         arguments: [
             ("http://localhost/", true), ("http://api.localhost/", true), ("http://127.0.0.53/", true),
             ("http://[::1]/", true), ("http://127.0.0.1.example.org/", false), ("http://localhost.example.org/", false),

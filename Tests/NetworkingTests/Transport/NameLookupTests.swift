@@ -6,7 +6,7 @@ import Testing
 
 @testable import Networking
 
-/// How exchanges come to the addresses of names.
+/// The resolution of names for requests.
 @Suite("Name lookups", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct NameLookupTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -16,13 +16,13 @@ struct NameLookupTests {
         try #require(URL(string: "http://\(host):\(peer.port)/"))
     }
 
-    /// The status of a response; `nil` if there is none.
+    /// Returns the status of a response, or `nil` if the request fails.
     private func status(_ transport: CurlTransport, _ host: String, _ peer: TCPPeer) async -> Int? {
         guard let url = URL(string: "http://\(host):\(peer.port)/") else { return nil }
         return try? await transport.get(url).status
     }
 
-    /// Answers every request of each connection.
+    /// Runs a test with a server that answers all requests on each connection.
     private func withServer(_ test: (TCPPeer) async throws -> Void) async throws {
         try await withPeer { connection in
             while true {
@@ -34,7 +34,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Requests for one name share one lookup, also streamed ones on connections of their own")
+    @Test("Shares one lookup between all requests for a name, including streamed ones")
     func singleFlight() async throws {
         let stub = StubResolver(["one.test": Self.home], isOpen: false)
         let resolver = stub.makeResolver()
@@ -63,7 +63,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("At most 32 lookups run, and one counts until the system returns, whatever became of its request")
+    @Test("Runs at most 32 lookups, counting those of cancelled requests until the system returns")
     func bound() async throws {
         let names = (0..<40).map { "name\($0).test" } + ["late.test"]
         let stub = StubResolver(Dictionary(uniqueKeysWithValues: names.map { ($0, Self.home) }), isOpen: false)
@@ -84,7 +84,7 @@ struct NameLookupTests {
                 #expect(late?.timeout == .init(limit: .deadline, phase: .name))
                 stub.open()
                 try await waitUntil { resolver.runningCount == 0 }
-                // The eight that hadn't begun when their callers left never did.
+                // The eight lookups that were still waiting when their callers left never started.
                 #expect(stub.names.count == 32)
                 #expect(stub.most == 32)
                 #expect(try await transport.get(urls[40]).status == 200)
@@ -92,7 +92,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("A lookup that goes on without callers serves the next one who asks")
+    @Test("Reuses a lookup that continues without callers")
     func rejoined() async throws {
         let stub = StubResolver(["slow.test": Self.home], isOpen: false)
         let resolver = stub.makeResolver()
@@ -112,7 +112,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("A lookup that takes too long is named, by the deadline and by the time for connecting")
+    @Test("Reports a slow lookup at the deadline and at the connect timeout")
     func timeouts() async throws {
         let stub = StubResolver([:], isOpen: false)
         defer { stub.open() }
@@ -133,7 +133,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("A name without addresses is told apart from one that can't be connected to")
+    @Test("Distinguishes an unknown name from a failed connection")
     func unknownName() async throws {
         let stub = StubResolver(["refusing.test": ["127.0.0.1"]])
         try await withCurl(.init(stub.makeResolver())) { transport in
@@ -147,9 +147,9 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Known addresses serve later connections, and all of a name's addresses are tried")
+    @Test("Caches addresses for later connections and tries all addresses of a name")
     func kept() async throws {
-        // Nothing listens at the first address.
+        // No server listens on the first address.
         let stub = StubResolver(["two.test": ["127.0.0.9", "127.0.0.1"], "dot.test.": Self.home])
         try await withPeer { connection in
             try connection.readRequest()
@@ -164,7 +164,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Addresses and names of this machine need no lookup", arguments: ["127.0.0.1", "localhost", "127.1"])
+    @Test("Doesn't look up addresses and names of this machine", arguments: ["127.0.0.1", "localhost", "127.1"])
     func addresses(host: String) async throws {
         let stub = StubResolver([:])
         try await withServer { peer in
@@ -175,7 +175,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("A resolver entry is used instead of a lookup, also beside another name's")
+    @Test("Uses a resolver entry instead of a lookup, including along with looked-up names")
     func entries() async throws {
         let stub = StubResolver(["other.test": Self.home])
         try await withServer { peer in
@@ -190,7 +190,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("Of a request through a proxy, only the proxy's name is looked up", arguments: [false, true])
+    @Test("Looks up only the proxy's name for a request through a proxy", arguments: [false, true])
     func proxy(isSOCKS: Bool) async throws {
         let stub = StubResolver(["proxy.test": Self.home])
         try await withPeer { connection in
@@ -198,7 +198,7 @@ struct NameLookupTests {
                 try connection.readRequest()
                 return try connection.send(Self.hello)
             }
-            // RFC 1928: the methods, no authentication, the request with a name, and success.
+            // RFC 1928: the methods, no authentication, a request with a name, and success.
             _ = try connection.readExactly(Int(try connection.readExactly(2)[1]))
             try connection.send([5, 0])
             _ = try connection.readExactly(5 + "origin.invalid".utf8.count + 2)
@@ -224,7 +224,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("A proxy that the environment names is looked up, and a host that it leaves to the client")
+    @Test("Looks up a proxy from the environment, and a host that the proxy leaves to the client")
     func environmentProxy() async {
         await #expect(processExitsWith: .success) {
             let stub = StubResolver(["proxy.test": ["127.0.0.1"], "origin.test": ["127.0.0.1"]])
@@ -235,7 +235,7 @@ struct NameLookupTests {
             let socks = try TCPPeer { connection in
                 _ = try connection.readExactly(Int(try connection.readExactly(2)[1]))
                 try connection.send([5, 0])
-                // With an address: the client has looked it up.
+                // The request contains an address, so the client has looked up the name.
                 guard try connection.readExactly(4)[3] == 1 else { return }
                 _ = try connection.readExactly(6)
                 try connection.send([5, 0, 0, 1, 127, 0, 0, 1, 0, 80])
@@ -261,7 +261,7 @@ struct NameLookupTests {
     }
 
     @Test(
-        "The environment's proxy is read as libcurl reads it",
+        "Reads the proxy from the environment as libcurl does",
         arguments: [
             ("http", ["http_proxy": "http://a:3128"], "a:3128"),
             ("http", ["HTTP_PROXY": "http://a:3128"], nil),
@@ -278,7 +278,7 @@ struct NameLookupTests {
         #expect(name.map { "\($0.host):\($0.port)" } == expected)
     }
 
-    @Test("Metrics count the lookup in")
+    @Test("Includes the lookup in the metrics")
     func metrics() async throws {
         let stub = StubResolver(["slow.test": Self.home], isOpen: false)
         let resolver = stub.makeResolver()
@@ -301,7 +301,7 @@ struct NameLookupTests {
         }
     }
 
-    @Test("The system's resolver finds this machine, in the family that was asked for")
+    @Test("Resolves this machine in the requested family with the system's resolver")
     func system() throws {
         func find(_ name: String, _ family: CurlTransport.AddressFamily) -> NameResolver.Answer {
             NameResolver.Query(name: name, family: family.wrapped).systemAnswer
@@ -314,7 +314,7 @@ struct NameLookupTests {
     }
 }
 
-/// The metrics among an exchange's events.
+/// A recorder for the metrics of a request.
 private final class Events: Sendable {
     private let list = Mutex<[HTTPTransportEvent]>([])
 

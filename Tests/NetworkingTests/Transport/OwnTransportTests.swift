@@ -6,12 +6,12 @@ import Testing
 
 @testable import Networking
 
-/// What somebody needs who brings a transport of their own: reading requests' bodies, and making responses' while they are read.
-@Suite("A transport of one's own", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// The support for custom transports: reading request bodies and streaming response bodies.
+@Suite("Custom transports", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct OwnTransportTests {
     private struct Broken: Error {}
 
-    /// Answers with the body that it was sent, part by part, and with its length as the trailer.
+    /// Responds with the request's body in parts, and with its length as a trailer.
     private struct Echo: HTTPTransport {
         func send(
             _ request: HTTPTransportRequest,
@@ -65,7 +65,7 @@ struct OwnTransportTests {
         }
     }
 
-    @Test("A body that a transport streams unasked is collected, with its trailers and within the limit")
+    @Test("Collects an unrequested stream with its trailers, up to the limit")
     func unaskedStream() async throws {
         let client = NetworkClient(transport: Streaming())
         let request = try request()
@@ -84,9 +84,9 @@ struct OwnTransportTests {
         #expect(error?.code == .bodyTooLarge)
     }
 
-    // MARK: Requests' bodies
+    // MARK: Request bodies
 
-    /// Sees the body that is not in memory, and puts another one in its place.
+    /// Records the body that isn't in memory and replaces it.
     private final class BodyReplacement: RequestInterceptor {
         let replacement: Data?
         let seen = Mutex<[Int?]>([])
@@ -104,7 +104,7 @@ struct OwnTransportTests {
         }
     }
 
-    @Test("An interceptor sees a file in the context, and a body that it sets is sent instead")
+    @Test("Shows interceptors a file in the context, and sends a body that they set instead")
     func replacedBody() async throws {
         let content = Data("from the file".utf8)
         try await withFile(content) { file in
@@ -118,7 +118,7 @@ struct OwnTransportTests {
         }
     }
 
-    @Test("A client sends bodies of every kind through it, and receives them while they are read")
+    @Test("Sends and streams bodies of every kind through a client")
     func client() async throws {
         let client = NetworkClient(transport: Echo())
         let content = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
@@ -150,7 +150,7 @@ struct OwnTransportTests {
         }
     }
 
-    @Test("Parts are handed over in order and none of them empty, and a body that can be sent again is read again")
+    @Test("Delivers nonempty parts in order, and reads a replayable body again")
     func read() async throws {
         let body = HTTPBody.stream { Self.parts(["", "ab", "", "c"]) }
         for _ in 0..<2 {
@@ -159,13 +159,13 @@ struct OwnTransportTests {
             #expect(read.withLock { $0 } == [Data("ab".utf8), Data("c".utf8)])
         }
         for nothing in [HTTPBody.none, .data(Data()), .stream { Self.parts([]) }] {
-            try await nothing.read { _ in Issue.record("there is nothing to take") }
+            try await nothing.read { _ in Issue.record("an empty body delivered a part") }
             #expect(try await nothing.collect(upTo: 0).isEmpty)
         }
     }
 
     @Test(
-        "A body of another length than was said is an error, and no more than its length is handed over",
+        "Rejects a body of the wrong length and delivers no more than its length",
         arguments: [3, 5]
     )
     func length(said: Int) async throws {
@@ -179,7 +179,7 @@ struct OwnTransportTests {
         #expect(taken.load(ordering: .relaxed) == (said == 3 ? 2 : 4))
     }
 
-    @Test("A file that has become shorter, or has gone, is an error; one that has grown is read as far as it was")
+    @Test("Rejects a file that has shrunk or no longer exists, and reads the original length of one that has grown")
     func changedFile() async throws {
         let body = try await withFile(Data("some text".utf8)) { file in
             let body = try HTTPBody.file(file)
@@ -193,7 +193,7 @@ struct OwnTransportTests {
         #expect(await failure { _ = try await body.collect(upTo: 9) }?.code == .invalidRequest)
     }
 
-    @Test("More than is accepted is not brought into memory", arguments: [nil, 4])
+    @Test("Rejects a body over the limit", arguments: [nil, 4])
     func limit(length: Int?) async throws {
         let body = HTTPBody.stream(length: length) { Self.parts(["ab", "cd"]) }
         #expect(try await body.collect(upTo: 4) == Data("abcd".utf8))
@@ -204,7 +204,7 @@ struct OwnTransportTests {
     }
 
     @Test(
-        "What whoever makes the parts throws is the cause of requestNotMade; what whoever takes them throws comes back as it is"
+        "Reports a producer's error as the cause of requestNotMade, and rethrows a consumer's error unchanged"
     )
     func errors() async throws {
         let broken = HTTPBody.stream { Self.parts(["ab"], Broken()) }
@@ -218,7 +218,7 @@ struct OwnTransportTests {
     }
 
     @Test(
-        "A task that is cancelled takes no more parts, and what came until then does not pass for the whole",
+        "Stops reading in a cancelled task and doesn't return a partial body",
         arguments: [true, false]
     )
     func cancelledReading(isEnded: Bool) async throws {
@@ -238,9 +238,9 @@ struct OwnTransportTests {
         #expect(taken.load(ordering: .relaxed) == 1)
     }
 
-    // MARK: Responses' bodies
+    // MARK: Response bodies
 
-    @Test("A response's body is received when it is read, and at most one part ahead")
+    @Test("Receives a response body as it's read, at most one part ahead")
     func backPressure() async throws {
         let delivered = Atomic(0)
         let body = HTTPResponseBody { deliver in
@@ -262,11 +262,11 @@ struct OwnTransportTests {
         #expect(body.trailers == ["Checksum": "45"])
     }
 
-    @Test("A body that nobody reads is never received")
+    @Test("Never receives an unread body")
     func unread() async throws {
         do {
             let body = HTTPResponseBody { _ in
-                Issue.record("nobody reads")
+                Issue.record("an unread body was received")
                 return [:]
             }
             body.cancel()
@@ -274,13 +274,13 @@ struct OwnTransportTests {
             #expect(error?.code == .cancelled)
         }
         _ = HTTPResponseBody { _ in
-            Issue.record("nobody reads")
+            Issue.record("an unread body was received")
             return [:]
         }
     }
 
     @Test(
-        "Whoever gives a body up, drops it or is cancelled ends its receiving",
+        "Stops receiving when a body is cancelled or released, or its task is cancelled",
         arguments: ["given up", "dropped", "cancelled"]
     )
     func end(how: String) async throws {
@@ -311,7 +311,7 @@ struct OwnTransportTests {
         if let body { #expect(await failure { _ = try await body.collect(upTo: 9) }?.code == .cancelled) }
     }
 
-    @Test("What ends the receiving, the reader is told, after the parts that came before, and told again")
+    @Test("Reports a receiving error to the reader after the earlier parts, repeatedly")
     func receivingFails() async throws {
         let lost = NetworkError(.connectionLost, "the connection is lost")
         for (error, code) in [(lost, NetworkError.Code.connectionLost), (Broken(), .connectionLost)] as [(any Error, _)]
@@ -331,7 +331,7 @@ struct OwnTransportTests {
         }
     }
 
-    @Test("Two tasks that deliver at once are told so, and no part is lost")
+    @Test("Rejects concurrent deliveries without losing a part")
     func crowd() async throws {
         let body = HTTPResponseBody { deliver in
             let refused = try await withThrowingTaskGroup(of: Int.self) { group in

@@ -4,10 +4,10 @@ import Testing
 
 @testable import Networking
 
-/// What a server does wrong is never reported as a fault of this process.
-@Suite("Faults of peers", .timeLimit(.minutes(5)), .limitedConcurrency)
+/// Faults of a server, which must never be reported as faults of this process.
+@Suite("Peer faults", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct PeerFaultTests {
-    @Test("A header line beyond libcurl's limit is an invalid response that says so", arguments: [101, 250])
+    @Test("Reports an invalid response for a header line over libcurl's limit", arguments: [101, 250])
     func headerLine(kibibytes: Int) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -26,7 +26,7 @@ struct PeerFaultTests {
         }
     }
 
-    /// Octets that a server sends after its settings, and what they are.
+    /// Frames that a server sends after its settings.
     struct Frames: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let octets: [UInt8]
@@ -49,17 +49,17 @@ struct PeerFaultTests {
             Self(testDescription: "a reset for a protocol error", octets: frame(3, stream: 1, [0, 0, 0, 1])),
             Self(testDescription: "HTTP/1.1", octets: Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)),
             Self(
-                testDescription: "a reset for an error of its own",
+                testDescription: "a reset for an internal error",
                 octets: frame(3, stream: 1, [0, 0, 0, 2]),
                 code: .connectionLost
             ),
         ]
     }
 
-    @Test("A violation of HTTP/2 is an invalid response", arguments: Frames.all)
+    @Test("Reports an invalid response for a violation of HTTP/2", arguments: Frames.all)
     func http2(_ frames: Frames) async throws {
         try await withPeer { connection in
-            // The preface and what comes with it.
+            // The preface and the client's first frames.
             _ = try connection.readExactly(24)
             _ = try connection.read(4096)
             try connection.send(Frames.frame(4, stream: 0, []) + frames.octets)
@@ -74,7 +74,7 @@ struct PeerFaultTests {
         }
     }
 
-    @Test("Only a libcurl that lacks a protocol is a fault of this process")
+    @Test("Reports a protocol that libcurl lacks as a fault of this process")
     func protocols() throws {
         let origin = try #require(URL(string: "https://a.example/").flatMap { HTTPOrigin($0) })
         func code(_ number: Int, _ text: String, isHTTP2: Bool = false) -> NetworkError.Code? {
@@ -90,13 +90,14 @@ struct PeerFaultTests {
         #expect(code(92, "\(closed): INTERNAL_ERROR (err 2)") == .connectionLost)
         #expect(code(18, "\(closed) before end of the underlying stream") == .connectionLost)
         #expect(code(56, "nghttp2_session_mem_recv() returned -902:failed") == .invalidResponse)
-        // With HTTP/1.1 the server has closed the connection; with HTTP/2 it is libcurl that has, for a violation.
+        // With HTTP/1.1, the server closed the connection. With HTTP/2, libcurl closed it because
+        // of a violation.
         #expect(code(52, "Empty reply from server") == .connectionLost)
         #expect(code(52, "Empty reply from server", isHTTP2: true) == .invalidResponse)
     }
 
-    /// No result of libcurl's but that of a missing protocol is reported as a fault of this process.
-    @Test("No other result of libcurl is", arguments: 2...110)
+    /// Only a missing protocol is reported as a fault of this process.
+    @Test("Reports no other result of libcurl as a fault of this process", arguments: 2...110)
     func codes(number: Int) throws {
         let origin = try #require(URL(string: "https://a.example/").flatMap { HTTPOrigin($0) })
         let error = CurlFailure(code: Int32(number), text: "words", origin: origin)?

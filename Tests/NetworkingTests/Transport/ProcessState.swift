@@ -2,15 +2,17 @@ import Foundation
 import Glibc
 import Testing
 
-/// What a process holds, for tests that run in one of their own.
+/// The resources that a process holds, for tests that run in a separate process.
 struct ProcessState: CustomStringConvertible {
     let descriptors: Int
     let threads: Int
     let residentKiB: Int
-    /// The most that was ever resident.
+    /// The peak resident size.
     let peakKiB: Int
 
-    /// Whether memory means something: AddressSanitizer keeps what was freed for a while, ThreadSanitizer notes who used what.
+    /// A Boolean value that indicates whether memory sizes are meaningful.
+    ///
+    /// AddressSanitizer keeps freed memory for a while, and ThreadSanitizer records accesses.
     static let isMemoryTelling = unsafe dlsym(nil, "__asan_init") == nil && dlsym(nil, "__tsan_init") == nil
 
     static var now: Self {
@@ -30,24 +32,27 @@ struct ProcessState: CustomStringConvertible {
         )
     }
 
-    /// The state once it is like one before, or after ten seconds.
+    /// Returns the state once it resembles an earlier one, or after ten seconds.
     ///
-    /// A peer's threads end a little after their connections.
+    /// A peer's threads end shortly after their connections.
     static func settled(like before: Self) async throws -> Self {
-        // The first sleep of a process makes descriptors for its timers; the later ones don't.
+        // The first sleep of a process creates descriptors for its timers; later ones don't.
         try await Task.sleep(for: .milliseconds(1))
         let patience = ContinuousClock.now + .seconds(10)
         while .now < patience, !now.isLike(before) { try await Task.sleep(for: .milliseconds(20)) }
         return now
     }
 
-    /// Whether there are no more descriptors and threads, but for the few that Swift's runtime makes when it first needs
-    /// them; what leaks does so with each transport or exchange, and is more.
+    /// Returns whether the numbers of descriptors and threads haven't grown.
+    ///
+    /// It allows for the few that Swift's runtime creates on first use. A leak occurs with each
+    /// transport or request and exceeds that.
     func isLike(_ before: Self) -> Bool {
         descriptors <= before.descriptors + 4 && threads <= before.threads + 4
     }
 
-    /// Adds a line to the file that `STRESS_REPORT` names: nobody sees what the process of an exit test prints.
+    /// Appends a line to the file named by `STRESS_REPORT`, because the output of an exit test's
+    /// process isn't shown.
     static func report(_ line: String) {
         guard let path = ProcessInfo.processInfo.environment["STRESS_REPORT"],
             let file = FileHandle(forWritingAtPath: path)
@@ -62,7 +67,7 @@ struct ProcessState: CustomStringConvertible {
     }
 }
 
-/// A source of numbers that is the same in each run.
+/// A random number generator with the same sequence in each run.
 struct SplitMix: Sendable {
     var state: UInt64
 
@@ -77,7 +82,7 @@ struct SplitMix: Sendable {
 
 struct Unmet: Error { let line: Int }
 
-/// Fails the process of an exit test.
+/// Fails the process of an exit test if a condition isn't met.
 func require(_ isMet: Bool, line: Int = #line) throws {
     guard isMet else { throw Unmet(line: line) }
 }

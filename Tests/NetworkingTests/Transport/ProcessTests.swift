@@ -6,10 +6,11 @@ import Testing
 
 @testable import Networking
 
-/// What only shows in a process of its own: leaks and memory; and what another process is told.
+/// Effects that can be observed only in a separate process: leaks, memory and inherited
+/// descriptors.
 @Suite("CurlTransport and its process", .timeLimit(.minutes(20)), .limitedConcurrency)
 struct ProcessTests {
-    @Test("Transports leave neither threads nor descriptors, however they end")
+    @Test("Leaks no threads or descriptors, however a transport ends")
     func leaks() async {
         await #expect(processExitsWith: .success) {
             let peer = try TCPPeer { connection in
@@ -45,10 +46,10 @@ struct ProcessTests {
         }
     }
 
-    @Test("No program that the process starts inherits a connection")
+    @Test("Programs that the process starts don't inherit connections")
     func inheritance() async {
         await #expect(processExitsWith: .success) {
-            // This process may have inherited some itself, of URLSession in the process that started it.
+            // This process may have inherited sockets from URLSession in its parent process.
             let inherited = Set((3..<1024).filter { ProcessTests.isInternetSocket($0) })
             let peer = try TCPPeer { connection in
                 try connection.readHead()
@@ -57,7 +58,7 @@ struct ProcessTests {
             }
             try await withCurl { transport in
                 _ = try await transport.get(peer.url)
-                // Of our connection there are two ends and the listener.
+                // There are two ends of the connection and the listener.
                 let sockets = (3..<1024).filter { ProcessTests.isInternetSocket($0) && !inherited.contains($0) }
                 try require(sockets.count >= 3)
                 try require(sockets.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
@@ -66,13 +67,14 @@ struct ProcessTests {
         }
     }
 
-    /// `STREAM_MEBIBYTES=2048 swift test --filter ProcessTests` sends 2 GiB each way; see ``ProcessState/report(_:)``.
-    @Test("A response that is read slowly costs a bounded part of memory")
+    /// `STREAM_MEBIBYTES=2048 swift test --filter ProcessTests` sends 2 GiB in each direction; see
+    /// ``ProcessState/report(_:)``.
+    @Test("Limits the memory for a response that's read slowly")
     func slowReader() async {
         await #expect(processExitsWith: .success) { try await ProcessTests.download(limitKiB: 24 << 10) }
     }
 
-    @Test("An upload costs a bounded part of memory")
+    @Test("Limits the memory for an upload")
     func upload() async {
         await #expect(processExitsWith: .success) { try await ProcessTests.upload(limitKiB: 24 << 10) }
     }
@@ -107,7 +109,8 @@ struct ProcessTests {
             let response = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
             var count = 0
             for try await part in response.body {
-                // Much slower than what comes, with a long pause now and then, so that everything on the way is full.
+                // Read much more slowly than data arrives, with occasional long pauses, so that all
+                // buffers are full.
                 if count % (8 << 20) < part.count { try await Task.sleep(for: .milliseconds(20)) }
                 if count % (512 << 20) < part.count { try await Task.sleep(for: .seconds(1)) }
                 count += part.count
@@ -132,7 +135,7 @@ struct ProcessTests {
         }
         let file = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }
-        // A file with a hole takes no room on the disk.
+        // A sparse file doesn't use disk space.
         let descriptor = unsafe open(file.path, O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
         try require(descriptor >= 0 && ftruncate(descriptor, off_t(size)) == 0)
         close(descriptor)

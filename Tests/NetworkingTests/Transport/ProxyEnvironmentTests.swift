@@ -4,14 +4,15 @@ import Networking
 import TestSupport
 import Testing
 
-/// What the environment says of proxies, each time in a process of its own: other tests read the environment, too.
-@Suite("Proxies that the environment names", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Proxies from the environment, each tested in a separate process because other tests read the
+/// environment too.
+@Suite("Proxies from the environment", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProxyEnvironmentTests {
-    /// An environment, and who gets a request in it.
+    /// An environment, and the server that receives a request in it.
     struct Row: Sendable, Codable, CustomTestStringConvertible {
         enum Way: String, Codable { case proxy, direct }
 
-        /// In the values, `PROXY` stands for the proxy's host and port.
+        /// The variables, in which `PROXY` stands for the proxy's host and port.
         let variables: [String: String]
         let url: String
         let way: Way
@@ -30,7 +31,8 @@ struct ProxyEnvironmentTests {
             Self(variables: ["http_proxy": "http://PROXY"], url: plain, way: .proxy),
             Self(variables: ["http_proxy": "PROXY"], url: plain, way: .proxy),
             Self(variables: ["http_proxy": "http://PROXY"], url: secure, way: .direct),
-            // A CGI program gets the field `Proxy` of any request by this name (httpoxy, CVE-2016-5385).
+            // A CGI program receives a request's `Proxy` field in this variable (httpoxy,
+            // CVE-2016-5385).
             Self(variables: ["HTTP_PROXY": "http://PROXY"], url: plain, way: .direct),
             Self(variables: ["https_proxy": "http://PROXY"], url: secure, way: .proxy),
             Self(variables: ["HTTPS_PROXY": "http://PROXY"], url: secure, way: .proxy),
@@ -45,7 +47,7 @@ struct ProxyEnvironmentTests {
         ]
     }
 
-    @Test("They are used for what they are meant for, and for nothing else", arguments: Row.all)
+    @Test("Uses each variable for its purpose only", arguments: Row.all)
     func variables(row: Row) async {
         await #expect(processExitsWith: .success) { [row = row as Row] in
             let proxy = try TCPPeer { connection in
@@ -62,7 +64,7 @@ struct ProxyEnvironmentTests {
                     try require(error?.code == .cannotResolveHost)
                     try require(proxy.acceptedCount == 0)
                 case .proxy:
-                    // It answers a plain request, and refuses a tunnel.
+                    // The proxy answers a plain request and denies a tunnel.
                     let isSecure = row.url.hasPrefix("https")
                     try require(error?.code == (isSecure ? .cannotConnect : nil))
                     let start = isSecure ? "CONNECT origin.invalid:443 " : "GET http://origin.invalid/path "
@@ -73,7 +75,7 @@ struct ProxyEnvironmentTests {
         }
     }
 
-    @Test("Its credentials are for the proxy, and a loopback host is reached without it")
+    @Test("Sends the credentials to the proxy only, and bypasses it for loopback hosts")
     func credentials() async {
         await #expect(processExitsWith: .success) {
             let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -102,7 +104,7 @@ struct ProxyEnvironmentTests {
         }
     }
 
-    /// Sets these variables, and no others that are about proxies.
+    /// Sets these proxy variables and unsets all others.
     private static func setEnvironment(_ variables: [String: String], _ proxy: TCPPeer) {
         for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
             unsafe unsetenv(name)
@@ -114,7 +116,7 @@ struct ProxyEnvironmentTests {
     }
 }
 
-/// Unwraps in the process of an exit test.
+/// Unwraps a value in the process of an exit test.
 private func require<Value>(_ value: Value?, line: Int = #line) throws -> Value {
     guard let value else { throw Unmet(line: line) }
     return value

@@ -8,7 +8,7 @@ struct ProxyTests {
     private typealias Proxy = CurlTransport.ProxySelection
     private typealias Credentials = CurlTransport.ProxyCredentials
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
-    /// `someone:s€cret` in Basic's form.
+    /// The credentials in the form of the `Basic` scheme.
     private static let basic = "Basic " + Data("someone:s€cret".utf8).base64EncodedString()
     private static let credentials = Credentials(username: "someone", password: "s€cret")
 
@@ -20,7 +20,7 @@ struct ProxyTests {
         try #require(URL(string: text.replacing("PORT", with: "\(peer.port)")))
     }
 
-    @Test("A plain request is handed to an HTTP proxy whole, with its credentials")
+    @Test("Sends a plain request to an HTTP proxy unchanged, with the proxy's credentials")
     func plainRequest() async throws {
         try await withPeer { connection in
             while true {
@@ -48,7 +48,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("The origin never gets Proxy-Authorization", arguments: ["none", "noProxy"])
+    @Test("Never sends Proxy-Authorization to the origin", arguments: ["none", "noProxy"])
     func direct(_ selection: String) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -72,7 +72,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "Names, addresses and networks are reached without the proxy, and nothing that only looks like them",
+        "Bypasses the proxy for matching names, addresses and networks only",
         arguments: [
             ("a.test", "a.test", true), ("a.test", "x.a.test", true), ("a.test", "xa.test", false),
             ("A.Test", "a.test", true), (".a.test", "x.a.test", true), ("*.a.test", "x.a.test", true),
@@ -101,14 +101,14 @@ struct ProxyTests {
                     let response = try await transport.get(origin)
                     #expect(response.status == (isDirect ? 200 : 299))
                 } catch let error as NetworkError {
-                    // Nobody listens at IPv6's address.
+                    // No server listens on the IPv6 address.
                     #expect(error.code == .cannotConnect && host == "[::1]" && isDirect)
                 }
             }
         }
     }
 
-    @Test("A secure request goes through a tunnel that has nothing of its header")
+    @Test("Sends a secure request through a tunnel without revealing its header")
     func tunnel() async throws {
         let first = AsyncStream<[UInt8]>.makeStream()
         try await withPeer { connection in
@@ -129,7 +129,7 @@ struct ProxyTests {
             #expect(request.hasPrefix("CONNECT origin.invalid:443 HTTP/1.1\r\n"))
             #expect(request.contains("Proxy-Authorization: \(Self.basic)\r\n"))
             #expect(!request.contains("secret"))
-            // What follows is a TLS handshake.
+            // The TLS handshake follows.
             for await octets in first.stream {
                 #expect(octets == [0x16])
                 break
@@ -138,7 +138,7 @@ struct ProxyTests {
     }
 
     @Test(
-        "A refused tunnel says who refused it, and never with what credentials",
+        "Names the origin of a denied tunnel, but never the credentials",
         arguments: [
             (407, NetworkError.Code.proxyAuthenticationRequired), (403, .cannotConnect), (502, .cannotConnect),
         ]
@@ -162,7 +162,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("407 to a plain request is a response")
+    @Test("Returns a 407 response to a plain request")
     func proxyAuthentication() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -176,7 +176,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("A SOCKS5 proxy resolves the host and gets the credentials", arguments: [false, true])
+    @Test("Lets a SOCKS5 proxy resolve the host and sends it the credentials", arguments: [false, true])
     func socks(hasCredentials: Bool) async throws {
         try await withPeer { connection in
             let methods = try connection.readExactly(2)
@@ -192,7 +192,7 @@ struct ProxyTests {
                 try connection.send([1, 0])
             }
             let head = try connection.readExactly(5)
-            // Version 5, CONNECT, a name.
+            // Version 5, CONNECT and a host name.
             #expect(head.prefix(4) == [5, 1, 0, 3])
             let host = try connection.readExactly(Int(head[4]))
             #expect(String(decoding: host, as: UTF8.self) == "origin.invalid")
@@ -219,7 +219,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("A SOCKS5 proxy that refuses can't be connected through")
+    @Test("Reports a failed connection if a SOCKS5 proxy rejects it")
     func refusingSocks() async throws {
         try await withPeer { connection in
             let methods = try connection.readExactly(2)
@@ -236,7 +236,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("A secure proxy is spoken to over TLS, and must be trusted")
+    @Test("Connects to a secure proxy over TLS and requires trust")
     func secureProxy() async throws {
         let first = AsyncStream<[UInt8]>.makeStream()
         try await withPeer { connection in
@@ -254,7 +254,7 @@ struct ProxyTests {
         }
     }
 
-    @Test("Nothing shows a proxy's password")
+    @Test("Never reveals a proxy's password")
     func redaction() {
         let selection = Proxy.http(URL(string: "http://proxy.example:3128")!, credentials: Self.credentials)
         var dumped = ""

@@ -5,13 +5,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// When libcurl would send a request a second time, and when it must not.
-@Suite("Requests that are sent again", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// The conditions under which a request is or isn't sent a second time.
+@Suite("Resent requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RepeatedRequestTests {
     private static let empty = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private static let text = String(repeating: "body", count: 50_000)
 
-    /// Answers the first request of each connection; the first connection reads a second one and closes without a word.
+    /// Answers the first request of each connection.
+    ///
+    /// The first connection then reads a second request and closes without a response.
     private func dyingConnection(
         readsBody: Bool,
         _ test: (TCPPeer, CurlTransport) async throws -> Void
@@ -25,7 +27,7 @@ struct RepeatedRequestTests {
             }
             try connection.waitForClose()
         } _: { peer in
-            // What is streamed has connections of its own, so the first request is streamed, too.
+            // Streamed bodies use separate connections, so the first request is streamed too.
             try await withCurl { transport in
                 let first = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
                 _ = try await first.body.collect(upTo: 0)
@@ -41,7 +43,7 @@ struct RepeatedRequestTests {
         }
     }
 
-    @Test("A body that can be made again is, from its start")
+    @Test("Resends a replayable body from the start")
     func replayable() async throws {
         let beginnings = Atomic<Int>(0)
         try await dyingConnection(readsBody: true) { peer, transport in
@@ -60,7 +62,7 @@ struct RepeatedRequestTests {
     }
 
     @Test(
-        "A body that can't is not, and neither is a request that is not idempotent",
+        "Doesn't resend a body that isn't replayable or a request that isn't idempotent",
         arguments: [HTTPMethod.put, .post]
     )
     func notReplayable(_ method: HTTPMethod) async throws {
@@ -71,14 +73,14 @@ struct RepeatedRequestTests {
             let error = await failure { _ = try await transport.send(request, limits: .generous()) }
             #expect(error?.code == .connectionLost)
             #expect(peer.requests.filter { $0.hasPrefix("\(method)") }.count == 1)
-            // The transport is as good as before.
+            // The transport still works.
             let response = try await transport.get(peer.url)
             #expect(response.status == 200)
         }
     }
 
     @Test(
-        "417 is the caller's to see: the request is not sent again",
+        "Returns a 417 response without resending the request",
         arguments: [HTTPMethod.put, .post],
         [false, true]
     )
@@ -109,7 +111,7 @@ struct RepeatedRequestTests {
         }
     }
 
-    @Test("With Expect, a refused body is not even made")
+    @Test("Doesn't produce a body that the server rejects with Expect")
     func refusedBeforeBody() async throws {
         try await withPeer { connection in
             try connection.readHead()
@@ -118,7 +120,7 @@ struct RepeatedRequestTests {
         } _: { peer in
             try await withCurl { transport in
                 let body = HTTPBody.stream { () -> AsyncStream<Data> in
-                    Issue.record("the producer was asked")
+                    Issue.record("the producer was called")
                     return Self.parts()
                 }
                 let request = HTTPTransportRequest(
@@ -134,7 +136,7 @@ struct RepeatedRequestTests {
     }
 
     @Test(
-        "A request that found its kept connection spoiled was not sent, and is, whatever its method",
+        "Sends a request on a new connection if its kept one received stray data, with any method",
         arguments: [HTTPMethod.get, .post, .patch]
     )
     func strayOctet(_ method: HTTPMethod) async throws {
@@ -165,9 +167,9 @@ struct RepeatedRequestTests {
         }
     }
 
-    @Test("However many connections a client has found dead, the next one is no failure")
+    @Test("Replaces dead connections any number of times")
     func manyDeadConnections() async throws {
-        // Every connection answers once, takes another request and closes without a word.
+        // Every connection answers once, reads another request and closes without a response.
         try await withPeer { connection in
             try connection.readRequest()
             try connection.send(Self.empty)
@@ -184,7 +186,7 @@ struct RepeatedRequestTests {
         }
     }
 
-    @Test("A request finds a new connection behind as many dead ones as are kept")
+    @Test("Makes a new connection even if all kept ones are dead")
     func manyDeadConnectionsAtOnce() async throws {
         let count = 12
         let haveCome = Atomic<Int>(0)
@@ -192,7 +194,7 @@ struct RepeatedRequestTests {
         try await withPeer { connection in
             try connection.readRequest()
             if connection.number < count {
-                // All answers wait for the last request, so that each has a connection.
+                // All responses wait for the last request, so that each request has a connection.
                 if haveCome.add(1, ordering: .relaxed).newValue == count { for _ in 0..<count { gate.open() } }
                 gate.waitBlocking()
             }
@@ -213,7 +215,7 @@ struct RepeatedRequestTests {
         }
     }
 
-    @Test("What was not sent is called so, and what may have been is not")
+    @Test("Distinguishes unsent requests from ones that may have been processed")
     func unprocessed() async throws {
         try await withPeer { connection in
             try connection.readRequest()

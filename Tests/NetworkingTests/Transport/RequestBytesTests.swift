@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import Testing
 
-/// What stands on the wire for a request, to the octet.
+/// The exact bytes of requests on the wire.
 @Suite("Requests on the wire")
 struct RequestBytesTests {
     private func wire(
@@ -25,14 +25,14 @@ struct RequestBytesTests {
         }
     }
 
-    @Test("GET has the fields that the protocol needs and nothing else")
+    @Test("Sends a GET request with only the fields that the protocol needs")
     func plainGet() async throws {
         var lines = try await wire(.get, "/a/../b?x=%20y#part")
         lines.removeAll { $0.hasPrefix("Accept-Encoding: ") }
         #expect(lines == ["GET /a/../b?x=%20y HTTP/1.1", "Host: HOST", "Accept: */*", "", ""])
     }
 
-    @Test("The caller's fields keep their order and repetition, and replace the defaults")
+    @Test("Keeps the order and repetition of the caller's fields, which replace the defaults")
     func callersFields() async throws {
         let headers = HTTPHeaders([
             .init(name: "X-B", value: "1"), .init(name: "X-A", value: " padded\t"), .init(name: "X-B", value: "2"),
@@ -50,7 +50,7 @@ struct RequestBytesTests {
     }
 
     @Test(
-        "A body is sent exactly, with its length, without Expect or a Content-Type nobody gave",
+        "Sends a body unchanged with its length, and without Expect or a default Content-Type",
         arguments: [1, 70_000, 2_000_000]
     )
     func bodyBytes(_ size: Int) async throws {
@@ -66,7 +66,7 @@ struct RequestBytesTests {
     }
 
     @Test(
-        "Any method may have a body but those that can't",
+        "Sends a body with any method that allows one",
         arguments: [HTTPMethod.get, .delete, .put, .patch, .options]
     )
     func bodyWithAnyMethod(_ method: HTTPMethod) async throws {
@@ -77,14 +77,17 @@ struct RequestBytesTests {
         #expect(lines.last == "hi")
     }
 
-    @Test("A method that anticipates content says when there is none", arguments: [HTTPMethod.post, .put, .patch])
+    @Test("Sends Content-Length: 0 with methods that anticipate content", arguments: [HTTPMethod.post, .put, .patch])
     func emptyBody(_ method: HTTPMethod) async throws {
         let lines = try await wire(method, headers: ["Content-Length": "0"])
         #expect(lines.first == "\(method) / HTTP/1.1")
         #expect(lines.filter { $0.lowercased().hasPrefix("content-length") } == ["Content-Length: 0"])
     }
 
-    @Test("Other methods don't", arguments: [HTTPMethod.get, .head, .delete, .options, .trace, HTTPMethod("PURGE")!])
+    @Test(
+        "Sends no content fields with other methods",
+        arguments: [HTTPMethod.get, .head, .delete, .options, .trace, HTTPMethod("PURGE")!]
+    )
     func noBody(_ method: HTTPMethod) async throws {
         let lines = try await wire(method)
         #expect(lines.first == "\(method) / HTTP/1.1")
@@ -92,7 +95,7 @@ struct RequestBytesTests {
     }
 
     @Test(
-        "Nothing is sent of a request that could become another one",
+        "Sends nothing of a request that a peer could read differently",
         arguments: Refusal.all,
         TransportUnderTest.allCases
     )
@@ -111,7 +114,7 @@ struct RequestBytesTests {
         }
     }
 
-    @Test("A header too large for libcurl is refused, and the largest that is not arrives", arguments: [false, true])
+    @Test("Rejects a header too large for libcurl and sends the largest one allowed", arguments: [false, true])
     func largeHeader(isInURL: Bool) async throws {
         try await withPeer { connection in
             var octets: [UInt8] = []
@@ -122,7 +125,7 @@ struct RequestBytesTests {
         } _: { peer in
             func request(_ size: Int) -> HTTPTransportRequest {
                 let text = String(repeating: "x", count: size - peer.url("/").absoluteString.utf8.count)
-                // `X: `, and the octet that ends a line.
+                // `X: ` and the line's terminator.
                 return isInURL
                     ? HTTPTransportRequest(url: peer.url("/" + text))
                     : HTTPTransportRequest(url: peer.url, headers: ["X": String(text.dropLast(4))])

@@ -10,7 +10,7 @@ struct ResponseHeadReaderTests {
         return reader
     }
 
-    @Test("A header is read as it stands")
+    @Test("Reads the status and the fields of a header")
     func plain() throws {
         let reader = try read(["HTTP/2 200 \r\n", "a: 1\r\n", "B:\t two \r\n", "a:\r\n", "\r\n"])
         #expect(reader.isComplete)
@@ -23,7 +23,7 @@ struct ResponseHeadReaderTests {
         )
     }
 
-    @Test("1xx headers are skipped, trailers are kept apart")
+    @Test("Skips 1xx headers and keeps trailers separate")
     func interim() throws {
         let reader = try read([
             "HTTP/1.1 100 Continue\r\n", "x: 1\r\n", "\r\n", "HTTP/1.1 204 No Content\r\n", "y: 2\r\n", "\r\n",
@@ -36,7 +36,7 @@ struct ResponseHeadReaderTests {
     }
 
     @Test(
-        "Malformed lines are refused",
+        "Rejects malformed lines",
         arguments: [
             ["HTTP/1.1\r\n"], ["HTTP/1.1 \r\n"], ["HTTP/1.1 20\r\n"], ["HTTP/1.1 20x OK\r\n"], ["HTTP/1.1 2000 OK\r\n"],
             ["HTTP/1.1 099 Low\r\n"], ["HTTP/\r\n"], ["name: value\r\n"], ["HTTP/1.1 200\r\n", ": value\r\n"],
@@ -47,7 +47,7 @@ struct ResponseHeadReaderTests {
         #expect(throws: NetworkError(.invalidResponse, "")) { try read(lines) }
     }
 
-    @Test("A header may be large but not endless")
+    @Test("Accepts a large header up to the limit")
     func size() throws {
         let line = "x: " + String(repeating: "v", count: 1019) + "\r\n"
         let start = ["HTTP/1.1 200\r\n"]
@@ -55,7 +55,7 @@ struct ResponseHeadReaderTests {
         #expect(throws: NetworkError(.invalidResponse, "")) { try read(start + Array(repeating: line, count: 256)) }
     }
 
-    @Test("Empty input is not a header")
+    @Test("Doesn't take empty input for a header")
     func empty() throws {
         #expect(try !read([]).isComplete)
         #expect(try !read(["\r\n"]).isComplete)

@@ -11,7 +11,7 @@ struct StreamedRequestTests {
     private static let bytes = (0..<700_000).map { UInt8(truncatingIfNeeded: UInt32($0) % 26 + 97) }
     private static var octets: Data { Data(bytes) }
 
-    /// A body in parts of different sizes, empty ones among them.
+    /// Splits a body into parts of different sizes, including empty ones.
     private static func parts(of data: Data) -> AsyncStream<Data> {
         AsyncStream { continuation in
             var rest = data
@@ -36,7 +36,7 @@ struct StreamedRequestTests {
     }
 
     @Test(
-        "A body with a length is sent with Content-Length and octet for octet",
+        "Sends a body of known length unchanged, with Content-Length",
         arguments: ["file", "stream", "once", "header"]
     )
     func knownLength(_ kind: String) async throws {
@@ -67,7 +67,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A body without a length is sent in chunks", arguments: [HTTPMethod.put, .post, .get])
+    @Test("Sends a body of unknown length in chunks", arguments: [HTTPMethod.put, .post, .get])
     func unknownLength(_ method: HTTPMethod) async throws {
         try await withPeer { connection in
             try connection.readChunkedRequest()
@@ -91,7 +91,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A body without octets says so, and its producer is not asked")
+    @Test("Sends Content-Length: 0 for an empty body without calling its producer")
     func noOctets() async throws {
         try await withFile(Data()) { file in
             try await withPeer { connection in
@@ -101,7 +101,7 @@ struct StreamedRequestTests {
                 }
             } _: { peer in
                 let never = HTTPBody.stream(length: 0) { () -> AsyncStream<Data> in
-                    Issue.record("the producer was asked")
+                    Issue.record("the producer was called")
                     return AsyncStream { $0.finish() }
                 }
                 try await withCurl { transport in
@@ -115,7 +115,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A body that is not as long as it said fails, and is never sent as a whole one", arguments: [-1, 1, 100_000])
+    @Test("Rejects a body of the wrong length and never sends it as a complete one", arguments: [-1, 1, 100_000])
     func wrongLength(_ surplus: Int) async throws {
         let received = Mutex(0)
         let ended = AsyncStream<Void>.makeStream()
@@ -143,7 +143,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("Of a body without a length, the caller may say it, but not two", arguments: ["5", "6", "+5", "5, 5"])
+    @Test("Accepts only a consistent Content-Length for an unsized body", arguments: ["5", "6", "+5", "5, 5"])
     func announcedLength(_ second: String) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -162,7 +162,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A file that has become shorter or vanished fails", arguments: [false, true])
+    @Test("Rejects a file that has shrunk or no longer exists", arguments: [false, true])
     func changedFile(isGone: Bool) async throws {
         try await withFile(Self.octets) { file in
             let body = try HTTPBody.file(file)
@@ -186,7 +186,7 @@ struct StreamedRequestTests {
 
     struct Misfortune: Error {}
 
-    @Test("What the producer throws is the cause")
+    @Test("Reports the producer's error as the cause")
     func producerFails() async throws {
         try await withPeer { connection in
             try connection.waitForClose()
@@ -207,7 +207,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A peer that does not read stops the producer, and time in which the producer rests is not idle")
+    @Test("Pauses the producer when the peer doesn't read, and doesn't count its pauses as idle time")
     func backPressure() async throws {
         let goOn = AsyncGate()
         let made = Atomic<Int>(0)
@@ -264,7 +264,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("The server's answer in the middle of the body is delivered, and the producer is stopped")
+    @Test("Delivers a response that arrives during the body and stops the producer")
     func earlyAnswer() async throws {
         let isStopped = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -288,7 +288,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("Cancelling stops the producer")
+    @Test("Stops the producer on cancellation")
     func cancelled() async throws {
         let isStopped = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -310,7 +310,7 @@ struct StreamedRequestTests {
         }
     }
 
-    @Test("A request and its response can flow at the same time")
+    @Test("Sends a request and receives its response at the same time")
     func bothWays() async throws {
         let parts = AsyncStream<Data>.makeStream()
         try await withPeer { connection in

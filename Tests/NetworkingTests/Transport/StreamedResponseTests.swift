@@ -4,12 +4,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `CurlTransport.open`: the head first, then the body as it is read.
+/// `CurlTransport.open`, which returns the head first and then the body as it's read.
 @Suite("Streamed responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StreamedResponseTests {
     private static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-    @Test("The head is there before the body, and the parts come as they are sent")
+    @Test("Returns the head before the body, and the parts as they're sent")
     func headFirst() async throws {
         let goOn = AsyncGate()
         try await withPeer { connection in
@@ -37,7 +37,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("Trailers come with the end, both ways", arguments: [false, true])
+    @Test("Provides trailers at the end, streamed or not", arguments: [false, true])
     func trailers(isStreamed: Bool) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -61,7 +61,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("A response without a body ends at once", arguments: [HTTPMethod.get, .head])
+    @Test("Ends a response without a body at once", arguments: [HTTPMethod.get, .head])
     func noBody(_ method: HTTPMethod) async throws {
         try await withPeer { connection in
             while true {
@@ -80,7 +80,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("A decoded body has no fields that describe the coded one; a HEAD response keeps them")
+    @Test("Removes the coding's fields from a decoded response, but not from a HEAD response")
     func decoded() async throws {
         let text = String(repeating: "The same line, many times over.\n", count: 2000)
         try await withPeer { connection in
@@ -103,7 +103,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("What fails before the head is thrown by open", arguments: [false, true])
+    @Test("Throws errors that occur before the head from open", arguments: [false, true])
     func failureBeforeHead(isRefused: Bool) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -120,7 +120,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("A body that is cut off gives what came, then its error, again and again")
+    @Test("Delivers the data of a truncated body, and then its error repeatedly")
     func cutOff() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -139,7 +139,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("The largest body holds until the end", arguments: [nil, 100_000])
+    @Test("Enforces the maximum body size until the end", arguments: [nil, 100_000])
     func bodyLimit(announced: Int?) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -158,7 +158,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("A body that grows too much while it is decoded is refused", arguments: [false, true])
+    @Test("Rejects a body that expands too much during decoding", arguments: [false, true])
     func expansion(isStreamed: Bool) async throws {
         let coded = GzipText.coded(String(repeating: "x", count: 8 << 20))
         try await withPeer { connection in
@@ -184,7 +184,7 @@ struct StreamedResponseTests {
         }
     }
 
-    @Test("Without decoding a body is what came over the wire")
+    @Test("Returns the received bytes without decoding")
     func undecoded() async throws {
         let coded = GzipText.coded("hello")
         try await withPeer { connection in

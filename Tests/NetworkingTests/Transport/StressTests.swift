@@ -4,13 +4,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Many exchanges at once, a third of them cancelled at random moments.
+/// Many concurrent requests, a third of them cancelled at random times.
 ///
-/// `STRESS_REQUESTS=200000 swift test --filter StressTests` makes it a long one; `STRESS_URL` names a server to use instead
-/// of the test's own, and `STRESS_AUTHORITY` a file with the authority of its certificate. The whole runs in a process of its own, so that descriptors, threads and memory can be counted.
+/// `STRESS_REQUESTS=200000 swift test --filter StressTests` makes a long run. `STRESS_URL`
+/// specifies a server to use instead of the test's, and `STRESS_AUTHORITY` a file with the
+/// authority of its certificate. The test runs in a separate process, so that descriptors, threads
+/// and memory can be counted.
 @Suite("Stress", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct StressTests {
-    @Test("Each exchange has one outcome, and nothing is left behind")
+    @Test("Gives each request one outcome and leaks nothing")
     func storm() async {
         await #expect(processExitsWith: .success) {
             let environment = ProcessInfo.processInfo.environment
@@ -43,7 +45,7 @@ struct StressTests {
         var total: Int { answered + cancelled + failed }
     }
 
-    /// Runs requests in 16 tasks on a transport of their own.
+    /// Runs requests in 16 tasks on a separate transport.
     @discardableResult
     static func run(_ url: URL, count: Int, seed: UInt64) async throws -> Tally {
         var configuration = CurlTransport.Configuration(proxy: .none)

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import Networking
 
-/// A resolver that answers from a table, counts what it is asked, and can be held back.
+/// A resolver that answers from a table, records its queries and can be paused.
 final class StubResolver: Sendable {
     private struct State {
         var isOpen: Bool
@@ -17,8 +17,9 @@ final class StubResolver: Sendable {
     private let addresses: [String: [String]]
 
     /// - Parameters:
-    ///   - addresses: The names that exist.
-    ///   - isOpen: Whether lookups end at once, and not only after ``open()``.
+    ///   - addresses: The addresses of the names that exist.
+    ///   - isOpen: Whether lookups complete at once rather than after ``open()``. The default is
+    ///     `true`.
     init(_ addresses: [String: [String]], isOpen: Bool = true) {
         self.addresses = addresses
         state = Mutex(State(isOpen: isOpen))
@@ -26,7 +27,7 @@ final class StubResolver: Sendable {
 
     /// The names that were looked up, in order.
     var names: [String] { state.withLock(\.names) }
-    /// The most lookups that ran at once.
+    /// The maximum number of concurrent lookups.
     var most: Int { state.withLock(\.most) }
 
     func open() { state.withLock { $0.isOpen = true } }
@@ -47,7 +48,7 @@ final class StubResolver: Sendable {
     }
 }
 
-/// Waits for something that another thread does.
+/// Waits until a condition is true because of another thread.
 func waitUntil(_ condition: () -> Bool) async throws {
     while !condition() { try await Task.sleep(for: .milliseconds(1)) }
 }

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A frame on its way to the client ([RFC 9113 §4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
+/// A frame to send to the client
+/// ([RFC 9113 §4.1](https://www.rfc-editor.org/rfc/rfc9113#section-4.1)).
 struct HTTP2Frame {
     let octets: [UInt8]
 
@@ -12,11 +13,11 @@ struct HTTP2Frame {
 
     static let settings = HTTP2Frame(4, flags: 0, stream: 0, [])
     static let settingsTaken = HTTP2Frame(4, flags: 1, stream: 0, [])
-    /// `:status: 200`, which is the whole response.
+    /// A complete response with `:status: 200`.
     static let ok = HTTP2Frame(1, flags: 5, stream: 1, [0x88])
     static let ping = HTTP2Frame(6, flags: 0, stream: 0, [UInt8](repeating: 0x2A, count: 8))
 
-    /// A response's header, or its trailer.
+    /// A response's header or trailers.
     static func headers(_ fields: [(name: String, value: String)], ends: Bool = false) -> Self {
         // Literal fields with literal names (RFC 7541 §6.2.2).
         var payload: [UInt8] = []
@@ -49,7 +50,7 @@ struct HTTP2Frame {
 }
 
 extension TCPPeer.Connection {
-    /// What the client sent: a frame's header.
+    /// The header of a frame that the client sent.
     struct FrameHead {
         let type: UInt8
         let flags: UInt8
@@ -59,13 +60,13 @@ extension TCPPeer.Connection {
         var endsStream: Bool { type <= 1 && flags & 1 == 1 }
     }
 
-    /// Begins to speak HTTP/2, over the octets with which the client does.
+    /// Reads the client's preface and starts HTTP/2.
     func beginHTTP2() throws {
         _ = try readExactly(24)
         try send([.settings, .settingsTaken])
     }
 
-    /// Reads a frame, and forgets what is in it.
+    /// Reads a frame and discards its payload.
     func readFrame() throws -> FrameHead {
         let head = try readExactly(9)
         let size = Int(head[0]) << 16 | Int(head[1]) << 8 | Int(head[2])
@@ -74,7 +75,7 @@ extension TCPPeer.Connection {
         return FrameHead(type: head[3], flags: head[4], stream: stream, size: size)
     }
 
-    /// Reads frames up to the first one like that.
+    /// Reads frames up to the first one that satisfies a condition.
     @discardableResult
     func readFrames(to isLast: (FrameHead) -> Bool) throws -> FrameHead {
         while true {
@@ -83,10 +84,10 @@ extension TCPPeer.Connection {
         }
     }
 
-    /// Sends frames at once.
+    /// Sends frames together.
     func send(_ frames: [HTTP2Frame]) throws { try send(frames.flatMap(\.octets)) }
 
-    /// Sends frames one after the other, each when the client has read the one before.
+    /// Sends frames one by one, each after the client has read the previous one.
     func sendApart(_ frames: [HTTP2Frame]) throws {
         for frame in frames {
             try send([frame, .ping])

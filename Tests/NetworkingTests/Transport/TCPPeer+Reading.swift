@@ -1,5 +1,5 @@
 extension TCPPeer.Connection {
-    /// Reads a request's header, its empty line included.
+    /// Reads a request's header, including the empty line.
     @discardableResult
     func readHead() throws -> String {
         var head = ""
@@ -7,27 +7,27 @@ extension TCPPeer.Connection {
         return head
     }
 
-    /// Reads a line without its end.
+    /// Reads a line without its line ending.
     func readLine() throws -> String {
         var octets: [UInt8] = []
         while octets.suffix(2) != [13, 10] { octets += try read(1) }
         return String(decoding: octets.dropLast(2), as: UTF8.self)
     }
 
-    /// Reads so many octets.
+    /// Reads the given number of bytes.
     func readExactly(_ count: Int) throws -> [UInt8] {
         var octets: [UInt8] = []
         while octets.count < count { octets += try read(min(65_536, count - octets.count)) }
         return octets
     }
 
-    /// Reads so many octets, and keeps none.
+    /// Reads and discards the given number of bytes.
     func discard(_ count: Int) throws {
         var rest = count
         while rest > 0 { rest -= try read(min(1 << 18, rest)).count }
     }
 
-    /// Reads a request whose body comes in chunks, and records it with its body decoded.
+    /// Reads and records a chunked request, with its body decoded.
     @discardableResult
     func readChunkedRequest() throws -> String {
         let head = try readHead()

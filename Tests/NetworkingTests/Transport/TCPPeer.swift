@@ -2,20 +2,23 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A peer that says exactly what a test wants, byte by byte, on a loopback port that the kernel chose.
+/// A peer that sends exactly the bytes that a test specifies, on a loopback port that the kernel
+/// chooses.
 ///
-/// Each accepted connection runs the script on a thread of its own; a script ends when it returns or when its peer has
-/// gone. The peer and its connections end with ``stop()``.
+/// Each accepted connection runs the script on a separate thread. A script ends when it returns or
+/// when the client has disconnected. ``stop()`` ends the peer and its connections.
 final class TCPPeer: Sendable {
     struct Gone: Error {}
 
     private struct State {
-        /// By the connections' numbers: the kernel gives a descriptor that is closed to the next connection.
+        /// The sockets by connection number.
+        ///
+        /// The kernel may reuse the descriptor of a closed connection.
         var sockets: [Int: Int32] = [:]
         var requests: [String] = []
         var acceptedCount = 0
         var hasStopped = false
-        /// The kernel gives the listener's descriptor to somebody else once it is closed.
+        /// The kernel may reuse the listener's descriptor once it's closed.
         var isListening = true
     }
 
@@ -23,7 +26,9 @@ final class TCPPeer: Sendable {
     private let listener: Int32
     private let state = Mutex(State())
 
-    /// Starts listening; the script gets each connection and its number, from 0.
+    /// Starts listening.
+    ///
+    /// The script receives each connection, numbered from 0.
     init(script: @escaping @Sendable (Connection) throws -> Void) throws {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -33,7 +38,7 @@ final class TCPPeer: Sendable {
         Thread.detachNewThread { [self] in accept(script) }
     }
 
-    /// Starts listening at a path; there is no port.
+    /// Starts listening at a path, without a port.
     init(unixSocketPath: String, script: @escaping @Sendable (Connection) throws -> Void) throws {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -66,13 +71,13 @@ final class TCPPeer: Sendable {
 
     func url(_ path: String) -> URL { URL(string: "http://127.0.0.1:\(port)\(path)")! }
 
-    /// How many connections came.
+    /// The number of connections accepted.
     var acceptedCount: Int { state.withLock(\.acceptedCount) }
 
-    /// How many connections are open.
+    /// The number of open connections.
     var openCount: Int { state.withLock(\.sockets.count) }
 
-    /// The requests that scripts read, as text.
+    /// The requests that scripts have read, as text.
     var requests: [String] { state.withLock(\.requests) }
 
     func stop() {
@@ -87,7 +92,7 @@ final class TCPPeer: Sendable {
         while true {
             let socket = Glibc.accept(listener, nil, nil)
             guard socket >= 0 else { break }
-            // The process of an exit test must not keep connections open.
+            // The processes of exit tests must not keep connections open.
             _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
             let number: Int? = state.withLock { state in
                 guard !state.hasStopped else { return nil }
@@ -115,7 +120,7 @@ final class TCPPeer: Sendable {
         state.withLock { $0.requests.append(request) }
     }
 
-    /// Closes a connection, once.
+    /// Closes a connection unless it's closed already.
     fileprivate func forget(_ number: Int) {
         state.withLock { state in
             guard let socket = state.sockets.removeValue(forKey: number) else { return }
@@ -125,14 +130,14 @@ final class TCPPeer: Sendable {
 }
 
 extension TCPPeer {
-    /// One accepted connection.
+    /// An accepted connection.
     struct Connection: Sendable {
         fileprivate let socket: Int32
-        /// Which of the peer's connections it is, from 0.
+        /// The connection's number, starting from 0.
         let number: Int
         let peer: TCPPeer
 
-        /// Reads one request with a body of `Content-Length` octets, and records it.
+        /// Reads and records a request with a body of `Content-Length` bytes.
         @discardableResult
         func readRequest() throws -> String {
             var octets: [UInt8] = []
@@ -165,12 +170,12 @@ extension TCPPeer {
             }
         }
 
-        /// Returns when the other side has closed its end.
+        /// Returns when the client has closed the connection.
         func waitForClose() throws {
             while true { _ = try read(4096) }
         }
 
-        /// Reads at least one octet.
+        /// Reads at least one byte.
         func read(_ count: Int) throws -> [UInt8] {
             var buffer = [UInt8](repeating: 0, count: count)
             let received = unsafe buffer.withUnsafeMutableBytes { bytes in
@@ -180,7 +185,7 @@ extension TCPPeer {
             return Array(buffer.prefix(received))
         }
 
-        /// Says that nothing more will be sent, and can still read.
+        /// Finishes sending, while reading remains possible.
         func finishSending() {
             shutdown(socket, Int32(SHUT_WR))
         }
@@ -198,7 +203,7 @@ extension TCPPeer {
     }
 }
 
-/// Runs a test with a peer that ends with it.
+/// Runs a test with a peer, which is stopped afterward.
 func withPeer<Result>(
     _ script: @escaping @Sendable (TCPPeer.Connection) throws -> Void,
     _ test: (TCPPeer) async throws -> Result

@@ -5,21 +5,21 @@ import Networking
 import TestSupport
 import Testing
 
-/// What an error says of the time that was too short.
+/// The limit and the phase that a timeout error reports.
 ///
-/// Limits that end a test have a second or more: beside other tests an engine's thread can wait that long for its turn, and the exchange would
-/// end in an earlier phase.
+/// Limits that end a test are mostly a second or more: while other tests run, an engine's thread
+/// may wait that long for the processor, and the request would end in an earlier phase.
 @Suite("Timeout phases", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TimeoutPhaseTests {
     private typealias Timeout = NetworkError.Timeout
 
-    /// What a peer does until its connection is closed.
+    /// The peer's behavior until its connection is closed.
     enum Silence: String, CaseIterable, CustomTestStringConvertible {
-        /// Nothing at all.
+        /// It does nothing.
         case fromTheStart
-        /// It reads the request.
+        /// It only reads the request.
         case afterTheRequest
-        /// It sends a header and a part of the body.
+        /// It sends a header and part of the body.
         case inTheBody
 
         var testDescription: String { rawValue }
@@ -31,7 +31,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("The deadline, while a response is waited for", arguments: TransportUnderTest.allCases, Silence.allCases)
+    @Test("Reports the deadline while waiting", arguments: TransportUnderTest.allCases, Silence.allCases)
     func deadline(_ kind: TransportUnderTest, _ silence: Silence) async throws {
         try await withPeer {
             try silence.keep(on: $0)
@@ -46,7 +46,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("First octet and idleness", arguments: TransportUnderTest.allCases, Silence.allCases)
+    @Test("Reports the first-byte and idle timeouts", arguments: TransportUnderTest.allCases, Silence.allCases)
     func limits(_ kind: TransportUnderTest, _ silence: Silence) async throws {
         try await withPeer {
             try silence.keep(on: $0)
@@ -67,7 +67,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("The deadline, while all connections are busy", arguments: TransportUnderTest.allCases)
+    @Test("Reports the deadline while all connections are busy", arguments: TransportUnderTest.allCases)
     func queued(_ kind: TransportUnderTest) async throws {
         let hasArrived = ResponseGate()
         try await withPeer { connection in
@@ -87,7 +87,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("A TLS handshake that does not begin")
+    @Test("Reports a TLS handshake that doesn't begin")
     func handshake() async throws {
         try await withPeer {
             try $0.waitForClose()
@@ -108,7 +108,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("A proxy that makes no tunnel")
+    @Test("Reports a proxy that doesn't open a tunnel")
     func connecting() async throws {
         try await withPeer {
             try $0.waitForClose()
@@ -129,7 +129,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("A request's body that does not come to its end")
+    @Test("Reports a request body that never ends")
     func sending() async throws {
         let hasBegun = ResponseGate()
         try await withPeer { connection in
@@ -149,7 +149,7 @@ struct TimeoutPhaseTests {
         }
     }
 
-    @Test("A client's errors name the setting that the deadline came from", arguments: [true, false])
+    @Test("Names the setting that the deadline came from", arguments: [true, false])
     func sources(isAttempt: Bool) async throws {
         let time = ManualTime()
         let transport = MockTransport(.never, time: time.timeSource)
@@ -169,7 +169,7 @@ struct TimeoutPhaseTests {
         #expect(error?.description.contains(setting) == true)
     }
 
-    @Test("Time that an interceptor takes is none of the transport's")
+    @Test("Attributes an interceptor's time to preparation")
     func preparing() async throws {
         let time = ManualTime()
         let options = NetworkClient.Options(timeout: .seconds(5), timeSource: time.timeSource)
@@ -183,7 +183,7 @@ struct TimeoutPhaseTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("A timeout changes neither code nor hash, and other errors have none")
+    @Test("Ignores the timeout when comparing errors, and has none for other errors")
     func vocabulary() {
         let timeout = Timeout(limit: .idle, phase: .receiving)
         let error = NetworkError(.timedOut, "too late", timeout: timeout)

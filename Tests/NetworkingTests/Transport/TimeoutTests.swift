@@ -3,12 +3,13 @@ import Networking
 import TestSupport
 import Testing
 
-/// Each limit of time, and that it says which it is.
+/// The time limits and the errors that identify them.
 ///
-/// What must come in time has a second for it: under a sanitizer, or beside other programs, a thread can wait that long for its turn.
+/// Events that must be in time have a second: with a sanitizer or other programs running, a thread
+/// may wait that long for the processor.
 @Suite("Timeouts", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TimeoutTests {
-    @Test("No first octet in time; an interim response counts as one", arguments: [false, true], [false, true])
+    @Test("Enforces the first-byte timeout, met by an interim response", arguments: [false, true], [false, true])
     func firstByte(isStreamed: Bool, hasInterim: Bool) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -35,7 +36,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("The wait for the first octet begins when the request is sent")
+    @Test("Starts the first-byte timeout when the request is sent")
     func firstByteAfterUpload() async throws {
         try await withPeer { connection in
             try connection.readChunkedRequest()
@@ -60,7 +61,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("A drip is not idle; silence is")
+    @Test("Counts silence as idle time, but not slow data")
     func idle() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -82,7 +83,7 @@ struct TimeoutTests {
         }
     }
 
-    @Test("The deadline and the time for connecting name themselves")
+    @Test("Names the deadline and the connect timeout in errors")
     func names() async throws {
         try await withPeer { connection in
             try connection.waitForClose()

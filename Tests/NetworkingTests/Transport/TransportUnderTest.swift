@@ -3,15 +3,16 @@ import FoundationNetworking
 import Networking
 import Testing
 
-/// The transports that the same tests run on.
+/// The transports that run the same tests.
 enum TransportUnderTest: String, CaseIterable, CustomTestStringConvertible {
     case curl, urlSession
 
     var testDescription: String { rawValue }
 
-    /// Runs a test with a transport that is closed with it.
+    /// Runs a test with a transport, which is closed afterward.
     ///
-    /// - Parameter connections: The most exchanges with one host at once; `nil` for the transport's default.
+    /// - Parameter connections: The maximum number of concurrent requests per host. The default is
+    ///   the transport's.
     func run<Result>(
         connections: Int? = nil,
         _ test: (any HTTPTransport) async throws -> Result
@@ -29,7 +30,7 @@ enum TransportUnderTest: String, CaseIterable, CustomTestStringConvertible {
     }
 }
 
-/// Runs a test with a transport without a proxy that is closed with it.
+/// Runs a test with a transport without a proxy, which is closed afterward.
 func withCurl<Result>(
     _ configuration: CurlTransport.Configuration = CurlTransport.Configuration(proxy: .none),
     _ test: (CurlTransport) async throws -> Result
@@ -53,7 +54,7 @@ private func closing<Transport, Result>(
 }
 
 extension HTTPTransportLimits {
-    /// Limits with a deadline so far away that only a hang meets it.
+    /// Returns limits with a deadline so distant that only a hang reaches it.
     static func generous(maximumBodySize: Int = 64 << 20) -> Self {
         Self(deadline: .now + .seconds(120), maximumBodySize: maximumBodySize)
     }
@@ -63,7 +64,7 @@ extension HTTPTransportLimits {
     }
 }
 
-/// A response with the stream of its body.
+/// A response with a stream of its body.
 struct StreamedResponse {
     let status: Int
     let version: String
@@ -77,7 +78,7 @@ struct StreamedResponse {
 }
 
 extension HTTPTransport {
-    /// Sends a request and returns when the header of its response is there.
+    /// Sends a request and returns when the response's header arrives.
     func open(_ request: HTTPTransportRequest, limits: HTTPTransportLimits) async throws -> StreamedResponse {
         var limits = limits
         limits.streamsBody = true
@@ -89,7 +90,7 @@ extension HTTPTransport {
     }
 }
 
-/// The code of the error that an operation fails with; `nil` if it succeeds.
+/// Returns the error that an operation throws, or `nil` if it succeeds.
 func failure(_ operation: () async throws -> Void) async -> NetworkError? {
     do {
         try await operation()

@@ -9,7 +9,7 @@ import Testing
 struct URLSessionStreamTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\nX-A: b\r\n\r\n"
 
-    /// Sends the header and five of ten octets, and the rest when it is told.
+    /// Sends the header and five of ten bytes, and the rest when signaled.
     private func withHalf(
         _ test: (URLSessionTransport, TCPPeer, _ goOn: () -> Void) async throws -> Void
     ) async throws {
@@ -32,7 +32,7 @@ struct URLSessionStreamTests {
 
     private func text(_ data: Data?) -> String? { data.map { String(decoding: $0, as: UTF8.self) } }
 
-    @Test("The header is there before the body is")
+    @Test("Returns the header before the body")
     func headFirst() async throws {
         try await withHalf { transport, peer, goOn in
             let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
@@ -48,7 +48,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("A body of some megabytes arrives whole and in order")
+    @Test("Receives a body of several megabytes completely and in order")
     func large() async throws {
         let octets = (0..<(3 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 11) }
         try await withPeer { connection in
@@ -63,7 +63,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("More than the caller accepts ends the body with bodyTooLarge, however slowly it is read")
+    @Test("Ends a body over the limit with bodyTooLarge")
     func tooLarge() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -84,7 +84,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("A body that is cut off gives what came and then connectionLost")
+    @Test("Delivers the data of a truncated body and then connectionLost")
     func cut() async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -101,7 +101,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("Giving the body up, or dropping it, closes the connection", arguments: [false, true])
+    @Test("Closes the connection when the body is cancelled or released", arguments: [false, true])
     func givenUp(_ isDropped: Bool) async throws {
         let closed = AsyncStream<Void>.makeStream()
         try await withPeer { connection in
@@ -123,7 +123,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("Cancelling the task that reads ends the exchange, once and for all")
+    @Test("Ends the request when the reading task is cancelled")
     func cancelledReader() async throws {
         try await withHalf { transport, peer, _ in
             let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
@@ -140,7 +140,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("Cancelling the task that opens ends the exchange")
+    @Test("Ends the request when the opening task is cancelled")
     func cancelledOpening() async throws {
         try await withPeer {
             try $0.waitForClose()
@@ -158,10 +158,11 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("The deadline and the idle timeout hold until the body's end, and say which they were")
+    @Test("Enforces the deadline and the idle timeout until the end of the body")
     func timesInBody() async throws {
         try await withHalf { transport, peer, _ in
-            // On a busy machine the time may be up before the header is there, which is as good.
+            // On a busy machine, the time may expire before the header arrives, which is just as
+            // valid.
             func receive(_ limits: HTTPTransportLimits) async -> NetworkError? {
                 await failure {
                     let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: limits)
@@ -177,7 +178,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("A peer that answers nothing meets the first-byte timeout", arguments: [false, true])
+    @Test("Enforces the first-byte timeout on a peer that doesn't respond", arguments: [false, true])
     func firstByte(_ isStreamed: Bool) async throws {
         try await withPeer {
             try $0.waitForClose()
@@ -202,7 +203,7 @@ struct URLSessionStreamTests {
     }
 
     @Test(
-        "Redirects and challenges are responses like any other",
+        "Returns redirects and challenges like other responses",
         arguments: [
             ("302 Found\r\nLocation: /x", "move", "move"), ("302 Found", "lost", ""),
             ("401 Unauthorized\r\nWWW-Authenticate: Basic realm=x", "who?", "who?"), ("300 Multiple", "many", "many"),
@@ -227,7 +228,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("Closing the transport ends a body that is being received")
+    @Test("Ends a body that's being received when the transport is closed")
     func closing() async throws {
         try await withHalf { transport, peer, _ in
             let stream = try await transport.open(HTTPTransportRequest(url: peer.url), limits: .generous())
@@ -236,7 +237,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("A body that is being received keeps its transport, and lets it go at the end")
+    @Test("Keeps the transport alive until the body ends")
     func keepsTransport() async throws {
         let gate = DispatchSemaphore(value: 0)
         try await withPeer { connection in
@@ -255,13 +256,13 @@ struct URLSessionStreamTests {
             #expect(kept != nil)
             gate.signal()
             #expect(text(try await stream?.body.collect(upTo: 10)) == "helloworld")
-            // The session's queue lets go of it, a little after the body's last chunk.
+            // The session's queue releases it shortly after the end of the body.
             #expect(try await eventually { kept == nil })
             stream = nil
         }
     }
 
-    @Test("A storm of bodies that are dropped, given up or cancelled leaves the transport working")
+    @Test("Keeps working after many bodies are released or cancelled")
     func storm() async throws {
         try await withPeer { connection in
             while true {
@@ -301,7 +302,7 @@ struct URLSessionStreamTests {
         }
     }
 
-    @Test("An observer is told in order what URLSession can tell")
+    @Test("Reports URLSession's events to an observer in order")
     func events() async throws {
         let events = Mutex<[String]>([])
         let metrics = Mutex<HTTPTransportMetrics?>(nil)

@@ -15,7 +15,7 @@ struct URLSessionTimesTests {
         return URLSessionTimes(limits: limits, submitted: start)
     }
 
-    @Test("Without limits there is nothing to look for")
+    @Test("Schedules no check without limits")
     func unlimited() {
         var times = times()
         times.start(at: start)
@@ -23,7 +23,7 @@ struct URLSessionTimesTests {
         #expect(times.overrun(at: start + .seconds(1_000_000)) == nil)
     }
 
-    @Test("Only the deadline counts while the exchange waits in line")
+    @Test("Applies only the deadline while the request is queued")
     func inLine() {
         let times = times(deadline: 10, firstByte: 1, idle: 1)
         #expect(times.nextCheck == start + .seconds(10))
@@ -31,7 +31,7 @@ struct URLSessionTimesTests {
         #expect(times.overrun(at: start + .seconds(10)) == .deadline)
     }
 
-    @Test("The first-byte timeout counts from the last octet sent until the header")
+    @Test("Counts the first-byte timeout from the last byte sent until the header arrives")
     func firstByte() {
         var times = times(firstByte: 5)
         times.start(at: start)
@@ -44,7 +44,7 @@ struct URLSessionTimesTests {
         #expect(times.answered == start + .seconds(8))
     }
 
-    @Test("Whatever moves puts the idle timeout off")
+    @Test("Postpones the idle timeout on any activity")
     func idle() {
         var times = times(idle: 2)
         times.start(at: start)
@@ -55,7 +55,7 @@ struct URLSessionTimesTests {
         #expect(times.answered == start + .seconds(1))
     }
 
-    @Test("Of several limits the one that was exceeded first is told")
+    @Test("Reports the limit that was exceeded first")
     func several() {
         var times = times(deadline: 4, firstByte: 3, idle: 2)
         times.start(at: start)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("URLSessionTransport")
 struct URLSessionTransportTests {
-    /// Answers by path without a network.
+    /// A stub that responds based on the path, without a network.
     private final class Stub: URLProtocol {
         override static func canInit(with request: URLRequest) -> Bool { request.url?.host == "stub.example" }
         override static func canonicalRequest(for request: URLRequest) -> URLRequest { request }
@@ -45,7 +45,7 @@ struct URLSessionTransportTests {
         )
     }
 
-    @Test("A custom URLProtocol answers, and all parts of its body arrive")
+    @Test("Receives all parts of a body from a custom URLProtocol")
     func customProtocol() async throws {
         let response = try await withStub { try await $0.send(request("/"), limits: .generous()) }
         #expect(response.status == 201)
@@ -54,7 +54,7 @@ struct URLSessionTransportTests {
         #expect(response.headers.values(for: "X-Body") == ["4"])
     }
 
-    @Test("A custom URLProtocol's error has a code of ours")
+    @Test("Translates a custom URLProtocol's error to a NetworkError code")
     func customError() async throws {
         let error = try await withStub { transport in
             await failure { _ = try await transport.send(request("/offline"), limits: .generous()) }
@@ -62,7 +62,7 @@ struct URLSessionTransportTests {
         #expect(error?.code == .cannotConnect)
     }
 
-    @Test("A custom URLProtocol that never answers meets the deadline")
+    @Test("Enforces the deadline on a custom URLProtocol that never responds")
     func customSilence() async throws {
         let error = try await withStub { transport in
             await failure { _ = try await transport.send(request("/silence"), limits: .milliseconds(30)) }
@@ -70,7 +70,7 @@ struct URLSessionTransportTests {
         #expect(error?.code == .timedOut)
     }
 
-    @Test("The caller's configuration is not changed")
+    @Test("Leaves the caller's configuration unchanged")
     func configurationIsCopied() async throws {
         let configuration = URLSessionConfiguration.default
         let cache = configuration.urlCache
@@ -81,7 +81,7 @@ struct URLSessionTransportTests {
         #expect(configuration.httpShouldSetCookies)
     }
 
-    @Test("A body and its length are on the wire, cookies of an earlier response are not")
+    @Test("Sends a body with its length, but no cookies from an earlier response")
     func wire() async throws {
         try await withPeer { connection in
             while true {
@@ -110,7 +110,7 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test("A request with a body is not sent twice when its kept connection dies", arguments: [5, 300_000])
+    @Test("Doesn't resend a request with a body when its kept connection dies", arguments: [5, 300_000])
     func deadConnection(_ size: Int) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -131,7 +131,7 @@ struct URLSessionTransportTests {
         }
     }
 
-    @Test("A GET with a body is refused, because URLSession can't send it")
+    @Test("Rejects a GET with a body, which URLSession can't send")
     func getWithBody() async throws {
         let transport = URLSessionTransport()
         var request = request("/")
@@ -142,7 +142,7 @@ struct URLSessionTransportTests {
     }
 
     @Test(
-        "Cancelling while a redirect or a challenge arrives harms nobody",
+        "Survives cancellation while a redirect or a challenge arrives",
         arguments: [302: "Location: /x", 401: "WWW-Authenticate: Basic realm=x"]
     )
     func cancelledAtDecision(_ status: Int, _ field: String) async throws {

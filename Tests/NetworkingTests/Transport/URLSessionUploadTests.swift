@@ -3,7 +3,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Bodies that are brought into memory before URLSession gets them.
+/// Request bodies that are read into memory before URLSession receives them.
 @Suite("URLSessionTransport uploads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct URLSessionUploadTests {
     private struct Broken: Error {}
@@ -50,7 +50,7 @@ struct URLSessionUploadTests {
         }
     }
 
-    @Test("A file is sent with its length")
+    @Test("Sends a file with its length")
     func file() async throws {
         try await withFile("some text") { file in
             let body = try HTTPBody.file(file)
@@ -60,7 +60,7 @@ struct URLSessionUploadTests {
         }
     }
 
-    @Test("A file that has grown is sent as far as it was, one that has shrunk is not sent")
+    @Test("Sends the original length of a file that has grown, and rejects one that has shrunk")
     func changedFile() async throws {
         try await withFile("some text") { file in
             let body = try HTTPBody.file(file)
@@ -73,13 +73,13 @@ struct URLSessionUploadTests {
         }
     }
 
-    @Test("A file that has gone is not sent")
+    @Test("Rejects a file that no longer exists")
     func goneFile() async throws {
         let body = try await withFile("some text") { try HTTPBody.file($0) }
         #expect(try await send(body).error?.code == .invalidRequest)
     }
 
-    @Test("Parts are sent together with their length, known before or not", arguments: [8, nil])
+    @Test("Sends parts together with their length, whether or not it was known", arguments: [8, nil])
     func stream(_ length: Int?) async throws {
         let sent = try await send(.stream(length: length) { Self.parts(["ab", "", "cdef", "gh"]) })
         #expect(sent.echoed == "abcdefgh")
@@ -87,7 +87,7 @@ struct URLSessionUploadTests {
         #expect(try await send(.once(Self.parts(["abcd", "efgh"]), length: length)).echoed == "abcdefgh")
     }
 
-    @Test("Parts of another length than was said are not sent", arguments: [7, 9])
+    @Test("Rejects parts that don't match the declared length", arguments: [7, 9])
     func wrongLength(_ length: Int) async throws {
         let sent = try await send(.stream(length: length) { Self.parts(["abcd", "efgh"]) })
         #expect(sent.error?.code == .invalidRequest)
@@ -95,7 +95,7 @@ struct URLSessionUploadTests {
         #expect(sent.requests.isEmpty)
     }
 
-    @Test("More than is brought into memory is not sent", arguments: [nil, 8])
+    @Test("Rejects a body over the memory limit", arguments: [nil, 8])
     func tooLarge(_ length: Int?) async throws {
         let sent = try await send(.stream(length: length) { Self.parts(["abcd", "efgh"]) }, maximum: 7)
         #expect(sent.error?.code == .invalidRequest)
@@ -107,7 +107,7 @@ struct URLSessionUploadTests {
         #expect(sent.requests.isEmpty)
     }
 
-    @Test("Parts that fail are not sent, and the cause is told")
+    @Test("Sends nothing when the parts fail, and reports the cause")
     func brokenParts() async throws {
         let parts = AsyncThrowingStream<Data, any Error> { continuation in
             continuation.yield(Data("ab".utf8))
@@ -119,19 +119,19 @@ struct URLSessionUploadTests {
         #expect(sent.requests.isEmpty)
     }
 
-    /// Never gives a part, and does not care whether its task is cancelled.
+    /// Never produces a part and ignores the cancellation of its task.
     private struct Deaf: AsyncSequence, AsyncIteratorProtocol, Sendable {
         func makeAsyncIterator() -> Self { self }
         func next() async throws -> Data? {
             await withCheckedContinuation { continuation in
-                // Kept until long after the test, because a continuation must be resumed.
+                // Resumed long after the test, because every continuation must be resumed.
                 DispatchQueue.global().asyncAfter(deadline: .now() + 50) { continuation.resume() }
             }
             return nil
         }
     }
 
-    @Test("Parts that never come meet the deadline, even if nothing can stop them")
+    @Test("Enforces the deadline on parts that never arrive and can't be cancelled")
     func deafParts() async throws {
         let start = ContinuousClock.now
         let sent = try await send(.stream { Deaf() }, deadline: .milliseconds(50))
@@ -139,7 +139,7 @@ struct URLSessionUploadTests {
         #expect(ContinuousClock.now - start < .seconds(110))
     }
 
-    @Test("Cancelling while the parts are made ends it at once")
+    @Test("Cancels at once while the parts are produced")
     func cancelled() async throws {
         let transport = URLSessionTransport()
         let task = Task {
@@ -157,7 +157,7 @@ struct URLSessionUploadTests {
         await transport.close()
     }
 
-    @Test("Uploads from a file survive cancellation and early answers")
+    @Test("File uploads survive cancellation and early responses")
     func storm() async throws {
         try await withFile(String(repeating: "x", count: 300_000)) { file in
             let body = try HTTPBody.file(file)

@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
 extension CurlTransport {
-    /// How a ``CurlTransport`` treats connections and messages.
+    /// The configuration of a ``CurlTransport``'s connections and messages.
     ///
     /// ```swift
     /// var configuration = CurlTransport.Configuration(connectTimeout: .seconds(3))
@@ -9,92 +9,105 @@ extension CurlTransport {
     /// let transport = try CurlTransport(configuration: configuration)
     /// ```
     public struct Configuration: Sendable {
-        /// The longest time for making a connection: name resolution, TCP, proxy and TLS together.
+        /// The maximum time to connect, including name resolution, TCP, proxy and TLS.
         ///
-        /// 10 seconds by default. When it passes, the exchange fails with ``NetworkError/Code/cannotConnect``.
+        /// The default is 10 seconds. When it expires, the request fails with
+        /// ``NetworkError/Code/cannotConnect``.
         public var connectTimeout: Duration
-        /// The most exchanges that run at once with one scheme, host and port; others wait in line.
+        /// The maximum number of requests that run at once per scheme, host and port; others wait.
         ///
-        /// 64 by default. An exchange has a connection to itself with HTTP/1.1, so this is also the most connections in use; with HTTP/2 it
-        /// is the most streams, which share few connections.
+        /// The default is 64. It limits the connections in use with HTTP/1.1, and the streams on a
+        /// few shared ones with HTTP/2.
         public var maximumConnectionsPerHost: Int
-        /// The most exchanges that run at once altogether, and the most idle connections kept.
+        /// The maximum number of requests that run at once in total, and of idle connections.
         ///
-        /// 256 by default. Connections for streamed bodies and those for all others are kept apart, up to this number of each.
+        /// The default is 256. Streamed bodies use a separate connection pool, with the same limit.
         public var maximumConnections: Int
-        /// How long a connection is kept without being used; zero for not at all.
+        /// The maximum time to keep an unused connection, or zero to not keep connections.
         ///
-        /// 60 seconds by default. It is not used again after that, rounded up to whole seconds. All idle connections are closed once the whole transport has been idle as long.
+        /// The default is 60 seconds. After that time, rounded up to whole seconds, a connection
+        /// isn't used again. Idle connections are closed once the whole transport has been idle for
+        /// this long.
         public var idleTimeout: Duration
-        /// Which proxy is used.
+        /// The proxy to use.
         ///
-        /// ``ProxySelection/environment`` by default.
+        /// The default is ``ProxySelection/environment``.
         public var proxy: ProxySelection
-        /// Which servers are trusted, and who this process is to them.
+        /// The trusted servers, the requirements for TLS connections and this client's identity.
         public var tls: TLSConfiguration
-        /// Which version of HTTP is spoken.
+        /// The HTTP version to use.
         ///
-        /// ``ProtocolVersion/negotiated`` by default.
+        /// The default is ``ProtocolVersion/negotiated``.
         public var protocolVersion = ProtocolVersion.negotiated
-        /// Which addresses of a host are connected to.
+        /// The kinds of IP addresses to connect to.
         ///
-        /// ``AddressFamily/any`` by default.
+        /// The default is ``AddressFamily/any``.
         public var addressFamily = AddressFamily.any
-        /// The head start that IPv6 has over IPv4 when a host has both
+        /// The head start of IPv6 over IPv4 for a host with both
         /// ([RFC 8305 §5](https://www.rfc-editor.org/rfc/rfc8305#section-5)).
         ///
-        /// 200 milliseconds by default.
+        /// The default is 200 milliseconds.
         public var happyEyeballsDelay = Duration.milliseconds(200)
-        /// Addresses that are not asked of the system's resolver.
+        /// The addresses to use instead of looking up names with the system's resolver.
         ///
-        /// Empty by default.
+        /// The default is an empty array.
         public var resolverEntries: [ResolverEntry] = []
-        /// The path of a Unix-domain socket that all connections are made to; `nil` for the URL's host.
+        /// The path of a Unix-domain socket to connect to, or `nil` to use the URL's host.
         ///
-        /// `nil` by default. The URL still decides about TLS and the `Host` field. No proxy is used.
+        /// The default is `nil`. The URL still determines TLS and the `Host` field. No proxy is
+        /// used.
         public var unixSocketPath: String?
-        /// The most octets of a streamed body, of a response or of a request, that wait in memory for whoever takes them.
+        /// The maximum number of bytes of a streamed request or response body to buffer in memory.
         ///
-        /// 256 KiB by default, 1 KiB…1 GiB. An exchange whose buffer is full pauses, and no other.
+        /// The default is 256 KiB; values must be between 1 KiB and 1 GiB. A request whose buffer
+        /// is full pauses without affecting others.
         public var streamBufferSize = 256 << 10
-        /// The most octets that the header of a response may have, 1xx responses and trailers included.
+        /// The maximum size of a response's header in bytes, including 1xx responses and trailers.
         ///
-        /// 256 KiB by default. A larger one fails with ``NetworkError/Code/invalidResponse``. libcurl has limits of its own beside it: 100 KiB
-        /// for a line and, since 8.3, 300 KiB for a header.
+        /// The default is 256 KiB. A larger header fails with
+        /// ``NetworkError/Code/invalidResponse``. In addition, libcurl limits a line to 100 KiB
+        /// and, since 8.3, a header to 300 KiB.
         public var maximumHeaderSize = 256 << 10
-        /// Whether content codings are offered and decoded.
+        /// A Boolean value that indicates whether content codings are offered and decoded.
         ///
-        /// True by default: gzip, deflate, br and zstd, as far as libcurl brings their libraries into the process. A body that lacks the end of its
-        /// coding fails with ``NetworkError/Code/invalidResponse``, even if the message around it is whole. If not, a body is what came over the wire, and `Content-Encoding` says what it is.
+        /// The default is `true`: gzip, deflate, br and zstd, if libcurl loads their libraries into
+        /// the process. A body that ends before its coding does fails with
+        /// ``NetworkError/Code/invalidResponse``, even if the message around it is complete. If
+        /// `false`, bodies are returned as received, coded as `Content-Encoding` states.
         public var decodesContent = true
-        /// How many times its size a body may have after decoding, beyond the first MiB; `nil` for any.
+        /// The maximum ratio of decoded to received size, beyond the first MiB; `nil` for no limit.
         ///
-        /// 100 by default. A larger one fails with ``NetworkError/Code/bodyTooLarge``.
+        /// The default is 100. A larger body fails with ``NetworkError/Code/bodyTooLarge``.
         public var maximumExpansion: Int? = 100
 
-        /// How many octets of a streamed body libcurl receives or sends at once, if it is libcurl's to choose.
+        /// The number of bytes of a streamed body that libcurl transfers at once, if possible.
         var receivingSize: Int { min(max(16 << 10, streamBufferSize / 2), 512 << 10) }
 
-        /// The longest time for which nothing may come of a response over HTTP/2 that began before the request was sent.
+        /// The maximum silence in an HTTP/2 response that began before the request was sent.
         ///
-        /// It applies where libcurl doesn't tell the response's end.
+        /// It applies to versions of libcurl that don't report the end of such a response.
         var earlyAnswerPatience = Duration.seconds(10)
 
-        /// The resolver that looks names up.
+        /// The resolver for host names.
         var resolver = NameResolver.shared
 
-        /// What the transport makes of ``tls``; `nil` to leave it to libcurl.
+        /// The policy derived from ``tls``, or `nil` to leave TLS to libcurl.
         var tlsPolicy: TLSClientPolicy?
 
-        /// Makes a configuration.
+        /// Creates a configuration.
         ///
         /// - Parameters:
-        ///   - connectTimeout: The longest time for making a connection.
-        ///   - maximumConnectionsPerHost: The most exchanges that run at once with one host.
-        ///   - maximumConnections: The most exchanges that run at once altogether.
-        ///   - idleTimeout: How long an unused connection is kept.
-        ///   - proxy: Which proxy is used.
-        ///   - tls: Which servers are trusted, and who this process is to them.
+        ///   - connectTimeout: The maximum time to establish a connection. The default is 10
+        ///     seconds.
+        ///   - maximumConnectionsPerHost: The maximum number of requests that run at once per host.
+        ///     The default is 64.
+        ///   - maximumConnections: The maximum number of requests that run at once in total. The
+        ///     default is 256.
+        ///   - idleTimeout: The maximum time to keep an unused connection. The default is 60
+        ///     seconds.
+        ///   - proxy: The proxy to use. The default is ``ProxySelection/environment``.
+        ///   - tls: The trusted servers, the requirements for TLS connections and this client's
+        ///     identity. The default is `TLSConfiguration()`.
         public init(
             connectTimeout: Duration = .seconds(10),
             maximumConnectionsPerHost: Int = 64,
@@ -112,28 +125,29 @@ extension CurlTransport {
         }
     }
 
-    /// Which version of HTTP a ``CurlTransport`` speaks.
+    /// The HTTP version that a ``CurlTransport`` uses.
     public struct ProtocolVersion: Hashable, Sendable {
         enum Wrapped { case http1, negotiated, http2 }
         let wrapped: Wrapped
 
-        /// HTTP/1.1, and over TLS HTTP/2 with servers that choose it in the handshake (ALPN).
+        /// HTTP/1.1, or HTTP/2 over TLS if the server selects it in the handshake (ALPN).
         public static let negotiated = Self(wrapped: .negotiated)
         /// HTTP/1.1 only.
         public static let http1 = Self(wrapped: .http1)
-        /// HTTP/2 without asking ([RFC 9113 §3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)), for servers that are known
-        /// to speak it on plain connections; over TLS it is negotiated.
+        /// HTTP/2 without negotiation
+        /// ([RFC 9113 §3.3](https://www.rfc-editor.org/rfc/rfc9113#section-3.3)) on plain
+        /// connections, for servers known to support it; over TLS, it's negotiated.
         ///
-        /// libcurl 7.88 can't use a plain HTTP/2 connection twice: with it, each exchange makes a new one.
+        /// libcurl 7.88 can't reuse a plain HTTP/2 connection and makes a new one for each request.
         public static let http2PriorKnowledge = Self(wrapped: .http2)
     }
 
-    /// Which addresses of a host a ``CurlTransport`` connects to.
+    /// The kinds of IP addresses that a ``CurlTransport`` connects to.
     public struct AddressFamily: Hashable, Sendable {
         enum Wrapped { case any, ipv4, ipv6 }
         let wrapped: Wrapped
 
-        /// IPv6 and IPv4, whichever answers first.
+        /// IPv6 and IPv4, whichever connects first.
         public static let any = Self(wrapped: .any)
         /// IPv4 only.
         public static let ipv4 = Self(wrapped: .ipv4)
@@ -141,21 +155,21 @@ extension CurlTransport {
         public static let ipv6 = Self(wrapped: .ipv6)
     }
 
-    /// The addresses of a host that a ``CurlTransport`` uses instead of asking the system's resolver.
+    /// Addresses of a host that a ``CurlTransport`` uses instead of querying the system's resolver.
     public struct ResolverEntry: Hashable, Sendable {
-        /// The host as it stands in URLs.
+        /// The host as it appears in URLs.
         public var host: String
-        /// The port that this is true for.
+        /// The port that the entry applies to.
         public var port: Int
-        /// The IP addresses, in the order in which they are tried.
+        /// The IP addresses, in the order to try them.
         public var addresses: [String]
 
-        /// Makes an entry.
+        /// Creates an entry.
         ///
         /// - Parameters:
-        ///   - host: The host as it stands in URLs.
-        ///   - port: The port that this is true for.
-        ///   - addresses: IPv4 or IPv6 addresses; at least one.
+        ///   - host: The host as it appears in URLs.
+        ///   - port: The port that the entry applies to.
+        ///   - addresses: The IPv4 or IPv6 addresses, in the order to try them; at least one.
         public init(host: String, port: Int, addresses: [String]) {
             self.host = host
             self.port = port

@@ -2,14 +2,14 @@ public import Foundation
 internal import OpenSSLCrypto
 
 extension CurlTransport {
-    /// Which proxy a ``CurlTransport`` uses.
+    /// The proxy that a ``CurlTransport`` uses.
     ///
-    /// Requests for `https` URLs go through a tunnel (`CONNECT`), so that the proxy sees the host and nothing else; requests for `http` URLs are
-    /// handed to an HTTP proxy as they are. A `Proxy-Authorization` field of a request is sent to an HTTP proxy and to nobody
-    /// else.
+    /// Requests for `https` URLs use a tunnel (`CONNECT`), so the proxy sees only the host.
+    /// Requests for `http` URLs are forwarded to an HTTP proxy unchanged. A request's
+    /// `Proxy-Authorization` field is sent only to an HTTP proxy.
     ///
-    /// A proxy that asks for credentials fails a tunnel with ``NetworkError/Code/proxyAuthenticationRequired``; its 407 to a request
-    /// for an `http` URL is a response like any other.
+    /// If a proxy requires credentials, a tunnel fails with
+    /// ``NetworkError/Code/proxyAuthenticationRequired``. A 407 for `http` is an ordinary response.
     public struct ProxySelection: Hashable, Sendable {
         enum Wrapped: Hashable {
             case environment, none
@@ -25,41 +25,44 @@ extension CurlTransport {
 
         let wrapped: Wrapped
 
-        /// What the environment variables `http_proxy` (in lower case only), `https_proxy`, `all_proxy` and `no_proxy` say;
-        /// none for loopback hosts.
+        /// The proxy from the environment variables `http_proxy` (lowercase only), `https_proxy`,
+        /// `all_proxy` and `no_proxy`; loopback hosts don't use a proxy.
         public static let environment = Self(wrapped: .environment)
-        /// No proxy, whatever the environment says.
+        /// No proxy, regardless of the environment.
         public static let none = Self(wrapped: .none)
 
-        /// An HTTP proxy that is spoken to in plain text.
+        /// Selects an HTTP proxy with a plain-text connection.
         ///
         /// - Parameters:
-        ///   - url: Where it is: `http`, the host and the port.
-        ///   - credentials: What it wants to know, sent with the `Basic` scheme.
-        ///   - noProxy: The hosts that are reached without it, whatever their ports: names, which stand for their subdomains too, as
-        ///     `*.example.org` does for `example.org`; IP addresses; networks such as `10.0.0.0/8` (libcurl 7.86); or `*` for all.
+        ///   - url: The proxy's URL: `http`, the host and the port.
+        ///   - credentials: The credentials, sent with the `Basic` scheme. The default is `nil`.
+        ///   - noProxy: The hosts to connect to directly, on any port: names, which include their
+        ///     subdomains (`*.example.org` equals `example.org`); IP addresses; networks such as
+        ///     `10.0.0.0/8` (libcurl 7.86); or `*` for all hosts. The default is empty.
         /// - Returns: The selection.
         public static func http(_ url: URL, credentials: ProxyCredentials? = nil, noProxy: [String] = []) -> Self {
             Self(["http"], url, credentials, noProxy)
         }
 
-        /// An HTTP proxy that is spoken to over TLS.
+        /// Selects an HTTP proxy with a TLS connection.
         ///
         /// - Parameters:
-        ///   - url: Where it is: `https`, the host and the port.
-        ///   - credentials: What it wants to know, sent with the `Basic` scheme.
-        ///   - noProxy: The hosts that are reached without it.
+        ///   - url: The proxy's URL: `https`, the host and the port.
+        ///   - credentials: The credentials, sent with the `Basic` scheme. The default is `nil`.
+        ///   - noProxy: The hosts to connect to directly. The default is empty.
         /// - Returns: The selection.
         public static func https(_ url: URL, credentials: ProxyCredentials? = nil, noProxy: [String] = []) -> Self {
             Self(["https"], url, credentials, noProxy)
         }
 
-        /// A SOCKS5 proxy ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), which also resolves the hosts' names.
+        /// Selects a SOCKS5 proxy ([RFC 1928](https://www.rfc-editor.org/rfc/rfc1928)), which also
+        /// resolves names.
         ///
         /// - Parameters:
-        ///   - url: Where it is: `socks5` or `socks5h`, the host and the port.
-        ///   - credentials: What it wants to know ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
-        ///   - noProxy: The hosts that are reached without it.
+        ///   - url: The proxy's URL: `socks5` or `socks5h`, the host and the port.
+        ///   - credentials: The credentials ([RFC 1929](https://www.rfc-editor.org/rfc/rfc1929)).
+        ///     The default is `nil`.
+        ///   - noProxy: The hosts to connect to directly. The default is empty.
         /// - Returns: The selection.
         public static func socks5(_ url: URL, credentials: ProxyCredentials? = nil, noProxy: [String] = []) -> Self {
             Self(["socks5", "socks5h"], url, credentials, noProxy)
@@ -74,16 +77,16 @@ extension CurlTransport {
         }
     }
 
-    /// A user's name and password for a proxy; no description, dump or mirror shows the password.
+    /// Proxy credentials whose descriptions, dumps and mirrors don't reveal the password.
     public struct ProxyCredentials: Hashable, Sendable {
-        /// The user's name.
+        /// The username.
         public let username: String
         private let secret: SecretBytes
 
-        /// Makes credentials.
+        /// Creates credentials.
         ///
         /// - Parameters:
-        ///   - username: The user's name; it can't have a colon for an HTTP proxy.
+        ///   - username: The username. For an HTTP proxy, it can't contain a colon.
         ///   - password: The password.
         public init(username: String, password: String) {
             self.username = username
@@ -95,19 +98,19 @@ extension CurlTransport {
             secret.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
         }
 
-        /// Whether name and password are the same.
+        /// Returns whether the usernames and the passwords are equal.
         ///
         /// - Parameters:
         ///   - left: Credentials.
         ///   - right: Other credentials.
-        /// - Returns: Whether they are equal.
+        /// - Returns: `true` if they're equal.
         public static func == (left: Self, right: Self) -> Bool {
             left.username == right.username && left.secret == right.secret
         }
 
-        /// Hashes the name, and nothing of the password.
+        /// Hashes the username but not the password.
         ///
-        /// - Parameter hasher: Takes the name.
+        /// - Parameter hasher: The hasher to use.
         public func hash(into hasher: inout Hasher) {
             hasher.combine(username)
         }
@@ -115,26 +118,27 @@ extension CurlTransport {
 }
 
 extension CurlTransport.ProxySelection.Server {
-    /// The proxy as libcurl takes it: of a SOCKS proxy we always want that it resolves names.
+    /// The proxy in libcurl's notation; a SOCKS proxy always resolves names.
     var location: String {
         let scheme = schemes.contains("socks5") ? "socks5h" : schemes[0]
         let host = url.host(percentEncoded: true) ?? ""
         return "\(scheme)://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host):\(url.port ?? 0)"
     }
 
-    /// The hosts that are reached without it as libcurl takes them: it knows no `*` beside others, and no brackets.
+    /// The directly connected hosts in libcurl's notation, which doesn't allow brackets or `*`
+    /// along with other entries.
     var exceptions: String {
         noProxy.contains("*") ? "*" : noProxy.map { String(Self.exception($0)) }.joined(separator: ",")
     }
 
-    /// A name, an address or a network without what may stand around it.
+    /// Returns a name, address or network without a leading `*.` or surrounding brackets.
     static func exception(_ text: String) -> Substring {
         if text.hasPrefix("*.") { return text.dropFirst(2) }
         return text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
     }
 
-    /// Whether requests for `http` URLs are handed to it with their header.
+    /// A Boolean value that indicates whether the proxy is a SOCKS proxy.
     var isSOCKS: Bool { schemes.contains("socks5") }
-    /// Whether it is spoken to over TLS.
+    /// A Boolean value that indicates whether the connection to the proxy uses TLS.
     var isSecure: Bool { schemes.contains("https") }
 }

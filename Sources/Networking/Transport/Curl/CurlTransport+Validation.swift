@@ -3,17 +3,18 @@ import Foundation
 import OpenSSLCrypto
 
 extension CurlTransport.Configuration {
-    /// Checks that the values make sense and that this libcurl can do what they ask for.
+    /// Checks that the values are valid and that this version of libcurl supports them.
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the value, or `transportUnavailable`.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest`, naming the value, or
+    ///   `transportUnavailable`.
     func validate() throws(NetworkError) {
-        try require(connectTimeout > .zero, "connectTimeout must be more than zero")
-        try require(idleTimeout >= .zero, "idleTimeout must not be negative")
-        try require(happyEyeballsDelay > .zero, "happyEyeballsDelay must be more than zero")
+        try require(connectTimeout > .zero, "connectTimeout must be greater than zero")
+        try require(idleTimeout >= .zero, "idleTimeout can't be negative")
+        try require(happyEyeballsDelay > .zero, "happyEyeballsDelay must be greater than zero")
         try require(maximumConnectionsPerHost > 0, "maximumConnectionsPerHost must be at least 1")
         try require(maximumConnections > 0, "maximumConnections must be at least 1")
         try require((1 << 10...1 << 30).contains(streamBufferSize), "streamBufferSize must be 1 KiB…1 GiB")
-        try require(maximumHeaderSize > 0, "maximumHeaderSize must be more than zero")
+        try require(maximumHeaderSize > 0, "maximumHeaderSize must be greater than zero")
         try require((1...1_000_000).contains(maximumExpansion ?? 1), "maximumExpansion must be 1…1000000, or nil")
         for entry in resolverEntries { try entry.validate() }
         try validateUnixSocket()
@@ -25,13 +26,13 @@ extension CurlTransport.Configuration {
 
     private func validateUnixSocket() throws(NetworkError) {
         guard let path = unixSocketPath else { return }
-        // The size of `sockaddr_un.sun_path`, with its end.
+        // The size of `sockaddr_un.sun_path`, including the terminator.
         try require(
             (1...107).contains(path.utf8.count) && !path.utf8.contains(0),
-            "unixSocketPath must have 1…107 octets"
+            "unixSocketPath must be 1…107 bytes"
         )
         if case .server = proxy.wrapped {
-            throw NetworkError(.invalidRequest, "a Unix-domain socket can't be reached through a proxy; choose one")
+            throw NetworkError(.invalidRequest, "a Unix-domain socket can't be used with a proxy; set only one of them")
         }
         try CurlLibrary.require(CCURL_FEATURE_UNIX_SOCKETS, "connect to Unix-domain sockets")
     }
@@ -39,15 +40,15 @@ extension CurlTransport.Configuration {
 
 extension CurlTransport.ResolverEntry {
     fileprivate func validate() throws(NetworkError) {
-        try require(isHost(host) && !host.contains(":"), "a resolver entry's host must be a name as in a URL")
+        try require(isHost(host) && !host.contains(":"), "a resolver entry's host must be a host name as in a URL")
         try require((1...65535).contains(port), "a resolver entry's port must be 1…65535")
         try require(
             !addresses.isEmpty && addresses.allSatisfy { IPAddress($0) != nil },
-            "a resolver entry's addresses must be IPv4 or IPv6 addresses, at least one"
+            "a resolver entry's addresses must be one or more IPv4 or IPv6 addresses"
         )
     }
 
-    /// The entry as libcurl takes it.
+    /// The entry in libcurl's notation.
     var line: String {
         "\(host):\(port):" + addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
     }
@@ -60,10 +61,10 @@ extension CurlTransport.ProxySelection.Server {
             "the proxy's URL must begin with \(schemes.map { "\($0)://" }.joined(separator: " or "))"
         )
         try require(isHost(url.host(percentEncoded: true) ?? ""), "the proxy's URL has no host")
-        try require((1...65535).contains(url.port ?? 0), "the proxy's URL must name its port")
+        try require((1...65535).contains(url.port ?? 0), "the proxy's URL must include its port")
         try require(
             url.user == nil && url.password == nil,
-            "the proxy's URL has user information; give it as credentials instead"
+            "the proxy's URL has user information; pass it as credentials instead"
         )
         try require(
             ["", "/"].contains(url.path(percentEncoded: true)) && url.query == nil && url.fragment == nil,
@@ -77,7 +78,8 @@ extension CurlTransport.ProxySelection.Server {
         if isSecure { try CurlLibrary.require(CCURL_FEATURE_HTTPS_PROXY, "use an HTTPS proxy") }
     }
 
-    /// Whether libcurl would understand the entry; it leaves out what it does not, and the proxy would see what it must not.
+    /// Returns whether libcurl understands the entry; it ignores others, so their hosts would be
+    /// reached through the proxy.
     private func isException(_ text: String) -> Bool {
         let parts = Self.exception(text).split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard text != "*" else { return true }
@@ -90,19 +92,22 @@ extension CurlTransport.ProxySelection.Server {
     }
 
     private func validate(_ credentials: CurlTransport.ProxyCredentials) throws(NetworkError) {
-        try require(!credentials.username.isEmpty, "the proxy's credentials have no user name")
+        try require(!credentials.username.isEmpty, "the proxy's credentials have no username")
         for text in [credentials.username, credentials.password] {
             try require(
                 text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F },
-                "the proxy's credentials have a control character"
+                "the proxy's credentials contain a control character"
             )
-            // RFC 1929 counts both in one octet.
-            try require(!isSOCKS || text.utf8.count <= 255, "a SOCKS proxy's credentials have at most 255 octets each")
+            // RFC 1929 limits each length to one byte.
+            try require(
+                !isSOCKS || text.utf8.count <= 255,
+                "the username and password for a SOCKS proxy are limited to 255 bytes each"
+            )
         }
-        // RFC 7617 §2: the first colon ends the name.
+        // RFC 7617 §2: the first colon ends the username.
         try require(
             isSOCKS || !credentials.username.contains(":"),
-            "the user name for an HTTP proxy must have no colon"
+            "the username for an HTTP proxy can't contain a colon"
         )
     }
 }
@@ -111,7 +116,7 @@ private func require(_ isRight: Bool, _ message: String) throws(NetworkError) {
     guard isRight else { throw NetworkError(.invalidRequest, message) }
 }
 
-/// Whether the text is a host name or address as URLs have it.
+/// Returns whether the text is a host name or address in URL notation.
 private func isHost(_ text: String) -> Bool {
     !text.isEmpty
         && text.utf8.allSatisfy {

@@ -1,48 +1,56 @@
-/// The default transport: libcurl's multi interface, driven by one thread of its own.
+/// The default transport, which runs libcurl's multi interface on a dedicated thread.
 ///
-/// It speaks HTTP/1.1 and, where TLS negotiates it, HTTP/2; keeps connections for later requests; decodes the content
-/// codings gzip, deflate, br and zstd, and notices when one of them is cut short; and verifies TLS peers and their names, with TLS 1.2 as the oldest version; ``Configuration/tls`` can demand more. `Content-Encoding`
-/// and `Content-Length` are removed from a response whose body was decoded.
+/// The transport supports HTTP/1.1 and, where TLS negotiates it, HTTP/2. It keeps connections for
+/// later requests. It decodes the content codings gzip, deflate, br and zstd and detects truncated
+/// bodies. It verifies TLS peers and their names and requires TLS 1.2 or later;
+/// ``Configuration/tls`` can require more. It removes `Content-Encoding` and `Content-Length` from
+/// a response whose body it decoded.
 ///
-/// Nothing is added to a request but what the protocol needs (`Host`, `Content-Length`) and, unless the caller gives
-/// them, `Accept: */*` and `Accept-Encoding`: no `Expect`, no `Content-Type`, no `User-Agent`, no cookies, no credentials. The URL and
-/// the header fields may have 900 000 octets together; more fails with ``NetworkError/Code/invalidRequest``.
+/// The transport adds only what the protocol needs to a request (`Host`, `Content-Length`) and,
+/// unless the caller sets them, `Accept: */*` and `Accept-Encoding`. It adds no `Expect`,
+/// `Content-Type`, `User-Agent`, cookies or credentials. The URL and the header fields are limited
+/// to 900,000 bytes in total; a larger request fails with ``NetworkError/Code/invalidRequest``.
 ///
-/// Cancelling a task ends its exchange at once and leaves the others alone. A deadline covers the whole exchange,
-/// waiting for a connection included, and is kept to the millisecond.
+/// Cancelling a task ends its request at once without affecting others. A deadline covers the whole
+/// request, including the wait for a connection, with millisecond precision.
 ///
-/// A request is sent again, at most six times in all and before its deadline, if it certainly was not processed: it found its kept
-/// connection dead before any of it was sent, or an HTTP/2 server said so with `REFUSED_STREAM` or GOAWAY
-/// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). If a kept connection dies later and before a byte of the
-/// response came, only a request with an idempotent method is
-/// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)); others fail with
-/// ``NetworkError/Code/connectionLost``. So does one whose body can't be made again, if some of it was sent. A 417 is returned like
-/// any other status, but without its body, which libcurl skips.
+/// The transport sends a request up to six times in total and within its deadline, if the request
+/// certainly wasn't processed: either its kept connection was dead before any of it was sent, or an
+/// HTTP/2 server rejected it with `REFUSED_STREAM` or GOAWAY
+/// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). If a kept connection dies
+/// later, before the response's first byte, the transport resends only requests with an idempotent
+/// method ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)). Other requests
+/// fail with ``NetworkError/Code/connectionLost``, as does a partly sent request whose body can't
+/// be produced again. A 417 response is returned without its body, which libcurl skips.
 ///
-/// One transport may be used by any number of tasks. Dropping the last reference ends the thread and closes the
-/// connections; ``close()`` does the same and waits for it. The thread and its descriptors exist from the first exchange on; from then
-/// on the transport doesn't survive `fork()`: a child process must make its own.
+/// Any number of tasks can share a transport. Releasing the last reference ends the thread and
+/// closes the connections; ``close()`` does the same and waits. The first request creates the
+/// thread and its descriptors. After that, the transport doesn't survive `fork()`: a child process
+/// must create another one.
 ///
-/// Names are looked up by the system's resolver (`getaddrinfo`), one lookup per name at a time and at most 32 at once in the whole
-/// process. A lookup can't be cancelled: one that hangs counts until the system gives up, even if its exchange has ended. Each pool of
-/// connections keeps a name's addresses for 60 seconds.
+/// The system's resolver (`getaddrinfo`) looks up names, with one lookup per name at a time and at
+/// most 32 at once in the whole process. A lookup can't be cancelled: one that hangs counts until
+/// the system gives up, even if its request has ended. Each connection pool caches a name's
+/// addresses for 60 seconds.
 ///
-/// - Note: With a libcurl before 7.80, methods that are not idempotent use a new connection for each request.
+/// - Note: Before libcurl 7.80, each request with a non-idempotent method uses a new connection.
 public final class CurlTransport: HTTPTransport {
-    /// libcurl's version and the TLS library it uses, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
+    /// The version of libcurl and of its TLS library, for example `libcurl/7.88.1 OpenSSL/3.0.19`.
     public let engineDescription: String
 
-    /// Whether servers that ask for a client certificate are shown one.
+    /// A Boolean value that indicates whether the transport has a client certificate.
     package let hasClientIdentity: Bool
 
     private let engine: CurlEngine
 
-    /// Makes a transport, whose thread starts with its first exchange.
+    /// Creates a transport, whose thread starts with its first request.
     ///
-    /// - Parameter configuration: How it treats connections and messages.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value of the configuration makes no sense; `transportUnavailable` if
-    ///   libcurl is missing, older than 7.75 or without what the configuration asks for, or if ``Configuration/tls`` can't be held to
-    ///   because libcurl does not use the OpenSSL that this process uses.
+    /// - Parameter configuration: The configuration of connections and messages.
+    /// - Throws: ``NetworkError`` with one of these codes:
+    ///   - `invalidRequest` if a value of the configuration is invalid.
+    ///   - `transportUnavailable` if libcurl is missing, older than 7.75 or lacks a feature that
+    ///     the configuration needs, or if libcurl doesn't use this process's OpenSSL and so can't
+    ///     enforce ``Configuration/tls``.
     public init(configuration: Configuration = Configuration()) throws(NetworkError) {
         let library = try CurlLibrary.load()
         try configuration.validate()
@@ -55,19 +63,26 @@ public final class CurlTransport: HTTPTransport {
 
     /// Sends a request and returns its response.
     ///
-    /// With ``HTTPTransportLimits/streamsBody`` it returns as soon as the header is there. A reader of the body that falls behind stops
-    /// its own exchange only: at most ``Configuration/streamBufferSize`` octets wait in memory, beside what libcurl has just read. The
-    /// exchange runs on until its body is read to its end, given up or dropped, even when the transport itself is no longer referred to.
+    /// With ``HTTPTransportLimits/streamsBody``, this method returns as soon as the header arrives.
+    /// A slow reader of the body pauses only its own request: at most
+    /// ``Configuration/streamBufferSize`` bytes are buffered in memory, plus the data that libcurl
+    /// has just read. The request keeps running until its body is read completely, cancelled or
+    /// released, even if the transport itself is no longer referenced.
     ///
     /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts; both hold until the body's end.
+    ///   - request: The request to send.
+    ///   - limits: The deadline and the maximum body size. Both apply until the end of the body.
     /// - Returns: The final response, whatever its status.
-    /// - Throws: ``NetworkError``: `invalidRequest` before anything is sent, or if the request's body can't be made or is not as long
-    ///   as it said; `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent; `connectionLost`,
-    ///   `invalidResponse` or `bodyTooLarge` while the response is received; `timedOut`, `cancelled` or `closed` at any
-    ///   time; `transportUnavailable` after `fork()`, or if the process has no descriptor or thread left. What goes wrong after the
-    ///   header of a streamed body is thrown by its stream.
+    /// - Throws: ``NetworkError`` with one of these codes:
+    ///   - `invalidRequest` before anything is sent, or if the request's body can't be produced or
+    ///     doesn't match its length.
+    ///   - `cannotResolveHost`, `cannotConnect` or `tls` before the request is sent.
+    ///   - `connectionLost`, `invalidResponse` or `bodyTooLarge` while the response is received.
+    ///   - `timedOut`, `cancelled` or `closed` at any time.
+    ///   - `transportUnavailable` after `fork()`, or if the process is out of descriptors or
+    ///     threads.
+    ///
+    ///   The stream of a streamed body throws the errors that occur after the header.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
@@ -91,19 +106,21 @@ public final class CurlTransport: HTTPTransport {
         }.get()
     }
 
-    /// Ends the transport: running exchanges fail with ``NetworkError/Code/closed``, and so does every later one.
+    /// Closes the transport: running and later requests fail with ``NetworkError/Code/closed``.
     ///
-    /// It returns when the connections are closed and the thread has ended. Calling it again is harmless.
+    /// Returns when the connections are closed and the thread has ended. You can call it again.
     public func close() async {
         await engine.close(after: .zero)
     }
 
-    /// Ends the transport when its exchanges have ended; later ones fail with ``NetworkError/Code/closed``.
+    /// Closes the transport after its running requests have ended.
     ///
-    /// An exchange whose body is being read has ended when the body's last octet was received. It returns when the connections are
-    /// closed and the thread has ended.
+    /// Later requests fail with ``NetworkError/Code/closed``. A request whose body is being read
+    /// ends when the last byte of the body has been received. This method returns when the
+    /// connections are closed and the thread has ended.
     ///
-    /// - Parameter patience: How long exchanges may still run; then they fail with ``NetworkError/Code/closed``, too.
+    /// - Parameter patience: The maximum time to wait for running requests. After that, they fail
+    ///   with ``NetworkError/Code/closed`` too.
     public func shutdown(within patience: Duration) async {
         await engine.close(after: patience)
     }

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// The body of a response that URLSession receives, held until it is read.
+/// The body of a response that URLSession is receiving, buffered until it's read.
 ///
-/// URLSession can't be told to wait, so what the reader has not taken is kept here; the exchange's size limit bounds it.
+/// URLSession has no back pressure, so unread data is buffered here, up to the request's limit.
 final class URLSessionBody: HTTPResponseBodySource {
     private enum End {
         case whole
@@ -14,10 +14,10 @@ final class URLSessionBody: HTTPResponseBodySource {
         var held = Data()
         var end: End?
         var reader: CheckedContinuation<Data?, any Error>?
-        /// Gives the exchange up; it also keeps the transport while the exchange runs.
+        /// A closure that cancels the request and keeps the transport alive while it's running.
         var giveUp: (@Sendable () -> Void)?
 
-        /// What a reader gets now; `nil` if it must wait.
+        /// Returns the result for a reader, or `nil` if it must wait.
         mutating func take() -> Result<Data?, any Error>? {
             if !held.isEmpty {
                 defer { held = Data() }
@@ -30,7 +30,7 @@ final class URLSessionBody: HTTPResponseBodySource {
             }
         }
 
-        /// Takes what the reader who waits gets, if there is one and something for it.
+        /// Returns the waiting reader and its result, if both exist.
         mutating func serve() -> (CheckedContinuation<Data?, any Error>, Result<Data?, any Error>)? {
             guard let reader, let result = take() else { return nil }
             self.reader = nil
@@ -44,7 +44,7 @@ final class URLSessionBody: HTTPResponseBodySource {
         state = Mutex(State(giveUp: giveUp))
     }
 
-    /// None: FoundationNetworking has no way to tell them.
+    /// The trailers, which are empty because FoundationNetworking doesn't report them.
     var trailers: HTTPHeaders { [:] }
 
     func next() async throws -> Data? {
@@ -71,7 +71,6 @@ final class URLSessionBody: HTTPResponseBodySource {
         giveUp?()
     }
 
-    /// Adds a part.
     func append(_ part: Data) {
         let served = state.withLock { state in
             guard state.end == nil else {
@@ -83,13 +82,14 @@ final class URLSessionBody: HTTPResponseBodySource {
         if let (reader, result) = served { reader.resume(with: result) }
     }
 
-    /// Ends the body; what is held is still read before an error is thrown.
+    /// Ends the body, whose buffered data can still be read before an error is thrown.
     func finish(_ error: NetworkError?) {
         end(error.map(End.failure) ?? .whole, dropsHeld: false)
     }
 
     private func end(_ end: End, dropsHeld: Bool) {
-        // What keeps the transport is let go outside the lock: its end comes back to the engine.
+        // The reference that keeps the transport alive is released without the lock, because the
+        // transport's deinitializer calls back into the engine.
         let (served, kept) = state.withLock { state in
             let isUnread = state.end == nil || !state.held.isEmpty
             if state.end == nil || (dropsHeld && isUnread) { state.end = end }

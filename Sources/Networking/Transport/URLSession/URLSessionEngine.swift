@@ -2,18 +2,18 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// What drives URLSession: it owns the exchanges and runs on a queue of its own.
+/// The owner of the requests, which drives URLSession from a private queue.
 ///
-/// Tasks are made, cancelled and reported on that queue only, never on a thread that URLSession or a cancelled Swift
-/// task waits for; that is what keeps cancellation from blocking the session. The session keeps its delegate, this
-/// object, until ``close(_:)``.
+/// All tasks are created, cancelled and reported on that queue, never on a thread that URLSession
+/// or a cancelled Swift task waits for. This keeps cancellation from blocking the session. The
+/// session retains its delegate, this object, until ``close(_:)``.
 ///
-/// `@unchecked Sendable` holds because every stored variable is only touched on `queue`, once the initializer is over.
+/// `@unchecked Sendable` is safe because only `queue` accesses variables after initialization.
 final class URLSessionEngine: NSObject, @unchecked Sendable {
     private let queue = DispatchQueue(label: "URLSessionTransport")
     private var session: URLSession?
     private var exchanges: [UInt64: URLSessionExchange] = [:]
-    /// The exchanges that URLSession works on, by its own numbers.
+    /// The requests that URLSession is working on, by URLSession's task identifiers.
     private var identifiers: [Int: UInt64] = [:]
     private var line: ExchangeQueue
 
@@ -30,7 +30,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         session = URLSession(configuration: settings, delegate: self, delegateQueue: delegateQueue)
     }
 
-    /// Takes an exchange, which is then owed an outcome.
+    /// Accepts a request, which is then guaranteed an outcome.
     func submit(
         _ submission: URLSessionSubmission,
         _ receiver: URLSessionExchange.Receiver,
@@ -50,12 +50,12 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Gives up an exchange; it may have ended already or come later.
+    /// Cancels a request, which may have ended already or not have arrived yet.
     func cancel(_ identifier: UInt64) {
         queue.async { [self] in fail(identifier, .cancelledExchange) }
     }
 
-    /// Gives up all exchanges and lets the session go; the handler is called when they have their outcomes.
+    /// Cancels all requests and invalidates the session, then calls the handler.
     func close(_ handler: @escaping @Sendable () -> Void) {
         queue.async { [self] in
             let session = session
@@ -66,7 +66,9 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Looks again when the exchange may have taken too long; whatever moves meanwhile only puts it off.
+    /// Schedules the next timeout check.
+    ///
+    /// Activity in the meantime only postpones the timeout.
     private func watch(_ exchange: URLSessionExchange) {
         exchange.alarm?.cancel()
         guard let check = exchange.times.nextCheck else { return }
@@ -85,7 +87,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Starts as many waiting exchanges as may run.
+    /// Starts as many waiting requests as the limits allow.
     private func admit() {
         guard let session else { return }
         while let identifier = line.next(where: { exchanges[$0] != nil }) {
@@ -98,7 +100,7 @@ final class URLSessionEngine: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Reports a failure at once; the exchange keeps its place in line until URLSession has let go of it.
+    /// Reports a failure at once, while the request counts until URLSession releases it.
     private func fail(_ identifier: UInt64, _ error: NetworkError) {
         guard let exchange = exchanges[identifier], !exchange.hasEnded else { return }
         exchange.end(error)
@@ -143,7 +145,7 @@ extension URLSessionEngine: URLSessionDataDelegate {
     ) {
         let task = task.taskIdentifier
         queue.async { [self] in
-            // Answering after a cancellation would end the process: FoundationNetworking no longer waits for it.
+            // FoundationNetworking crashes if this is called after a cancellation.
             if exchange(of: task)?.hasEnded == false { completionHandler(nil) }
         }
     }
@@ -167,8 +169,9 @@ extension URLSessionEngine: URLSessionDataDelegate {
         task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        // Asked for when libcurl sends a request again whose kept connection died. FoundationNetworking would not begin the
-        // body anew, and the peer would wait for the rest of it for ever.
+        // Called when libcurl resends a request after its kept connection died.
+        // FoundationNetworking wouldn't restart the body, and the peer would wait forever for the
+        // rest.
         completionHandler(nil)
         let task = task.taskIdentifier
         queue.async { [self] in
@@ -179,7 +182,7 @@ extension URLSessionEngine: URLSessionDataDelegate {
                 identifier,
                 NetworkError(
                     .connectionLost,
-                    "\(origin) closed the connection without a response; whether it acted on the request is unknown"
+                    "\(origin) closed the connection without a response; the request may have been processed"
                 )
             )
         }
@@ -203,7 +206,7 @@ extension URLSessionEngine: URLSessionDataDelegate {
             guard let identifier = identifiers.removeValue(forKey: task),
                 let exchange = exchanges.removeValue(forKey: identifier)
             else { return }
-            // The delegate was not told of a response that looks like a redirect but has no Location.
+            // The delegate isn't called for a response with a redirect status but no Location.
             if error == nil { exchange.receive(response) }
             exchange.end(exchange.failure(error))
             line.release(exchange.submission.origin)

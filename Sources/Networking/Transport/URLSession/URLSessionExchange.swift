@@ -2,23 +2,25 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 
-/// An exchange as the engine sees it; it never leaves the engine's queue.
+/// A request as the engine sees it, which never leaves the engine's queue.
 final class URLSessionExchange {
-    /// Who waits for the response.
+    /// The continuation that receives the response.
     typealias Receiver = CheckedContinuation<Result<HTTPTransportResponse, NetworkError>, Never>
 
     let submission: URLSessionSubmission
-    /// The task while URLSession works on it; `nil` while the exchange waits in line.
+    /// The task while URLSession works on it, or `nil` while the request is queued.
     var task: URLSessionDataTask?
-    /// What looks whether the exchange takes too long.
+    /// The scheduled timeout check.
     var alarm: DispatchWorkItem?
     var times: URLSessionTimes
-    /// Whether a `Basic` challenge was refused: the cancellation that follows is then a 401 like any other.
+    /// A Boolean value that indicates whether a `Basic` challenge was rejected, so that the
+    /// cancellation stands for a 401.
     var hasRefusedChallenge = false
-    /// Whether nobody waits for the outcome any more, although URLSession may still work.
+    /// A Boolean value that indicates whether the outcome was reported, although URLSession may
+    /// still be working.
     private(set) var hasEnded = false
     private var receiver: Receiver?
-    /// Gives the exchange up, for a body that is received in parts; `nil` if the receiver gets the whole response.
+    /// A closure that cancels the request, or `nil` if the receiver gets the whole response.
     private var giveUp: (@Sendable () -> Void)?
     private var stream: URLSessionBody?
     private var response: HTTPURLResponse?
@@ -39,7 +41,7 @@ final class URLSessionExchange {
         submission.observer?(.started)
     }
 
-    /// Reports the outcome, unless there was one.
+    /// Reports the outcome, unless one was reported before.
     func end(_ error: NetworkError?) {
         guard !hasEnded else { return }
         hasEnded = true
@@ -51,7 +53,7 @@ final class URLSessionExchange {
         (receiver, giveUp, stream, body) = (nil, nil, nil, Data())
     }
 
-    /// Gives a receiver of parts the header, and from then on the body.
+    /// Delivers the header to a streaming receiver, which then gets the body in parts.
     private func deliverHead() {
         guard let receiver, let giveUp, let response else { return }
         let stream = URLSessionBody(givingUp: giveUp)
@@ -68,7 +70,7 @@ final class URLSessionExchange {
         )
     }
 
-    /// Takes the header of the final response; interim ones are nobody's business
+    /// Receives the header of the final response and ignores interim responses
     /// ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
     func receive(_ response: URLResponse?) {
         guard !hasEnded, self.response == nil, let response = response as? HTTPURLResponse, response.statusCode >= 200
@@ -79,7 +81,7 @@ final class URLSessionExchange {
         deliverHead()
     }
 
-    /// Adds a part of the body; an error if there is more than the caller accepts.
+    /// Adds a part of the body, or returns an error if the body exceeds the limit.
     func receive(_ part: Data) -> NetworkError? {
         guard !hasEnded else { return nil }
         times.noteReceived(at: .now)
@@ -88,8 +90,8 @@ final class URLSessionExchange {
         guard part.count <= limit - receivedCount else {
             return NetworkError(
                 .bodyTooLarge,
-                "the response of \(submission.origin) has a body of more than \(limit) octets; "
-                    + "accept a larger maximumBodySize or ask for less"
+                "the response body from \(submission.origin) exceeds \(limit) bytes; "
+                    + "raise maximumBodySize or request less data"
             )
         }
         receivedCount += part.count
@@ -105,7 +107,7 @@ final class URLSessionExchange {
         submission.observer?(.bodySent(count))
     }
 
-    /// What URLSession's last word means; `nil` for success.
+    /// Returns the error for URLSession's result, or `nil` for success.
     func failure(_ error: (any Error)?) -> NetworkError? {
         if let error, !(hasRefusedChallenge && response != nil && (error as? URLError)?.code == .cancelled) {
             return URLSessionFailure(error, origin: submission.origin).networkError
@@ -114,7 +116,7 @@ final class URLSessionExchange {
     }
 
     private var notHTTP: NetworkError {
-        NetworkError(.invalidResponse, "\(submission.origin) did not answer in HTTP")
+        NetworkError(.invalidResponse, "\(submission.origin) didn't send an HTTP response")
     }
 
     private var wholeResponse: Result<HTTPTransportResponse, NetworkError> {
@@ -142,7 +144,7 @@ final class URLSessionExchange {
         var fields: [HTTPHeaders.Field] = []
         for (name, value) in response.allHeaderFields {
             guard let name = name as? String, let value = value as? String else { continue }
-            // URLSession leaves the whitespace around a value in it (RFC 9110 §5.5).
+            // URLSession doesn't trim the whitespace around a value (RFC 9110 §5.5).
             fields.append(HTTPHeaders.Field(name: name, value: String(value[...].trimmingHTTPWhitespace)))
         }
         let isEncoded = fields.contains {

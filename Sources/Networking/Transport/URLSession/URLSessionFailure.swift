@@ -1,9 +1,10 @@
 import Foundation
 import FoundationNetworking
 
-/// What URLSession says about a task that failed, in this module's terms.
+/// A failure of a URLSession task, translated to a ``NetworkError``.
 ///
-/// FoundationNetworking reports most failures as "unknown"; only libcurl's words, which it passes on, tell them apart.
+/// FoundationNetworking reports most failures as "unknown". Only libcurl's message, which it passes
+/// on, distinguishes them.
 struct URLSessionFailure {
     private let code: URLError.Code
     private let text: String
@@ -18,12 +19,12 @@ struct URLSessionFailure {
     var networkError: NetworkError {
         switch code {
         case .cancelled: .cancelledExchange
-        case .timedOut: error(.timedOut, "\(origin) gave no response in the time of its URLSessionConfiguration")
-        case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) has no address")
+        case .timedOut: error(.timedOut, "\(origin) didn't respond within the timeout of the URLSessionConfiguration")
+        case .cannotFindHost, .dnsLookupFailed: error(.cannotResolveHost, "the host of \(origin) can't be resolved")
         case .cannotConnectToHost, .notConnectedToInternet:
-            isTLS ? tls : error(.cannotConnect, "no connection to \(origin)")
+            isTLS ? tls : error(.cannotConnect, "can't connect to \(origin)")
         case .networkConnectionLost, .badServerResponse:
-            isOtherHTTP ? malformed : error(.connectionLost, "the connection to \(origin) ended too early")
+            isOtherHTTP ? malformed : error(.connectionLost, "the connection to \(origin) ended early")
         case .badURL: error(.invalidRequest, "URLSession can't read the URL of a request to \(origin)")
         case .unsupportedURL where isOtherHTTP, .cannotDecodeContentData, .cannotDecodeRawData, .cannotParseResponse:
             malformed
@@ -40,23 +41,25 @@ struct URLSessionFailure {
         if isTLS {
             tls
         } else if Self.wordsOfLoss.contains(where: { text.contains($0) }) {
-            error(.connectionLost, "the connection to \(origin) ended too early")
+            error(.connectionLost, "the connection to \(origin) ended early")
         } else if isOtherHTTP || Self.wordsOfMalformation.contains(where: { text.contains($0) }) {
             malformed
         } else {
-            error(.unknown, "the exchange with \(origin) failed")
+            error(.unknown, "the request to \(origin) failed")
         }
     }
 
-    /// How libcurl's releases say that the connection went: 7.x, and since 8.17 also "end of response with … missing".
+    /// Fragments of libcurl's messages for a lost connection.
+    ///
+    /// They cover 7.x and, for 8.17 and later, "end of response with … missing".
     private static let wordsOfLoss = ["transfer closed", "end of response with", "Recv failure", "Send failure"]
 
-    /// How they say that a response is malformed; some words begin a sentence in one release and not in another.
+    /// Fragments of messages for a malformed response, whose capitalization differs by release.
     private static let wordsOfMalformation = ["chunk", "header", "Header", "ncoding"]
 
     private var tls: NetworkError { error(.tls, "the TLS handshake with \(origin) failed") }
     private var isTLS: Bool { ["SSL", "TLS", "certificate"].contains(where: { text.contains($0) }) }
-    private var malformed: NetworkError { error(.invalidResponse, "\(origin) did not answer in well-formed HTTP") }
+    private var malformed: NetworkError { error(.invalidResponse, "\(origin) sent a malformed HTTP response") }
     private var isOtherHTTP: Bool { text.contains("HTTP/0.9") || text.contains("HTTP version") }
 
     private func error(_ code: NetworkError.Code, _ message: String) -> NetworkError {

@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// A request in URLSession's terms, as the caller's task and the engine both know it.
+/// A request in URLSession's terms, shared by the caller's task and the engine.
 final class URLSessionSubmission: Sendable {
     let identifier: UInt64
     let request: URLRequest
@@ -12,7 +12,7 @@ final class URLSessionSubmission: Sendable {
     let submitted: ContinuousClock.Instant
     private let cancellation = Atomic<Bool>(false)
 
-    /// Checks the request and brings its body into memory.
+    /// Validates the request and reads its body into memory.
     init(
         identifier: UInt64,
         request: HTTPTransportRequest,
@@ -31,7 +31,8 @@ final class URLSessionSubmission: Sendable {
         self.origin = origin
         self.limits = limits
         observer = request.observer
-        // The session's own timer counts whole seconds and waiting too; the engine keeps the time instead.
+        // The session's timer has a resolution of one second and includes the time in the queue, so
+        // the engine keeps the time instead.
         var result = URLRequest(url: request.url, timeoutInterval: 86_400)
         result.httpMethod = request.method.rawValue
         for field in request.headers where !field.name.equalsIgnoringASCIICase("Content-Length") {
@@ -47,7 +48,8 @@ final class URLSessionSubmission: Sendable {
         self.request = result
     }
 
-    /// Whether the task was cancelled, which the engine may learn before it knows the exchange.
+    /// A Boolean value that indicates whether the task was cancelled, possibly before the engine
+    /// received the request.
     var isCancelled: Bool { cancellation.load(ordering: .acquiring) }
 
     func cancel() {

@@ -1,13 +1,13 @@
-/// When an exchange has taken too long, and why; it only counts, and whoever holds it has the clock.
+/// The timeouts of a request, for which the owner supplies the time.
 struct URLSessionTimes {
     enum Overrun: Equatable { case deadline, firstByte, idle }
 
     private let limits: HTTPTransportLimits
-    /// When the exchange was asked for.
+    /// The time at which the request was submitted.
     let submitted: ContinuousClock.Instant
-    /// When URLSession got it; `nil` while it waits in line.
+    /// The time at which URLSession received the request, or `nil` while it's queued.
     private(set) var started: ContinuousClock.Instant?
-    /// When the response's header came.
+    /// The time at which the response's header arrived.
     private(set) var answered: ContinuousClock.Instant?
     private var lastSent: ContinuousClock.Instant?
     private var lastMove: ContinuousClock.Instant?
@@ -33,7 +33,7 @@ struct URLSessionTimes {
         lastMove = now
     }
 
-    /// When each of the limits that hold now is exceeded if nothing happens until then.
+    /// The time at which each active limit will be exceeded if nothing happens before then.
     private var ends: [(end: ContinuousClock.Instant, overrun: Overrun)] {
         var ends: [(ContinuousClock.Instant, Overrun)] = []
         if let deadline = limits.deadline { ends.append((deadline, .deadline)) }
@@ -44,15 +44,15 @@ struct URLSessionTimes {
         return ends
     }
 
-    /// When to look again; `nil` if nothing is limited.
+    /// The time of the next check, or `nil` if no limit is active.
     var nextCheck: ContinuousClock.Instant? { ends.map(\.end).min() }
 
-    /// Which limit is exceeded; of several the one that was exceeded first.
+    /// Returns the limit that was exceeded first, or `nil` if none was.
     func overrun(at now: ContinuousClock.Instant) -> Overrun? {
         ends.filter { $0.end <= now }.min { $0.end < $1.end }?.overrun
     }
 
-    /// What to tell the caller of an overrun.
+    /// Returns the error to report for an exceeded limit.
     func error(_ overrun: Overrun, origin: HTTPOrigin) -> NetworkError {
         let limit: NetworkError.Timeout.Limit =
             switch overrun {
@@ -63,7 +63,7 @@ struct URLSessionTimes {
         return .timedOut(limit, of: limits, phase, origin)
     }
 
-    /// What the exchange is doing, as far as URLSession tells.
+    /// The current phase of the request, as far as URLSession reports it.
     private var phase: NetworkError.Timeout.Phase {
         if started == nil { return .queued }
         return answered == nil ? .firstByte : .receiving

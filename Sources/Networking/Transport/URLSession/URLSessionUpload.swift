@@ -1,19 +1,21 @@
 import Foundation
 import Synchronization
 
-/// The body of a request, brought into memory.
+/// A request's body, read into memory.
 ///
-/// FoundationNetworking ends the process if an upload from a file is cancelled, or answered early, while it reads
-/// (`EasyHandle.swift`, `setState`), and its body streams block all sessions while they wait; only octets in memory are safe.
+/// FoundationNetworking crashes if a file upload is cancelled or answered early while it reads
+/// (`EasyHandle.swift`, `setState`). Its body streams block all sessions while they wait. Only data
+/// in memory is safe.
 struct URLSessionUpload {
     let body: HTTPBody
     let origin: HTTPOrigin
     let maximumSize: Int
     let limits: HTTPTransportLimits
 
-    /// The octets to send; `nil` if there is no body.
+    /// Returns the bytes to send, or `nil` if there's no body.
     ///
-    /// Stops at once when the task is cancelled or the deadline passes, even if whoever makes the parts does not.
+    /// Stops at once when the task is cancelled or the deadline passes, even if the body's producer
+    /// doesn't.
     func octets() async throws -> Data? {
         switch body.source {
         case .none: return nil
@@ -26,7 +28,7 @@ struct URLSessionUpload {
     private var tooLarge: NetworkError {
         NetworkError(
             .invalidRequest,
-            "URLSessionTransport holds a request's body in memory, and this one has more than \(maximumSize) octets; "
+            "URLSessionTransport holds request bodies in memory, and this one exceeds \(maximumSize) bytes; "
                 + "raise maximumRequestBodySize or use CurlTransport"
         )
     }
@@ -58,7 +60,7 @@ struct URLSessionUpload {
     }
 }
 
-/// The first of several outcomes, waited for by one task.
+/// The first of several outcomes, which one task waits for.
 private final class FirstOutcome: Sendable {
     private struct State {
         var outcome: Result<Data, any Error>?

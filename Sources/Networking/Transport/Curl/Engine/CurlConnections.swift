@@ -1,6 +1,6 @@
 import System
 
-/// The connections of an engine: one multi handle for each kind of traffic, made when it is needed.
+/// The connections of an engine, with one multi handle per kind of traffic, created on demand.
 struct CurlConnections {
     private let poller: EventPoller
     private let maximumIdle: Int
@@ -12,13 +12,13 @@ struct CurlConnections {
         self.maximumIdle = maximumIdle
     }
 
-    /// When libcurl wants to be called, events or not.
+    /// The time at which libcurl needs to be called even without events.
     var alarm: ContinuousClock.Instant? { Self.sooner(brief?.alarm, held?.alarm) }
 
-    /// Since when connections are kept without a transfer; of two kinds the one that waits longer.
+    /// The earliest time since which connections of either kind have had no transfer.
     var idleSince: ContinuousClock.Instant? { Self.sooner(brief?.idleSince, held?.idleSince) }
 
-    /// Begins to drive a transfer; false if libcurl refused.
+    /// Starts driving a transfer, or returns `false` if libcurl rejects it.
     mutating func add(_ handle: CurlHandle, _ traffic: CurlTraffic) -> Bool {
         let multi = self[traffic] ?? CurlMulti(traffic, poller: poller, maximumIdleConnections: maximumIdle)
         switch traffic {
@@ -28,41 +28,42 @@ struct CurlConnections {
         return multi?.add(handle) ?? false
     }
 
-    /// Stops driving a transfer, finished or not.
+    /// Stops driving a transfer, whether or not it's finished.
     func remove(_ handle: CurlHandle, _ traffic: CurlTraffic, at now: ContinuousClock.Instant) {
         self[traffic]?.remove(handle, at: now)
     }
 
-    /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
+    /// Handles an event on a connection, or returns `false` if a transfer uses it.
     func wake(by event: EventPoller.Event) -> Bool {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.wake(by: event) ?? true
     }
 
-    /// The transfer that an event is for, or one of them.
+    /// Returns a transfer that the event is for.
     func transfer(for event: EventPoller.Event) -> CurlTransfer? {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.transfer(at: event.socket)
     }
 
-    /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
         CurlTraffic(rawValue: event.user).flatMap { self[$0] }?.act(on: event)
     }
 
-    /// Moves the transfers on whose time has come.
+    /// Lets libcurl process expired timers.
     func ring(at now: ContinuousClock.Instant) {
         brief?.ring(at: now)
         held?.ring(at: now)
     }
 
-    /// Takes a finished transfer and libcurl's result.
+    /// Removes and returns a finished transfer with libcurl's result.
     func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
         brief?.nextFinished() ?? held?.nextFinished()
     }
 
-    /// libcurl closes connections only when it is busy with others, so after a long rest all of them go with their owner.
+    /// Closes connections that have been idle too long.
     ///
-    /// - Parameter limit: What is idle since then, or longer, is closed.
-    /// - Returns: Whether nothing is left.
+    /// libcurl closes them only while it works on others, so this releases the whole multi handle.
+    ///
+    /// - Parameter limit: The latest start of the idle time.
+    /// - Returns: `true` if it closed connections and none are left.
     mutating func closeIdle(since limit: ContinuousClock.Instant) -> Bool {
         guard idleSince.map({ $0 <= limit }) ?? false else { return false }
         if let since = brief?.idleSince, since <= limit { brief = nil }
@@ -70,7 +71,7 @@ struct CurlConnections {
         return brief == nil && held == nil
     }
 
-    /// Closes all; no transfer may be left.
+    /// Closes all connections, once no transfer is running.
     mutating func close() {
         brief = nil
         held = nil

@@ -2,24 +2,24 @@ import Glibc
 import Synchronization
 import System
 
-/// The engine's thread and the way to it.
+/// The handle for the engine's thread.
 ///
-/// The thread starts with the first exchange. It ends when the last reference goes; the transport has one, and so has each response that
-/// is still being read.
+/// The thread starts with the first request and ends when the last reference is released. The
+/// transport holds a reference, and so does each response that's still being read.
 final class CurlEngine: Sendable {
     private enum State {
-        /// No thread and no descriptor exist yet.
+        /// The thread and its descriptors haven't been created.
         case idle
-        /// `fork()` copies this object into a process that has no such thread.
+        /// The thread is running, except in a process that `fork()` copied this object to.
         case running(WorkerThread, process: pid_t)
-        /// It was closed before its first exchange.
+        /// The engine was closed before its first request.
         case closed
     }
 
     let mailbox = Mailbox<CurlMessage>()
-    /// Where the octets of streamed responses wait for their readers.
+    /// The memory for data of streamed responses that hasn't been read.
     let streamBlocks: BlockPool
-    /// How many octets of a streamed response libcurl receives at once.
+    /// The number of bytes of a streamed response that libcurl receives at once.
     let receivingSize: Int
     private let configuration: CurlTransport.Configuration
     private let state = Mutex(State.idle)
@@ -35,17 +35,17 @@ final class CurlEngine: Sendable {
         if case .running(_, getpid()) = state.withLock({ $0 }) { mailbox.post(.close(at: .now, nil)) }
     }
 
-    /// Hands an exchange to the thread, which then owes it an outcome.
+    /// Submits a request to the thread, which guarantees an outcome.
     func submit(_ submission: CurlSubmission) {
         if !mailbox.post(.submit(submission)) { submission.refuse(.transportClosed) }
     }
 
-    /// Asks the thread to give up an exchange; it may have ended already or come later.
+    /// Cancels a request, which may have ended already or not have arrived yet.
     func cancel(_ identifier: UInt64) {
         mailbox.post(.cancel(identifier))
     }
 
-    /// A number that no other exchange of this engine has.
+    /// Returns a number that's unique among this engine's requests.
     func nextIdentifier() -> UInt64 { lastIdentifier.add(1, ordering: .relaxed).newValue }
 
     /// A Boolean value that indicates whether the engine has a thread and descriptors.
@@ -53,11 +53,12 @@ final class CurlEngine: Sendable {
         if case .running = state.withLock({ $0 }) { true } else { false }
     }
 
-    /// Starts the thread, unless it runs or the engine was closed.
+    /// Starts the thread, unless it's running or the engine was closed.
     ///
-    /// - Parameter process: The process that asks.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked after the thread was started, or
-    ///   if the process has no descriptor or thread left; the next call tries again.
+    /// - Parameter process: The current process. The default is the calling process.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` in a process that was forked
+    ///   after the thread started, or if the process is out of descriptors or threads. Call it
+    ///   again to retry.
     func start(in process: pid_t = getpid()) throws(NetworkError) {
         try state.withLock { state throws(NetworkError) in
             switch state {
@@ -66,7 +67,7 @@ final class CurlEngine: Sendable {
             case .running:
                 throw NetworkError(
                     .transportUnavailable,
-                    "the transport was used before this process was forked; make a new one in the child"
+                    "the transport was used before this process was forked; create another one in the child"
                 )
             case .idle:
                 let poller: EventPoller
@@ -84,7 +85,7 @@ final class CurlEngine: Sendable {
                     mailbox.attach(nil)
                     throw NetworkError(
                         .transportUnavailable,
-                        "the transport's thread could not be started (error \(error.number))",
+                        "can't start the transport's thread (error \(error.number))",
                         isUnprocessed: true
                     )
                 }
@@ -92,23 +93,23 @@ final class CurlEngine: Sendable {
         }
     }
 
-    /// Stops the thread and returns when it has ended.
+    /// Stops the thread and waits for it to end.
     ///
-    /// - Parameter patience: How long exchanges may still run.
+    /// - Parameter patience: The maximum time to wait for running requests.
     func close(after patience: Duration) async {
         let thread = state.withLock { state -> WorkerThread? in
             switch state {
             case .running(let thread, getpid()): return thread
             case .running: return nil
             case .idle, .closed:
-                // Under the lock: no exchange may find the engine closed and its mailbox open.
+                // Under the lock, so that no request finds a closed engine with an open mailbox.
                 _ = mailbox.close()
                 state = .closed
                 return nil
             }
         }
         guard let thread else { return }
-        // More than a year is for ever, and an instant has an end.
+        // Limited to a year, because adding an arbitrary duration to an instant can overflow.
         let patience = min(max(patience, .zero), .seconds(31_536_000))
         await withCheckedContinuation { continuation in
             if !mailbox.post(.close(at: .now + patience, continuation)) { continuation.resume() }

@@ -1,11 +1,11 @@
-/// What an engine's handles are prepared with.
+/// The settings that an engine prepares its handles with.
 ///
-/// An object, because each transfer refers to it, and a copy of a configuration costs a dozen reference counts.
+/// It's a class because copying a configuration for each transfer costs a dozen reference counts.
 final class CurlEngineSettings {
     let configuration: CurlTransport.Configuration
-    /// The resolver entries as libcurl takes them.
+    /// The resolver entries in libcurl's notation.
     let resolverEntries: [String]
-    /// The same as a list, which must outlive each transfer.
+    /// The resolver entries as a list, which must outlive each transfer.
     let resolverLines: CurlLines?
 
     init(_ configuration: CurlTransport.Configuration) {

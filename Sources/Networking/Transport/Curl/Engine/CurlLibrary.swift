@@ -1,35 +1,36 @@
 import CCurl
 internal import OpenSSLCrypto
 
-/// The libcurl of this process, which FoundationNetworking brings along.
+/// The libcurl of this process, which FoundationNetworking loads.
 enum CurlLibrary {
-    /// What the library is, read once.
+    /// The properties of the library, read once.
     struct Description: Sendable {
         /// The version, such as `7.88.1`.
         let version: String
-        /// The TLS library that libcurl uses, such as `OpenSSL/3.0.19`; empty if it has none.
+        /// libcurl's TLS library, such as `OpenSSL/3.0.19`, or an empty string.
         let tlsBackend: String
-        /// Whether that library is the one that this process's own calls reach.
+        /// A Boolean value that indicates whether libcurl shares this process's TLS library.
         let sharesTLSLibrary: Bool
-        /// Whether connections can be given up at a certain age.
+        /// A Boolean value that indicates whether libcurl can limit the age of connections.
         let limitsConnectionAge: Bool
     }
 
-    /// The oldest libcurl that has all that is needed: refusing HTTP/0.9, limiting the age of idle connections, and taking a
-    /// name's addresses for a limited time.
+    /// The oldest supported version of libcurl.
+    ///
+    /// It can reject HTTP/0.9, limit the age of idle connections and expire preset addresses.
     private static let minimumVersion: UInt32 = 0x07_4B00
     private static let minimumVersionText = "7.75.0"
 
     private static let packages = "package libcurl4 of Debian and Ubuntu, libcurl of Fedora and Amazon Linux"
 
-    /// libcurl's global state is made here, once, before any handle.
+    /// The result of initializing libcurl once, before any handle exists.
     ///
-    /// Before libcurl 7.84 that was not safe against FoundationNetworking doing the same at that very moment on another
-    /// thread.
+    /// Before libcurl 7.84, this wasn't safe if FoundationNetworking initialized it at the same
+    /// time on another thread.
     private static let loaded: Result<Description, NetworkError> = {
         guard ccurl_is_available() else {
             return unavailable(
-                "this process has no libcurl; install libcurl \(minimumVersionText) or later (\(packages))"
+                "libcurl is missing; install libcurl \(minimumVersionText) or later (\(packages))"
             )
         }
         let version = unsafe ccurl_version().map { unsafe String(cString: $0) } ?? "unknown"
@@ -38,10 +39,11 @@ enum CurlLibrary {
                 "libcurl \(version) is too old; install libcurl \(minimumVersionText) or later (\(packages))"
             )
         }
-        // Otherwise libcurl would initialize OpenSSL with its exit handler, which frees what an engine thread still uses.
+        // Otherwise libcurl would initialize OpenSSL with an exit handler that frees memory an
+        // engine's thread still uses.
         OpenSSLLibrary.prepare()
         guard ccurl_global_init() == Int32(CCURL_OK) else {
-            return unavailable("libcurl \(version) could not be initialized")
+            return unavailable("libcurl \(version) failed to initialize")
         }
         let backend = unsafe ccurl_tls_backend().map { unsafe String(cString: $0) } ?? ""
         let telling = unsafe ccurl_tls_function(OpenSSLLibrary.tellingFunction)
@@ -55,34 +57,36 @@ enum CurlLibrary {
         )
     }()
 
-    /// Whether a kept plain connection that speaks HTTP/2 can be used again.
+    /// A Boolean value that indicates whether a kept plain HTTP/2 connection can be reused.
     ///
-    /// 7.88 begins HTTP/2 anew on it.
+    /// libcurl 7.88 starts HTTP/2 again on such a connection.
     static let keepsPlainHTTP2 = ccurl_version_number() >> 8 != 0x07_58
 
-    /// A Boolean value that indicates whether a response over HTTP/2 that comes before the request is sent may be lost.
+    /// A Boolean value that indicates whether libcurl may lose an HTTP/2 response that arrives
+    /// before the request is sent.
     static let losesEarlyAnswers = ccurl_version_number() < 0x08_0100
 
-    /// A Boolean value that indicates whether libcurl asks before each request.
+    /// A Boolean value that indicates whether libcurl calls back before each request.
     static let asksBeforeRequests = ccurl_version_number() >= 0x07_5000
 
-    /// Prepares the library.
+    /// Initializes the library.
     ///
-    /// - Returns: What the library is.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it is missing, too old or does not start.
+    /// - Returns: The library's properties.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing, too old or
+    ///   fails.
     static func load() throws(NetworkError) -> Description {
         try loaded.get()
     }
 
-    /// Checks for something that a libcurl may be built without.
+    /// Checks for an optional feature of libcurl.
     ///
     /// - Parameters:
-    ///   - feature: The bit that stands for it.
-    ///   - ability: What it allows, for the message.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it is not there.
+    ///   - feature: The feature's bit.
+    ///   - ability: What the feature enables, for the message.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it's missing.
     static func require(_ feature: Int, _ ability: String) throws(NetworkError) {
         guard ccurl_features() & Int32(feature) != 0 else {
-            throw NetworkError(.transportUnavailable, "this libcurl was built without what it takes to \(ability)")
+            throw NetworkError(.transportUnavailable, "this libcurl was built without the feature to \(ability)")
         }
     }
 

@@ -1,36 +1,36 @@
 import CCurl
 import System
 
-/// The engine: it owns all transfers and runs on a thread of its own.
+/// The engine's loop, which owns all transfers and runs on a dedicated thread.
 ///
-/// Each round sleeps until something happens, takes the messages, lets libcurl work and reports what happened. Only
-/// this thread reports outcomes, so each exchange has exactly one.
+/// Each iteration sleeps until something happens, handles messages, lets libcurl work and reports
+/// the results. Only this thread reports outcomes, so each request has exactly one.
 final class CurlLoop {
     private let mailbox: Mailbox<CurlMessage>
     private let poller: EventPoller
-    private let preparation: CurlEngineSettings
-    private let round = CurlLoopState()
+    private let engineSettings: CurlEngineSettings
+    private let loopState = CurlLoopState()
     private var connections: CurlConnections
     private var transfers: [UInt64: CurlTransfer] = [:]
     private var queue: ExchangeQueue
     private var deadlines = DeadlineQueue()
-    /// When to look at the timeouts of exchanges that have some besides their deadline.
+    /// The next timeout checks, for requests with timeouts other than their deadline.
     private var alarms = DeadlineQueue()
     private var rests = CurlRests()
     private var unusedHandles: [CurlHandle] = []
-    /// Outcomes that nobody was told yet.
+    /// The outcomes that haven't been delivered yet.
     private var deliveries: [CurlDelivery] = []
-    /// What happened on the sockets while the engine slept.
+    /// The socket events that occurred while the loop slept.
     private var events: [EventPoller.Event] = []
-    /// When the engine stops even if exchanges still run; `nil` if it was not told to stop.
+    /// The time at which the loop stops even if requests are running, or `nil` if it isn't closing.
     private var closing: ContinuousClock.Instant?
-    /// The callers that wait until the engine has stopped.
+    /// The callers that are waiting for the loop to stop.
     private var closers: [CheckedContinuation<Void, Never>] = []
 
     init(mailbox: Mailbox<CurlMessage>, poller: EventPoller, configuration: CurlTransport.Configuration) {
         self.mailbox = mailbox
         self.poller = poller
-        preparation = CurlEngineSettings(configuration)
+        engineSettings = CurlEngineSettings(configuration)
         connections = CurlConnections(poller: poller, maximumIdle: configuration.maximumConnections)
         queue = ExchangeQueue(
             maximumPerOrigin: configuration.maximumConnectionsPerHost,
@@ -38,19 +38,20 @@ final class CurlLoop {
         )
     }
 
-    private var configuration: CurlTransport.Configuration { preparation.configuration }
+    private var configuration: CurlTransport.Configuration { engineSettings.configuration }
 
-    /// Works until a message closes the engine.
+    /// Runs until a message closes the engine.
     func run() {
         var messages: [CurlMessage] = []
         while true {
             wait()
-            round.begin()
-            // Before exchanges begin: none may begin on a connection on which something came since its last one.
+            loopState.begin()
+            // Must come before new requests start: none may start on a connection that received
+            // data since its last request.
             events.removeAll { connections.wake(by: $0) }
             mailbox.collect(&messages)
             for message in messages { obey(message) }
-            if let closing, transfers.isEmpty || closing <= round.now { break }
+            if let closing, transfers.isEmpty || closing <= loopState.now { break }
             admit()
             work()
         }
@@ -79,13 +80,13 @@ final class CurlLoop {
         let exchange = submission.exchange
         guard !exchange.isCancelled else { return submission.refuse(.cancelledExchange) }
         if let deadline = exchange.limits.deadline {
-            guard deadline > round.now else { return submission.refuse(.missedDeadline(exchange, .queued)) }
+            guard deadline > loopState.now else { return submission.refuse(.missedDeadline(exchange, .queued)) }
             deadlines.insert(exchange.identifier, deadline: deadline) { transfers[$0] != nil }
         }
         let transfer = CurlTransfer(
             submission: submission,
-            round: round,
-            preparation: preparation,
+            loopState: loopState,
+            engineSettings: engineSettings,
             upload: upload(of: exchange)
         )
         transfers[exchange.identifier] = transfer
@@ -108,18 +109,20 @@ final class CurlLoop {
         end(transfer, .cancelledExchange)
     }
 
-    /// Lets a transfer go on whose caller has done their part.
+    /// Resumes a transfer when its caller is ready.
     private func resume(_ identifier: UInt64) {
         guard let transfer = transfers[identifier] else { return }
         settle(transfer, transfer.resume())
     }
 
-    /// libcurl offers what it kept while it resumes, and a refusal then is not reported in any other way.
+    /// Ends a transfer if libcurl failed to resume it.
+    ///
+    /// libcurl offers buffered data while it resumes, and reports a rejection only here.
     private func settle(_ transfer: CurlTransfer, _ code: Int32) {
         if code != 0 { end(transfer, failure(of: transfer, code: code)) }
     }
 
-    /// Starts as many waiting exchanges as may run.
+    /// Starts as many waiting requests as the limits allow.
     private func admit() {
         while let identifier = queue.next(where: { transfers[$0] != nil }) {
             if let transfer = transfers[identifier] { start(transfer) }
@@ -128,41 +131,42 @@ final class CurlLoop {
 
     private func start(_ transfer: CurlTransfer) {
         if transfer.earlierRequestCount == 0 {
-            transfer.observation?.start(at: round.now)
+            transfer.observation?.start(at: loopState.now)
         } else {
-            transfer.observation?.drive(at: round.now)
+            transfer.observation?.drive(at: loopState.now)
         }
         let handle = unusedHandles.popLast() ?? CurlHandle()
         transfer.handle = handle
-        guard let handle, handle.prepare(for: transfer, preparation), connections.add(handle, transfer.traffic) else {
-            // The place in the queue was taken before; a transfer without a handle would not give it back.
+        guard let handle, handle.prepare(for: transfer, engineSettings), connections.add(handle, transfer.traffic)
+        else {
+            // Capacity was reserved before, and without a handle, `end` doesn't release it.
             if handle == nil { queue.release(transfer.origin) }
             return end(transfer, .cannotBegin)
         }
         transfer.isDriven = true
     }
 
-    /// Sends a request again that no server has acted on, or that may be sent twice.
+    /// Repeats a request that wasn't processed or may be sent twice.
     private func again(_ transfer: CurlTransfer) {
         let next = CurlTransfer(repeating: transfer)
         transfers[transfer.exchange.identifier] = next
         transfer.hasEnded = true
-        if let handle = transfer.handle { connections.remove(handle, transfer.traffic, at: round.now) }
+        if let handle = transfer.handle { connections.remove(handle, transfer.traffic, at: loopState.now) }
         transfer.handle = nil
         start(next)
     }
 
-    /// Has a name looked up that a transfer needs, and stops driving the transfer meanwhile.
+    /// Stops driving a transfer and looks up a name that it needs.
     private func lookUp(_ transfer: CurlTransfer, code: Int32) {
         guard let handle = transfer.handle else { return }
         let name = transfer.wantedName(code: code, text: handle.errorText)
         stopDriving(transfer, handle)
-        guard let name, transfer.nameLookup.begin(name, at: round.now) else {
+        guard let name, transfer.nameLookup.begin(name, at: loopState.now) else {
             transfer.nameLookup.isWanted = false
             return end(transfer, failure(of: transfer, code: code))
         }
         guard !NameResolver.Query.isAddress(name.host), !HTTPOrigin.isLoopback(host: name.host) else {
-            _ = transfer.nameLookup.end(at: round.now)
+            _ = transfer.nameLookup.end(at: loopState.now)
             transfer.nameLookup.isAllowed = true
             return drive(transfer, handle)
         }
@@ -176,24 +180,24 @@ final class CurlLoop {
     /// Continues a transfer after a name lookup, or ends it if the lookup failed.
     private func take(_ answer: NameResolver.Answer, for identifier: UInt64) {
         guard let transfer = transfers[identifier], let handle = transfer.handle,
-            let name = transfer.nameLookup.end(at: round.now)
+            let name = transfer.nameLookup.end(at: loopState.now)
         else { return }
         switch answer {
         case .success(let addresses):
-            transfer.nameLookup.note(addresses, of: name, at: round.now)
+            transfer.nameLookup.note(addresses, of: name, at: loopState.now)
             drive(transfer, handle)
         case .failure(let failure): end(transfer, transfer.failure(of: name, failure))
         }
     }
 
-    /// Drives a transfer again that libcurl gave up for a name.
+    /// Starts driving a transfer again after a name lookup.
     private func drive(_ transfer: CurlTransfer, _ handle: CurlHandle) {
-        // libcurl wanted another connection for a request that it had begun to send.
+        // libcurl was making another connection for a request that it had started to send.
         guard transfer.requestCount == 0 || transfer.seekBody(to: 0) else {
             return end(transfer, .repetitionImpossible(transfer.origin))
         }
-        transfer.observation?.drive(at: round.now)
-        let entries = preparation.resolverEntries + transfer.nameLookup.entries
+        transfer.observation?.drive(at: loopState.now)
+        let entries = engineSettings.resolverEntries + transfer.nameLookup.entries
         transfer.nameLookup.lines = CurlLines(entries.map(CurlLines.Line.init))
         guard
             handle.resume(
@@ -207,23 +211,23 @@ final class CurlLoop {
     private func stopDriving(_ transfer: CurlTransfer, _ handle: CurlHandle) {
         guard transfer.isDriven else { return }
         transfer.isDriven = false
-        connections.remove(handle, transfer.traffic, at: round.now)
+        connections.remove(handle, transfer.traffic, at: loopState.now)
     }
 
-    /// One round of libcurl: due timers, then events, then outcomes.
+    /// Lets libcurl process due timers, then events, and reports the outcomes.
     private func work() {
-        let rested = rests.takeDue(at: round.now)
+        let rested = rests.takeDue(at: loopState.now)
         for transfer in rested { settle(transfer, transfer.goOn()) }
-        connections.ring(at: round.now)
-        var time = endTurn(of: rested, since: round.now)
+        connections.ring(at: loopState.now)
+        var time = endTurn(of: rested, since: loopState.now)
         for event in events {
-            let usefulCount = round.usefulCount
+            let usefulCount = loopState.usefulCount
             connections.act(on: event)
             guard let transfer = connections.transfer(for: event) else {
                 time = endTurn(of: [], since: time)
                 continue
             }
-            if event.conditions.contains(.readable), round.usefulCount == usefulCount,
+            if event.conditions.contains(.readable), loopState.usefulCount == usefulCount,
                 transfer.receiveUseless(at: event.socket)
             {
                 end(transfer, transfer.failure)
@@ -232,25 +236,25 @@ final class CurlLoop {
         }
         report()
         expire()
-        if connections.closeIdle(since: round.now - configuration.idleTimeout) { unusedHandles = [] }
+        if connections.closeIdle(since: loopState.now - configuration.idleTimeout) { unusedHandles = [] }
         deliver()
     }
 
-    /// Lets transfers rest that have kept the others waiting; returns the present time.
+    /// Makes transfers rest if they kept others waiting, and returns the current time.
     private func endTurn(of turns: [CurlTransfer], since start: ContinuousClock.Instant) -> ContinuousClock.Instant {
         let now = ContinuousClock.now
         let length = now - start
         guard transfers.count > 1, length > CurlTurn.longTurn else { return now }
-        // A handshake is long, too, but has an end.
+        // A handshake takes long too, but it ends by itself.
         for transfer in turns where !transfer.hasEnded && transfer.restEnd == nil && transfer.timing.hasFirstByte {
             rests.add(transfer, until: now + min(length * 4, CurlTurn.longestRest))
-            // libcurl refuses this to a transfer that is over, which it tells later.
+            // Fails if the transfer has ended, which libcurl reports later.
             _ = transfer.hold()
         }
         return now
     }
 
-    /// Sleeps until there is something to do, if there is nothing, and takes what happened on the sockets.
+    /// Sleeps until there's work to do, and collects the socket events.
     private func wait() {
         let next = nextEvent()
         let now = ContinuousClock.now
@@ -276,7 +280,7 @@ final class CurlLoop {
         return next
     }
 
-    /// Hands out what libcurl brought.
+    /// Processes the transfers that finished or received data.
     private func report() {
         while let (transfer, code) = connections.nextFinished() {
             if transfer.nameLookup.isWanted {
@@ -287,8 +291,8 @@ final class CurlLoop {
                 end(transfer, failure(of: transfer, code: code))
             }
         }
-        for transfer in round.takeTouched() where !transfer.hasEnded {
-            if transfer.isOutOfTurn, transfer.restEnd == nil { rests.add(transfer, until: round.now) }
+        for transfer in loopState.takeTouched() where !transfer.hasEnded {
+            if transfer.isOutOfTurn, transfer.restEnd == nil { rests.add(transfer, until: loopState.now) }
             settle(transfer, transfer.flush())
             let isTimed = transfer.hasTimeouts || transfer.cutTime != nil || transfer.mayBeAnsweredEarly
             if isTimed, !transfer.hasEnded { check(transfer) }
@@ -296,9 +300,7 @@ final class CurlLoop {
         }
     }
 
-    /// Tells the callers what became of their exchanges, one right after the other.
-    ///
-    /// The first one wakes a thread up; the others find it awake.
+    /// Delivers the outcomes in one batch: the first wakes a thread, and the others find it awake.
     private func deliver() {
         guard !deliveries.isEmpty else { return }
         for delivery in deliveries { delivery.continuation.resume(returning: delivery.outcome) }
@@ -307,14 +309,15 @@ final class CurlLoop {
 
     private func failure(of transfer: CurlTransfer, code: Int32) -> NetworkError? {
         if let failure = transfer.failure { return failure }
-        // We ended the transfer, because its response is there and libcurl wanted to ask again.
+        // The engine ended the transfer, because the response was complete and libcurl tried to
+        // send the request again.
         if transfer.isAnswered || transfer.isCut || transfer.isAnswered(despite: code) { return nil }
         if transfer.isAnswerLost(code: code, text: transfer.handle?.errorText ?? "") {
             return .lostAnswer(transfer.origin)
         }
         if let refusal = transfer.refusal(code: code) { return refusal }
         if let number = transfer.socketError, transfer.requestCount == 0 {
-            return .noDescriptor(number, "no connection to \(transfer.origin)")
+            return .noDescriptor(number, "can't connect to \(transfer.origin)")
         }
         let failure = CurlFailure(
             code: code,
@@ -328,32 +331,32 @@ final class CurlLoop {
     }
 
     private func expire() {
-        while let identifier = deadlines.popExpired(at: round.now) {
+        while let identifier = deadlines.popExpired(at: loopState.now) {
             guard let transfer = transfers[identifier] else { continue }
             end(transfer, .missedDeadline(transfer.exchange, transfer.phase))
         }
-        while let identifier = alarms.popExpired(at: round.now) {
+        while let identifier = alarms.popExpired(at: loopState.now) {
             guard let transfer = transfers[identifier] else { continue }
             transfer.alarm = nil
             check(transfer)
         }
     }
 
-    /// Looks at the timeouts of a transfer, and when to do so again.
+    /// Checks a transfer's timeouts and schedules the next check.
     private func check(_ transfer: CurlTransfer) {
         if transfer.isAnsweredEarly { return end(transfer, nil) }
-        if let time = transfer.cutTime, time <= round.now {
+        if let time = transfer.cutTime, time <= loopState.now {
             transfer.isCut = true
             return end(transfer, nil)
         }
-        let (failure, next) = transfer.timeout(at: round.now)
+        let (failure, next) = transfer.timeout(at: loopState.now)
         if let failure { return end(transfer, failure) }
         guard let next, transfer.alarm.map({ next < $0 }) ?? true else { return }
         transfer.alarm = next
         alarms.insert(transfer.exchange.identifier, deadline: next) { transfers[$0] != nil }
     }
 
-    /// Reports the outcome and frees everything that the exchange used.
+    /// Reports the outcome and releases everything that the request used.
     private func end(_ transfer: CurlTransfer, _ failure: NetworkError?) {
         transfers[transfer.exchange.identifier] = nil
         var failure = failure
@@ -361,12 +364,13 @@ final class CurlLoop {
         if let delivery = transfer.end(failure) { deliveries.append(delivery) }
         guard let handle = transfer.handle else { return }
         transfer.handle = nil
-        // With HTTP/2 the connection goes on.
-        if transfer.stream != nil, failure != nil || transfer.isCut { round.useless.expectRest(at: handle.socket) }
+        // With HTTP/2, the connection stays open.
+        if transfer.stream != nil, failure != nil || transfer.isCut { loopState.useless.expectRest(at: handle.socket) }
         stopDriving(transfer, handle)
         if let ticket = transfer.nameLookup.ticket { configuration.resolver.leave(ticket) }
-        // After 417 a handle never sends `Expect` again; there is no way to tell it otherwise.
-        // What libcurl remembers of a failure, as that a server refused a stream, must not count for the next transfer.
+        // After a 417, a handle never sends `Expect` again, and there's no option to change that. A
+        // handle also remembers failures, such as a stream that a server refused, which must not
+        // affect the next transfer.
         let isUsable = failure == nil && !transfer.isAnswered && transfer.head.status != 417
         if isUsable, unusedHandles.count < configuration.maximumConnections {
             handle.release(isOrdinary: transfer.requestCount <= 1 && !transfer.isCut)
@@ -380,7 +384,7 @@ extension NetworkError {
     static var cancelledExchange: Self { Self(.cancelled, "the task was cancelled") }
 
     fileprivate static var cannotBegin: Self {
-        Self(.unknown, "libcurl could not begin an exchange; the process may be out of memory")
+        Self(.unknown, "libcurl couldn't start the request; the process may be out of memory")
     }
 
     fileprivate static func missedDeadline(_ exchange: CurlExchange, _ phase: Timeout.Phase) -> Self {

@@ -1,45 +1,43 @@
-/// What the engine and its transfers share while libcurl works; it never leaves the engine's thread.
+/// The state shared by the engine and its transfers, which never leaves the engine's thread.
 final class CurlLoopState {
-    /// The time, as of when libcurl was last called.
+    /// The time at which the current iteration of the loop began.
     var now = ContinuousClock.now
-    /// The round's number.
+    /// The number of the current iteration.
     private(set) var number: UInt64 = 0
-    /// The number of header lines and parts of bodies that have come.
+    /// The number of header lines and body parts received.
     private(set) var usefulCount = 0
     private var recordCount: UInt8 = 0
-    /// The octets that came and belonged to neither.
+    /// The bytes received that belong to neither a header nor a body.
     var useless = CurlUselessOctets()
-    /// The last streams of connections on which no more will be answered.
+    /// The last stream IDs of connections that are shutting down.
     var drains = CurlDrains()
-    /// The transfers to look at when libcurl has returned, each once.
+    /// The transfers to process when libcurl returns, without duplicates.
     private(set) var touched: [CurlTransfer] = []
 
-    /// Begins the next round.
     func begin() {
         now = .now
         number &+= 1
     }
 
-    /// Counts a record of TLS, and says whether it is time to look at what has come.
+    /// Counts a TLS record and returns whether it's time to check the received data.
     func countRecord() -> Bool {
         recordCount &+= 1
         return recordCount.isMultiple(of: 64)
     }
 
-    /// Sees that a header line or a part of a body came.
+    /// Records that a header line or a part of a body was received.
     func receiveUseful(at socket: Int32?) {
         usefulCount &+= 1
         useless.end(at: socket)
     }
 
-    /// Has a transfer looked at.
+    /// Schedules a transfer for processing.
     func touch(_ transfer: CurlTransfer) {
         guard !transfer.isTouched else { return }
         transfer.isTouched = true
         touched.append(transfer)
     }
 
-    /// Takes the transfers to look at.
     func takeTouched() -> [CurlTransfer] {
         for transfer in touched { transfer.isTouched = false }
         defer { touched = [] }

@@ -1,13 +1,13 @@
-/// A message of another thread to the engine's.
+/// A message from another thread to the engine's thread.
 enum CurlMessage: Sendable {
     case submit(CurlSubmission)
-    /// The caller gives up an exchange, which may have ended already or come later.
+    /// Cancels a request, which may have ended already or not have arrived yet.
     case cancel(UInt64)
-    /// An exchange can go on: its reader made room, or the next part of its body is there.
+    /// Resumes a request whose reader has taken data or whose next body part is available.
     case resume(UInt64)
-    /// The resolver's answer for an exchange that waits for the addresses of a name.
+    /// Delivers the resolver's answer to a request that's waiting for it.
     case answer(UInt64, NameResolver.Answer)
-    /// The engine stops when all exchanges have ended, at last at a time; the continuation is resumed when it has.
+    /// Stops the engine when all requests have ended, or at a time, then resumes the continuation.
     case close(at: ContinuousClock.Instant, CheckedContinuation<Void, Never>?)
 }
 

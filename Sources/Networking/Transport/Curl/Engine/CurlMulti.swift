@@ -1,19 +1,21 @@
 import CCurl
 import System
 
-/// Which exchanges share connections.
+/// The kinds of traffic, which don't share connections.
 enum CurlTraffic: UInt32, CaseIterable {
-    /// Those that libcurl drives to their end without waiting for anyone; with HTTP/2, many share one connection.
+    /// Requests that never wait for the caller; with HTTP/2, many share a connection.
     case brief
-    /// Those that wait for a reader or for the next part of a body. libcurl before 8.1 stops a whole HTTP/2 connection for one
-    /// stream that waits, and later ones buffer megabytes for it, so each has a connection to itself for as long as it runs.
+    /// Requests that may wait for a reader or for the next part of a body.
+    ///
+    /// While such a request runs, no other shares its connection: libcurl before 8.1 stops a whole
+    /// HTTP/2 connection when one stream waits, and later versions buffer megabytes for it.
     case held
 }
 
-/// A multi handle: its connections, and the transfers that it drives on the engine's thread.
+/// A multi handle with its connections and the transfers that it drives on the engine's thread.
 ///
-/// It is told what happened by a poller and a clock; between two calls it does nothing. The handle is freed with
-/// this object, when no transfer is left in it.
+/// A poller and a clock trigger all of its work. The handle is freed with this object, after its
+/// last transfer is removed.
 @safe final class CurlMulti {
     private let multi: OpaquePointer
     private let traffic: CurlTraffic
@@ -22,14 +24,14 @@ enum CurlTraffic: UInt32, CaseIterable {
     private var count = 0
     /// The transfers that haven't waited for a socket yet.
     ///
-    /// libcurl names a socket only when it waits for it. A response that comes at once on a kept connection can fill the reader's buffer,
-    /// or end the transfer's turn, before that.
+    /// libcurl identifies a socket only when it waits for it. A response that arrives at once on a
+    /// kept connection can fill the reader's buffer, or use up the transfer's turn, before that.
     private var unplaced: [ObjectIdentifier: CurlHandle] = [:]
-    /// The handles that last waited for a socket, by the socket's number, which the system keeps small.
+    /// The handle that last waited for each socket, indexed by descriptor, which is always small.
     private var placed: [CurlHandle?] = []
-    /// When libcurl wants to be called, events or not.
+    /// The time at which libcurl needs to be called even without events.
     private(set) var alarm: ContinuousClock.Instant?
-    /// When the last transfer ended; `nil` while one runs.
+    /// The time at which the last transfer ended, or `nil` while one is running.
     private(set) var idleSince: ContinuousClock.Instant?
 
     init?(_ traffic: CurlTraffic, poller: EventPoller, maximumIdleConnections: Int) {
@@ -73,13 +75,13 @@ enum CurlTraffic: UInt32, CaseIterable {
     }
 
     deinit {
-        // Closing connections must not call back into an object that is going away.
+        // Closing connections must not call back into this object during deinitialization.
         _ = unsafe ccurl_multi_set_socket_function(multi, nil, nil)
         _ = unsafe ccurl_multi_set_timer_function(multi, nil, nil)
         _ = unsafe ccurl_multi_cleanup(multi)
     }
 
-    /// Begins to drive a transfer; false if libcurl refused.
+    /// Starts driving a transfer, or returns `false` if libcurl rejects it.
     func add(_ handle: CurlHandle) -> Bool {
         guard handle.setSocketOwner(sockets), unsafe handle.join(multi) else { return false }
         unplaced[ObjectIdentifier(handle)] = handle
@@ -88,12 +90,12 @@ enum CurlTraffic: UInt32, CaseIterable {
         return true
     }
 
-    /// Stops driving a transfer, finished or not.
+    /// Stops driving a transfer, whether or not it's finished.
     func remove(_ handle: CurlHandle, at now: ContinuousClock.Instant) {
         unsafe handle.leave(multi)
         unplaced[ObjectIdentifier(handle)] = nil
         if let socket = handle.socket.map(Int.init), placed[socket] === handle { placed[socket] = nil }
-        // With HTTP/2 a server may speak at any time, and libcurl reads what it says.
+        // With HTTP/2, a server may send at any time, and libcurl reads the data.
         if let socket = handle.socket, handle.transfer?.head.version.hasPrefix("HTTP/1") ?? false {
             sockets.rest(socket)
         }
@@ -101,7 +103,7 @@ enum CurlTraffic: UInt32, CaseIterable {
         if count == 0 { idleSince = now }
     }
 
-    /// Sees what an event means for a connection that no transfer uses; false if it is for one that does.
+    /// Handles an event on a connection, or returns `false` if a transfer uses it.
     func wake(by event: EventPoller.Event) -> Bool { sockets.wake(event.socket, isTaken: isTaken) }
 
     private func place(_ handle: CurlHandle, at socket: Int32) {
@@ -111,10 +113,11 @@ enum CurlTraffic: UInt32, CaseIterable {
         if !unplaced.isEmpty { unplaced[ObjectIdentifier(handle)] = nil }
     }
 
-    /// Whether a transfer that has not waited for a socket yet has this one.
+    /// Returns whether a transfer that hasn't waited for a socket yet uses this one.
     private func isTaken(_ socket: Int32) -> Bool {
         guard !unplaced.isEmpty else { return false }
-        // Unix-domain sockets can't be told apart; rather none is ended than the wrong one.
+        // Unix-domain sockets can't be told apart. Assume it's in use, so as not to end the wrong
+        // one.
         guard let port = CurlSockets.localPort(of: socket) else { return true }
         guard let handle = unplaced.values.first(where: { $0.number(CCURL_INFO_LOCAL_PORT) == port }) else {
             return false
@@ -123,7 +126,7 @@ enum CurlTraffic: UInt32, CaseIterable {
         return true
     }
 
-    /// The transfer that last waited for a socket, if it runs; with HTTP/2 others may wait for the same one.
+    /// Returns the running transfer that last waited for a socket, which others may share.
     func transfer(at socket: Int32) -> CurlTransfer? {
         guard placed.indices.contains(Int(socket)), let handle = placed[Int(socket)], handle.socket == socket else {
             return nil
@@ -131,7 +134,6 @@ enum CurlTraffic: UInt32, CaseIterable {
         return handle.transfer
     }
 
-    /// Moves the transfers of a socket on.
     func act(on event: EventPoller.Event) {
         let events =
             (event.conditions.contains(.readable) ? CCURL_READABLE : 0)
@@ -139,14 +141,14 @@ enum CurlTraffic: UInt32, CaseIterable {
         _ = unsafe ccurl_multi_act(multi, event.socket, Int32(events))
     }
 
-    /// Moves the transfers on whose time has come.
+    /// Lets libcurl process an expired timer.
     func ring(at now: ContinuousClock.Instant) {
         guard let alarm, alarm <= now else { return }
         self.alarm = nil
         _ = unsafe ccurl_multi_act(multi, Int32(CCURL_SOCKET_TIMEOUT), 0)
     }
 
-    /// Takes a finished transfer and libcurl's result.
+    /// Removes and returns a finished transfer with libcurl's result.
     func nextFinished() -> (transfer: CurlTransfer, code: Int32)? {
         var code: Int32 = 0
         while let easy = unsafe ccurl_multi_next_finished(multi, &code) {
@@ -158,7 +160,7 @@ enum CurlTraffic: UInt32, CaseIterable {
     private func setAlarm(milliseconds: Int) {
         switch milliseconds {
         case ..<0: alarm = nil
-        // At once means before the engine sleeps, for which it need not look at the clock.
+        // Any time in the past works, and reading the clock isn't necessary.
         case 0: alarm = beginning
         default: alarm = .now + .milliseconds(milliseconds)
         }

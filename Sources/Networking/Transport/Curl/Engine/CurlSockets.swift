@@ -2,24 +2,25 @@ import CCurl
 import Glibc
 import System
 
-/// The sockets of a multi handle: what they are watched for, and whether anybody uses them.
+/// The sockets of a multi handle, with their watched conditions and whether they're in use.
 ///
-/// A connection that rests between two exchanges stays watched as it was, so that its next exchange costs no system call. When something
-/// comes on it meanwhile, that answers no request, and so is no response
-/// ([RFC 9112 §9.2](https://www.rfc-editor.org/rfc/rfc9112#section-9.2)): an attacker who can make a server send too much would
-/// otherwise choose what the next request is answered with. The connection is ended. Newer releases of libcurl look before they use a
-/// connection again; 7.88 does not.
+/// A connection that's idle between two requests stays watched, so that its next request doesn't
+/// need a system call. Data that arrives in the meantime doesn't belong to a request and isn't a
+/// response ([RFC 9112 §9.2](https://www.rfc-editor.org/rfc/rfc9112#section-9.2)). If it were
+/// accepted, an attacker who can make a server send too much could choose the response to the next
+/// request. Therefore the connection is ended. Newer versions of libcurl check a connection before
+/// reusing it; 7.88 doesn't.
 ///
-/// It makes and closes the sockets, so that it never touches one that is somebody else's by now. Those that libcurl makes for itself, to
-/// resolve names, are watched exactly as libcurl says.
+/// This object creates and closes the sockets, so it never touches a descriptor that's been reused
+/// elsewhere. Sockets that libcurl creates to resolve names are watched exactly as it requests.
 final class CurlSockets {
     private struct State: OptionSet {
         let rawValue: UInt8
-        /// It was made by ``make(_:)`` and is open.
+        /// The socket was created by ``make(_:)`` and is open.
         static let isOurs = Self(rawValue: 1)
-        /// libcurl waits for it.
+        /// libcurl is waiting for the socket.
         static let isUsed = Self(rawValue: 2)
-        /// It belongs to a connection whose exchange is over and on which nothing may come.
+        /// The socket's connection is idle between requests and must not receive data.
         static let isResting = Self(rawValue: 4)
         static let isWatchedForReading = Self(rawValue: 8)
         static let isWatchedForWriting = Self(rawValue: 16)
@@ -28,7 +29,7 @@ final class CurlSockets {
 
     private let poller: EventPoller
     private let traffic: CurlTraffic
-    /// By descriptor, which the system keeps small.
+    /// The states, indexed by descriptor, which is always small.
     private var states: [State] = []
 
     init(poller: EventPoller, traffic: CurlTraffic) {
@@ -36,7 +37,7 @@ final class CurlSockets {
         self.traffic = traffic
     }
 
-    /// Makes a socket for libcurl; negative if there is none.
+    /// Creates a socket for libcurl, or returns a negative number on failure.
     func make(_ kind: UnsafePointer<ccurl_socket_kind>) -> Int32 {
         let socket = unsafe ccurl_make_socket(kind)
         guard socket >= 0 else { return socket }
@@ -47,13 +48,13 @@ final class CurlSockets {
 
     /// Closes a socket for libcurl.
     func close(_ socket: Int32) {
-        // Closing alone does not end the watching if a forked process has a copy.
+        // Closing the descriptor doesn't stop the watch if a forked process has a copy.
         if !self[socket].isDisjoint(with: .isWatched) { watch(socket, []) }
         if self[socket].contains(.isOurs) { states[Int(socket)] = [] }
         _ = Glibc.close(socket)
     }
 
-    /// Watches a socket for libcurl; no longer if there is nothing to watch for.
+    /// Watches a socket for libcurl, or stops if neither condition is requested.
     func use(_ socket: Int32, readable: Bool, writable: Bool) {
         let state = self[socket]
         var wanted: State = []
@@ -64,26 +65,30 @@ final class CurlSockets {
         }
         let isUsed = !wanted.isEmpty
         if !isUsed {
-            // Most connections are used again soon. That one can be written to is no news, and would be told all the time.
+            // Most connections are reused soon, so keep watching. A writable socket would cause
+            // events all the time, so don't watch for that.
             wanted = state.contains(.isWatchedForWriting) ? .isWatchedForReading : state.intersection(.isWatched)
         }
         if wanted != state.intersection(.isWatched) { watch(socket, wanted) }
         states[Int(socket)] = wanted.union(isUsed ? [.isOurs, .isUsed] : .isOurs)
     }
 
-    /// Guards the socket of a connection whose exchange is over, if it is open and in nobody's use.
+    /// Guards the socket of an idle connection, if it's open and unused.
     func rest(_ socket: Int32) {
         guard self[socket].isSuperset(of: .isOurs), !self[socket].contains(.isUsed) else { return }
         if !self[socket].contains(.isWatchedForReading) { watch(socket, .isWatchedForReading) }
         states[Int(socket)] = [.isOurs, .isResting, .isWatchedForReading]
     }
 
-    /// Sees what an event means for a socket that libcurl does not wait for; libcurl itself notices if it is the connection's end.
+    /// Handles an event on a socket that libcurl isn't waiting for.
+    ///
+    /// libcurl itself detects the end of a connection.
     ///
     /// - Parameters:
     ///   - socket: The socket.
-    ///   - isTaken: Whether a transfer has the connection of a socket that was at rest, although libcurl has not waited for it yet.
-    /// - Returns: Whether that is all that the event meant.
+    ///   - isTaken: A closure that returns whether a transfer uses an idle socket that libcurl
+    ///     hasn't waited for yet.
+    /// - Returns: `true` if the event needs no further handling.
     func wake(_ socket: Int32, isTaken: (Int32) -> Bool) -> Bool {
         let state = self[socket]
         guard state.contains(.isOurs), !state.contains(.isUsed) else { return false }
@@ -93,7 +98,7 @@ final class CurlSockets {
         return true
     }
 
-    /// The port at this end of a connection; `nil` if it has none, as a Unix-domain socket.
+    /// Returns the local port of a connection, or `nil` for a Unix-domain socket.
     static func localPort(of socket: Int32) -> Int? {
         var address = sockaddr_in6()
         var size = socklen_t(MemoryLayout<sockaddr_in6>.size)
@@ -101,7 +106,7 @@ final class CurlSockets {
             guard let start = bytes.baseAddress else { return Int32(-1) }
             return unsafe getsockname(socket, start.assumingMemoryBound(to: sockaddr.self), &size)
         }
-        // IPv4 and IPv6 have it in the same place.
+        // The port has the same offset for IPv4 and IPv6.
         guard code == 0, [AF_INET, AF_INET6].contains(Int32(address.sin6_family)) else { return nil }
         return Int(UInt16(bigEndian: address.sin6_port))
     }
@@ -117,16 +122,16 @@ final class CurlSockets {
         poller.watch(socket, of: traffic.rawValue, for: conditions)
     }
 
-    /// Ends a connection on which octets wait, so that libcurl finds it dead when it wants to use it again.
+    /// Ends a connection that has received data, so that libcurl finds it dead.
     private func endIfReadable(_ socket: Int32) {
         var octet: UInt8 = 0
         if unsafe recv(socket, &octet, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0 { end(socket) }
     }
 
-    /// Ends a connection even while data arrives on it, if its socket was made here.
+    /// Ends a connection even while it's receiving data, if this object created its socket.
     func end(_ socket: Int32) {
         guard self[socket].contains(.isOurs) else { return }
-        // Dissolves a TCP connection, with a reset, and throws away what waits. Other sockets can't; they are read empty.
+        // Resets a TCP connection and discards its data. Other sockets are drained instead.
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)
         if unsafe connect(socket, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) == 0 { return }

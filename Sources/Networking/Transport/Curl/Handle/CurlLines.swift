@@ -1,14 +1,14 @@
 import CCurl
 
-/// Lines in the form in which libcurl wants them, in one piece of memory.
+/// A list of lines in libcurl's format, stored in a single block of memory.
 ///
-/// libcurl only reads them, so they can be made on any thread; they are freed with this object.
-@safe final class CurlLines: @unchecked Sendable {  // Sendable because nothing is written after `init`.
+/// libcurl only reads the list, so any thread may create it. The memory is freed with this object.
+@safe final class CurlLines: @unchecked Sendable {  // Sendable because `init` is the only writer.
     private let memory: UnsafeMutableRawPointer
-    /// The octets of the lines, with the one that ends each.
+    /// The size of the lines in bytes, including terminators.
     let size: Int
 
-    /// Makes lines; none if there are none.
+    /// Creates a list, or returns `nil` without lines.
     init?(_ lines: some Collection<Line>) {
         guard !lines.isEmpty else { return nil }
         let heads = unsafe MemoryLayout<ccurl_list>.stride * lines.count
@@ -30,29 +30,30 @@ import CCurl
         unsafe memory.deallocate()
     }
 
-    /// The list's first line.
+    /// The first element of the list.
     var head: UnsafeMutablePointer<ccurl_list> { unsafe memory.assumingMemoryBound(to: ccurl_list.self) }
 }
 
 extension CurlLines {
-    /// A line that is put together from two texts, without another copy of them.
+    /// A line built from two strings without copying them first.
     struct Line {
         private let start: String
         private let separator: StaticString
         private let end: Substring
 
-        /// A whole line.
+        /// Creates a line from its whole text.
         init(_ text: String) {
             (start, separator, end) = (text, "", "")
         }
 
-        /// A header field in libcurl's notation, in which `Name;` has an empty value and `Name:` would mean that the field is not
-        /// sent.
+        /// Creates a header field in libcurl's notation.
+        ///
+        /// `Name;` is a field with an empty value, whereas `Name:` removes the field.
         init(name: String, value: Substring) {
             (start, separator, end) = (name, value.isEmpty ? ";" : ": ", value)
         }
 
-        /// The octets, with the one that ends them.
+        /// The size in bytes, including the terminator.
         fileprivate var size: Int { start.utf8.count + separator.utf8CodeUnitCount + end.utf8.count + 1 }
 
         fileprivate func write(to text: inout UnsafeMutablePointer<UInt8>) {

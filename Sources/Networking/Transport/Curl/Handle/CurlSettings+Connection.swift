@@ -1,7 +1,7 @@
 import CCurl
 
 extension CurlTransport.ProtocolVersion {
-    /// Returns whether an exchange may turn out to use HTTP/2.
+    /// Returns whether a request may use HTTP/2.
     func mayBeHTTP2(to origin: HTTPOrigin) -> Bool {
         switch wrapped {
         case .http1: false
@@ -11,10 +11,10 @@ extension CurlTransport.ProtocolVersion {
     }
 }
 
-// What decides how connections are made and which of them may be shared.
+// Settings that determine how connections are made and shared.
 extension CurlSettings {
-    mutating func setConnection(of handle: CurlHandle, _ request: CurlRequest, _ preparation: CurlEngineSettings) {
-        let configuration = preparation.configuration
+    mutating func setConnection(of handle: CurlHandle, _ request: CurlRequest, _ engineSettings: CurlEngineSettings) {
+        let configuration = engineSettings.configuration
         set(CCURL_LONG_NOSIGNAL, 1)
         set(CCURL_LONG_PROTOCOLS, CCURL_PROTOCOLS_HTTP_AND_HTTPS)
         set(CCURL_LONG_FOLLOWLOCATION, 0)
@@ -31,21 +31,21 @@ extension CurlSettings {
         if request.origin.scheme == "https" || configuration.proxy.mayNeedTLS(to: request.origin) {
             setTLS(configuration, of: handle)
         }
-        setAddresses(preparation)
+        setAddresses(engineSettings)
         setProxy(configuration, origin: request.origin)
         setVersion(configuration.protocolVersion, origin: request.origin)
-        // Absent before 7.87; removing a transfer then waits for the resolver.
+        // Not available before 7.87, where removing a transfer waits for the resolver.
         trySet(CCURL_LONG_QUICK_EXIT, 1)
     }
 
-    private mutating func setAddresses(_ preparation: CurlEngineSettings) {
-        switch preparation.configuration.addressFamily.wrapped {
+    private mutating func setAddresses(_ engineSettings: CurlEngineSettings) {
+        switch engineSettings.configuration.addressFamily.wrapped {
         case .any: break
         case .ipv4: set(CCURL_LONG_IPRESOLVE, CCURL_IPRESOLVE_V4)
         case .ipv6: set(CCURL_LONG_IPRESOLVE, CCURL_IPRESOLVE_V6)
         }
-        if let lines = preparation.resolverLines { set(CCURL_LIST_RESOLVE, lines) }
-        if let path = preparation.configuration.unixSocketPath { set(CCURL_STRING_UNIX_SOCKET_PATH, path) }
+        if let lines = engineSettings.resolverLines { set(CCURL_LIST_RESOLVE, lines) }
+        if let path = engineSettings.configuration.unixSocketPath { set(CCURL_STRING_UNIX_SOCKET_PATH, path) }
     }
 
     private mutating func setVersion(_ version: CurlTransport.ProtocolVersion, origin: HTTPOrigin) {
@@ -57,7 +57,7 @@ extension CurlSettings {
                 set(CCURL_LONG_FRESH_CONNECT, 1)
                 set(CCURL_LONG_FORBID_REUSE, 1)
             }
-        // Absent from a libcurl without HTTP/2, which does without then.
+        // Not available in a libcurl without HTTP/2, which then uses HTTP/1.1.
         case .negotiated: trySet(CCURL_LONG_HTTP_VERSION, CCURL_HTTP_VERSION_2TLS)
         }
     }
@@ -68,7 +68,7 @@ extension CurlSettings {
         case .environment, .none: return set(CCURL_STRING_PROXY, "")
         case .server(let server):
             set(CCURL_STRING_PROXY, server.location)
-            // Without it, `no_proxy` in the environment would count.
+            // Overrides `no_proxy` from the environment.
             set(CCURL_STRING_NOPROXY, server.exceptions)
             if let credentials = server.credentials {
                 set(CCURL_STRING_PROXYUSERNAME, credentials.username)
@@ -80,7 +80,7 @@ extension CurlSettings {
                 set(CCURL_LONG_PROXY_SSLVERSION, CCURL_TLS_1_2)
             }
         }
-        // The header for the server is none of the proxy's business.
+        // Keeps the server's header fields from the proxy.
         set(CCURL_LONG_HEADEROPT, CCURL_HEADER_SEPARATE)
     }
 }

@@ -1,7 +1,7 @@
 import CCurl
 import Glibc
 
-// What libcurl calls while a transfer runs. The context is the handle, which outlives the transfer.
+// The callbacks for a running transfer. The context is the handle, which outlives the transfer.
 extension CurlSettings {
     mutating func setFunctions(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
@@ -40,7 +40,7 @@ extension CurlSettings {
         unsafe setRequestFunction(context)
     }
 
-    /// Sets what is asked before names are looked up, which libcurl does with a thread for each.
+    /// Sets the callback that runs before each name lookup, for which libcurl would start a thread.
     mutating func setResolverFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in
@@ -69,7 +69,7 @@ extension CurlSettings {
         canAskBeforeRequests = code == Int32(CCURL_OK)
     }
 
-    /// Sets what learns how a connection with HTTP/2 is doing, of which libcurl only speaks in words.
+    /// Sets the callback that observes HTTP/2 connections through libcurl's log messages.
     mutating func setWordsFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in
@@ -90,7 +90,7 @@ extension CurlSettings {
         }
     }
 
-    /// Sets what makes sockets: programs that this process starts must not keep its connections open.
+    /// Sets the callback that creates sockets, so that child processes don't inherit them.
     mutating func setSocketFunction(of handle: CurlHandle) {
         let context = unsafe Unmanaged.passUnretained(handle).toOpaque()
         unsafe set { easy in

@@ -1,12 +1,12 @@
 import CCurl
 import Foundation
 
-// What goes over the wire.
+// Settings for the message.
 extension CurlSettings {
-    /// Sets what requests of one kind have in common.
+    /// Sets the options that requests of the same kind share.
     mutating func setRequest(_ request: CurlRequest, configuration: CurlTransport.Configuration) {
         set(CCURL_LONG_PATH_AS_IS, 1)
-        // The empty text would stand for all that libcurl has.
+        // An empty text would stand for all of libcurl's codings.
         if configuration.decodesContent, !ContentDecoder.acceptedCodings.isEmpty {
             set(CCURL_STRING_ACCEPT_ENCODING, ContentDecoder.acceptedCodings)
             set(CCURL_LONG_HTTP_CONTENT_DECODING, 0)
@@ -26,18 +26,18 @@ extension CurlSettings {
         }
     }
 
-    /// Sets how much libcurl receives and sends at once, where that is much: each time costs it more than a few octets do.
+    /// Sets larger buffers for large transfers, because each read or write has a high fixed cost.
     func setBuffers(of transfer: CurlTransfer) {
         let size = transfer.configuration.receivingSize
         if case .parts = transfer.submission.recipient { trySet(CCURL_LONG_BUFFERSIZE, size) }
         if transfer.upload != nil { trySet(CCURL_LONG_UPLOAD_BUFFERSIZE, size) }
     }
 
-    /// Sets what each message has of its own.
+    /// Sets the options that differ between messages.
     ///
     /// - Parameters:
     ///   - request: The message.
-    ///   - last: What is set already; `nil` if nothing is.
+    ///   - last: The message that's already set, or `nil`.
     mutating func setMessage(_ request: CurlRequest, after last: Message?) {
         if last?.url != request.url { set(CCURL_STRING_URL, request.url) }
         if request.lines != nil || last?.hasLines ?? true { set(CCURL_LIST_HTTPHEADER, request.lines) }
@@ -45,7 +45,7 @@ extension CurlSettings {
         if request.hasBody, !request.body.isReadWhileSent, case .held(let data) = request.body { setCopiedBody(data) }
     }
 
-    /// What is the same in many messages, and need not be set again then.
+    /// The settings that often stay the same from message to message.
     struct Message {
         let url: String
         let hasLines: Bool
@@ -74,7 +74,7 @@ extension CurlSettings {
                     return origin == 0 && transfer?.seekBody(to: offset) == true ? 0 : 1
                 },
                 Unmanaged.passUnretained(handle).toOpaque(),
-                // Of a body without a length, HTTP/1.1 sends chunks.
+                // HTTP/1.1 sends a body without a length in chunks.
                 Int64(length ?? -1)
             )
         }
@@ -83,7 +83,7 @@ extension CurlSettings {
     private mutating func setCopiedBody(_ body: Data) {
         unsafe body.withUnsafeBytes { octets in
             unsafe set { easy in
-                // libcurl takes no pointer for a string; of an empty body it only looks at the pointer.
+                // libcurl requires a pointer even for an empty body.
                 guard let start = octets.baseAddress else {
                     var nothing: UInt8 = 0
                     return unsafe ccurl_easy_set_copied_body(easy, &nothing, 0)

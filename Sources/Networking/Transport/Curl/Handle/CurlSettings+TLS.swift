@@ -1,7 +1,7 @@
 import CCurl
 internal import OpenSSLCrypto
 
-// TLS as the transport's configuration says.
+// TLS settings from the transport's configuration.
 extension CurlSettings {
     mutating func setTLS(_ configuration: CurlTransport.Configuration, of handle: CurlHandle) {
         set(CCURL_LONG_SSL_VERIFYPEER, 1)
@@ -11,7 +11,8 @@ extension CurlSettings {
             set(CCURL_LONG_MAXLIFETIME_CONN, (age.milliseconds + 999) / 1000)
         }
         guard let policy = configuration.tlsPolicy else { return }
-        // The policy has the roots; libcurl's own would be read for each connection, and not be used.
+        // The policy has the roots. libcurl would load its own for each connection, without using
+        // them.
         for option in [
             CCURL_STRING_CAINFO, CCURL_STRING_CAPATH, CCURL_STRING_PROXY_CAINFO, CCURL_STRING_PROXY_CAPATH,
         ] {
@@ -36,7 +37,7 @@ extension CurlSettings {
 }
 
 extension CurlTransfer {
-    /// Holds a connection that is about to be made to the policy; false if that is impossible.
+    /// Applies the policy to a new connection, or returns `false` if that's impossible.
     fileprivate func beginHandshake(_ context: UnsafeMutableRawPointer) -> Bool {
         guard let tlsPolicy = configuration.tlsPolicy else { return false }
         let handshake = TLSHandshake(
@@ -51,14 +52,14 @@ extension CurlTransfer {
         } catch {
             failure = NetworkError(
                 .transportUnavailable,
-                "no TLS connection to \(origin) can be held to its policy: \(error.message)",
+                "can't apply the TLS policy to a connection to \(origin): \(error.message)",
                 cause: error
             )
             return false
         }
     }
 
-    /// Why libcurl's result is the refusal of a TLS handshake, if it is.
+    /// Returns the policy's error if libcurl's result is a rejected TLS handshake.
     func refusal(code: Int32) -> NetworkError? {
         guard Int(code) != CCURL_OK, !head.isComplete, let problem = handshake?.problem else { return nil }
         return NetworkError(problem, origin: origin)
@@ -66,17 +67,17 @@ extension CurlTransfer {
 }
 
 extension CurlTransport.ProxySelection {
-    /// Whether there may be a proxy on the way that is spoken to over TLS.
+    /// Returns whether requests may use a proxy over TLS.
     func mayNeedTLS(to origin: HTTPOrigin) -> Bool {
         switch wrapped {
         case .none: false
         case .server(let server): server.isSecure
-        // Its variables may name one.
+        // The environment may name such a proxy.
         case .environment: !origin.isLoopback
         }
     }
 
-    /// The host of a proxy that is spoken to over TLS, as far as it is known here; without brackets.
+    /// The host of a TLS proxy, without brackets, if the configuration specifies one.
     fileprivate var secureHost: String? {
         guard case .server(let server) = wrapped, server.isSecure else { return nil }
         return HTTPOrigin(server.url)?.plainHost
@@ -84,15 +85,15 @@ extension CurlTransport.ProxySelection {
 }
 
 extension CurlTransport.Configuration {
-    /// Works out what holds for TLS connections.
+    /// Derives the policy for TLS connections.
     ///
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if it can't be held to.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if libcurl can't apply it.
     mutating func prepareTLS(with library: CurlLibrary.Description) throws(NetworkError) {
         guard library.sharesTLSLibrary else {
             guard tls.isOrdinary else {
                 throw NetworkError(
                     .transportUnavailable,
-                    "the TLS configuration can't be held to: libcurl uses \(library.tlsBackend.isEmpty ? "no TLS library" : library.tlsBackend), "
+                    "can't apply the TLS configuration: libcurl uses \(library.tlsBackend.isEmpty ? "no TLS library" : library.tlsBackend), "
                         + "and this process \(OpenSSLLibrary.version); use a libcurl that is built on the same OpenSSL"
                 )
             }
@@ -101,7 +102,7 @@ extension CurlTransport.Configuration {
         if tls.maximumConnectionAge != nil, !library.limitsConnectionAge {
             throw NetworkError(
                 .transportUnavailable,
-                "libcurl \(library.version) can't limit the age of connections; that needs 7.80 or later"
+                "libcurl \(library.version) can't limit the age of connections; install 7.80 or later"
             )
         }
         tlsPolicy = try tls.policy()

@@ -1,37 +1,37 @@
 import CCurl
 
-/// The settings of an easy handle that is being prepared; it collects whether libcurl took every one.
+/// The settings of an easy handle, which record whether libcurl accepted all of them.
 @safe struct CurlSettings {
     private let easy: OpaquePointer
     private(set) var areAccepted = true
-    /// Whether this libcurl calls before each request (7.80).
+    /// A Boolean value that indicates whether this libcurl calls back before each request (7.80).
     var canAskBeforeRequests = false
 
     init(easy: OpaquePointer) {
         unsafe self.easy = easy
     }
 
-    /// Sets an option; libcurl not taking it makes the transfer impossible.
+    /// Sets an option that the transfer requires.
     mutating func set(_ option: ccurl_long_option, _ value: Int) {
         check(unsafe ccurl_easy_set_long(easy, option, value))
     }
 
-    /// Sets an option that this libcurl may lack.
+    /// Sets an option that this libcurl may not have.
     func trySet(_ option: ccurl_long_option, _ value: Int) {
         _ = unsafe ccurl_easy_set_long(easy, option, value)
     }
 
-    /// Sets an option to a text, which libcurl copies.
+    /// Sets an option to a string, which libcurl copies.
     mutating func set(_ option: ccurl_string_option, _ value: String) {
         check(unsafe ccurl_easy_set_string(easy, option, value))
     }
 
-    /// Sets an option to lines, which must outlive the transfer.
+    /// Sets an option to a list of lines, which must outlive the transfer.
     mutating func set(_ option: ccurl_list_option, _ lines: CurlLines?) {
         check(unsafe ccurl_easy_set_list(easy, option, lines?.head))
     }
 
-    /// Sets something else of the handle; the closure returns libcurl's result.
+    /// Sets another property of the handle with a closure that returns libcurl's result.
     mutating func set(with body: (OpaquePointer) -> Int32) {
         check(unsafe body(easy))
     }
@@ -46,7 +46,7 @@ import CCurl
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up, 1…2³¹−1.
+    /// The duration in whole milliseconds, rounded up and limited to 1…2³¹−1.
     var milliseconds: Int {
         let (seconds, attoseconds) = components
         guard seconds < 2_000_000 else { return Int(Int32.max) }

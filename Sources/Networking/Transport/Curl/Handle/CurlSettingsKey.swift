@@ -1,18 +1,19 @@
-/// What a handle's settings depend on besides the engine's configuration.
+/// The properties of a transfer that determine a handle's settings, besides the configuration.
 ///
-/// Transfers of the same profile use a handle one after the other without setting it up anew. An unusual transfer has none.
+/// Transfers with equal keys can reuse a handle's settings. An unusual transfer has no key.
 struct CurlSettingsKey: Equatable {
-    /// How a message is sent.
+    /// The form of a message.
     enum Shape: Equatable {
         case get
-        /// With a body that libcurl has at hand.
+        /// A request with a body that libcurl copies.
         case held(HTTPMethod)
     }
 
     let isSecure: Bool
-    /// Whether the host is this machine, to which the environment's proxy does not apply.
+    /// A Boolean value that indicates whether the host is local, so the environment's proxy isn't
+    /// used.
     let isLoopback: Bool
-    /// Whether the response's body is received while it is read.
+    /// A Boolean value that indicates whether the response's body is streamed.
     let isStreamed: Bool
     let shape: Shape
 

@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 internal import OpenSSLCrypto
 
-/// The lookups by which a transfer gets the addresses of the names that it needs.
+/// The name lookups of one transfer.
 ///
-/// libcurl would start a thread for each lookup. It is told to fail instead when it is about to do so, which it does only after it has looked
-/// for a kept connection and for addresses that it knows. The engine then has the name looked up by a ``NameResolver`` and adds
-/// the transfer again, with the addresses.
+/// libcurl would start a thread for each lookup. Instead, it's told to fail when it's about to do
+/// so, after it has checked for a kept connection and for known addresses. The engine then looks up
+/// the name with a ``NameResolver`` and adds the transfer again with the addresses.
 struct NameLookup {
-    /// A name that a transfer needs, and the port under which libcurl keeps its addresses.
+    /// A name that a transfer needs, with the port under which libcurl stores its addresses.
     struct Name: Equatable {
         let host: String
         let port: Int
@@ -16,31 +16,32 @@ struct NameLookup {
         let isProxy: Bool
     }
 
-    /// The most names that one transfer looks up, those of connections that it makes again included.
+    /// The maximum number of lookups for one transfer, including those for repeated connections.
     private static let maximumCount = 8
 
-    /// A Boolean value that indicates whether libcurl failed because it was about to look a name up.
+    /// A Boolean value that indicates whether libcurl failed because it needs a name lookup.
     var isWanted = false
-    /// A Boolean value that indicates whether libcurl may go on the next time: what it asks for is an address.
+    /// A Boolean value that indicates whether libcurl may resolve the next host, an IP address.
     var isAllowed = false
-    /// The place in the lookup that the transfer waits for.
+    /// The ticket for the lookup that the transfer is waiting for.
     private(set) var ticket: NameResolver.Ticket?
-    /// The time at which the lookup that the transfer waits for began.
+    /// The start time of the lookup that the transfer is waiting for.
     private(set) var begun: ContinuousClock.Instant?
     private var name: Name?
     private var count = 0
     private var lastAnswer: (name: Name, time: ContinuousClock.Instant)?
-    /// The total time that lookups took.
+    /// The total time spent on lookups.
     private(set) var spent = Duration.zero
-    /// The names and addresses that were found, in the form that libcurl takes.
+    /// The resolved names and addresses in libcurl's notation.
     private(set) var entries: [String] = []
-    /// The list that libcurl was given, which must outlive the transfer.
+    /// The list passed to libcurl, which must outlive the transfer.
     var lines: CurlLines?
 
-    /// A Boolean value that indicates whether the transfer waits for the resolver.
+    /// A Boolean value that indicates whether the transfer is waiting for the resolver.
     var isWaiting: Bool { begun != nil }
 
-    /// Begins to wait; false if libcurl has just been told the addresses and asks again, or asks too often.
+    /// Starts waiting, or returns `false` if libcurl repeats a request for a name that was just
+    /// resolved or has exceeded the maximum number of lookups.
     mutating func begin(_ name: Name, at now: ContinuousClock.Instant) -> Bool {
         isWanted = false
         if let lastAnswer, lastAnswer.name == name, now - lastAnswer.time < .seconds(5) { return false }
@@ -54,7 +55,7 @@ struct NameLookup {
         self.ticket = ticket
     }
 
-    /// Ends the wait.
+    /// Stops waiting.
     ///
     /// - Returns: The name that was looked up.
     mutating func end(at now: ContinuousClock.Instant) -> Name? {
@@ -63,9 +64,10 @@ struct NameLookup {
         return name
     }
 
-    /// Notes what the resolver found.
+    /// Records the resolver's answer.
     ///
-    /// libcurl keeps it as long as it keeps what it finds itself, and knows a name with a final period under the same name without one, too.
+    /// libcurl caches it as long as its own results. It also stores a name that ends in a period
+    /// under the name without the period.
     mutating func note(_ addresses: [String], of name: Name, at now: ContinuousClock.Instant) {
         lastAnswer = (name, now)
         let list = addresses.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
@@ -75,13 +77,13 @@ struct NameLookup {
 }
 
 extension CurlTransfer {
-    /// Decides whether libcurl may find the addresses of a name by itself; if not, libcurl fails with its own code.
+    /// Returns whether libcurl may resolve a name itself; if not, it fails with its own code.
     func mayLookUp() -> Bool {
         if nameLookup.isAllowed {
             nameLookup.isAllowed = false
             return true
         }
-        // The common cases that need no lookup, without the detour.
+        // Shortcut for the common cases that don't need a lookup.
         if !mayUseProxy, origin.isLoopback || IPAddress(origin.plainHost) != nil { return true }
         nameLookup.isWanted = true
         return false
@@ -95,12 +97,12 @@ extension CurlTransfer {
         }
     }
 
-    /// The name that libcurl was about to look up.
+    /// Returns the name that libcurl was about to look up.
     ///
     /// - Parameters:
-    ///   - code: The result with which libcurl gave up.
-    ///   - text: libcurl's words.
-    /// - Returns: The name; `nil` if it can't be told.
+    ///   - code: libcurl's result.
+    ///   - text: libcurl's error message.
+    /// - Returns: The name, or `nil` if it can't be determined.
     func wantedName(code: Int32, text: String) -> NameLookup.Name? {
         switch CurlFailure.wantedHost(code: code, text: text) {
         case .origin: NameLookup.Name(host: origin.plainHost, port: origin.port, isProxy: false)
@@ -114,22 +116,22 @@ extension CurlTransfer {
         }
     }
 
-    /// The deadline for making a connection while the transfer waits for a name.
+    /// The deadline for establishing a connection while the transfer waits for a name.
     var nameDeadline: ContinuousClock.Instant? {
         nameLookup.begun.map { $0 + (configuration.connectTimeout - nameLookup.spent) }
     }
 
-    /// The error of a name without addresses.
+    /// Returns the error for a failed lookup.
     func failure(of name: NameLookup.Name, _ failure: NameResolver.Failure) -> NetworkError {
         switch failure {
-        case .unavailable(let error): NetworkError(error.code, "no connection to \(origin): \(error.message)")
+        case .unavailable(let error): NetworkError(error.code, "can't connect to \(origin): \(error.message)")
         case .noAddress(let words):
             name.isProxy
                 ? NetworkError(
                     .cannotConnect,
-                    "no connection to \(origin): the proxy \(name.host) has no address: \(words)"
+                    "can't connect to \(origin): can't resolve the proxy \(name.host): \(words)"
                 )
-                : NetworkError(.cannotResolveHost, "the host of \(origin) has no address: \(words)")
+                : NetworkError(.cannotResolveHost, "the host of \(origin) can't be resolved: \(words)")
         }
     }
 }
@@ -142,16 +144,16 @@ extension CurlTransport.ProxySelection.Server {
     }
 }
 
-/// The proxy that libcurl reads from the environment.
+/// The proxy variables that libcurl reads from the environment.
 enum ProxyVariable {
-    /// Finds the proxy's name as libcurl does.
+    /// Returns the proxy's name as libcurl would determine it.
     ///
     /// - Parameters:
     ///   - scheme: The scheme of the request's URL.
-    ///   - value: Returns a variable of the environment.
-    /// - Returns: The name; `nil` if the variables name no proxy.
+    ///   - value: A closure that returns the value of an environment variable.
+    /// - Returns: The name, or `nil` if the variables don't name a proxy.
     static func name(for scheme: String, _ value: (String) -> String?) -> NameLookup.Name? {
-        // `HTTP_PROXY` in a CGI program comes from the client.
+        // In a CGI program, the client controls `HTTP_PROXY`.
         let names = ["\(scheme)_proxy"] + (scheme == "http" ? [] : ["HTTPS_PROXY"]) + ["all_proxy", "ALL_PROXY"]
         for name in names {
             if let text = value(name), !text.isEmpty { return self.name(in: text) }

@@ -1,12 +1,13 @@
 import Glibc
 
 extension NameResolver.Query {
-    /// The most addresses of each family that are used of an answer, which may have thousands.
+    /// The maximum number of addresses to use per family; an answer may have thousands.
     private static let maximumCount = 16
 
-    /// The answer of the system's resolver, in the order of [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724).
+    /// The system resolver's answer, in the order of
+    /// [RFC 6724](https://www.rfc-editor.org/rfc/rfc6724).
     ///
-    /// Addresses that need a zone are left out, because a URL's name can't say which.
+    /// It omits addresses that need a zone, because a URL can't specify one.
     var systemAnswer: NameResolver.Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = systemFamily
@@ -14,9 +15,9 @@ extension NameResolver.Query {
         var list: UnsafeMutablePointer<addrinfo>?
         let code = unsafe getaddrinfo(name, nil, &hints, &list)
         guard code == 0 else {
-            // The system says that a name has no address when it lacks the socket to ask for it.
+            // Without a socket for the query, the system reports that the name has no address.
             if let number = Self.missingDescriptor {
-                return .failure(.unavailable(.noDescriptor(number, "names can't be looked up")))
+                return .failure(.unavailable(.noDescriptor(number, "can't look up names")))
             }
             return .failure(.noAddress(unsafe gai_strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"))
         }
@@ -34,11 +35,11 @@ extension NameResolver.Query {
             }
             unsafe entry = current.pointee.ai_next
         }
-        guard !addresses.isEmpty else { return .failure(.noAddress("it has no address that works without a zone")) }
+        guard !addresses.isEmpty else { return .failure(.noAddress("all of its addresses need a zone")) }
         return .success(addresses)
     }
 
-    /// A Boolean value that indicates whether the text is an address in any of the forms that the system reads, such as `127.1`.
+    /// Returns whether the text is an address in any form that the system reads, such as `127.1`.
     static func isAddress(_ text: String) -> Bool {
         if text.utf8.contains(UInt8(ascii: ":")) { return true }
         var hints = unsafe addrinfo()
@@ -54,7 +55,7 @@ extension NameResolver.Query {
         case .ipv4: return AF_INET
         case .ipv6: return AF_INET6
         case .any:
-            // Without IPv6 in the kernel, asking for its addresses is a waste of a query.
+            // Without IPv6 in the kernel, a query for IPv6 addresses is wasted.
             let probe = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             guard probe >= 0 else { return AF_INET }
             close(probe)

@@ -2,30 +2,31 @@ import Glibc
 import Synchronization
 import System
 
-/// The addresses of hosts' names, looked up with a bounded number of threads.
+/// A resolver that looks up host names with a limited number of threads.
 ///
-/// `getaddrinfo` blocks its thread for as long as the name servers take, and nothing can cancel it. Work has a budget therefore: at most
-/// ``maximumThreads`` lookups run at once, and the others wait in line. Callers that ask for a name that is being looked up share that
-/// lookup. One whose callers have all left counts until the system returns.
+/// `getaddrinfo` blocks its thread for as long as the name servers take and can't be cancelled.
+/// Therefore at most ``maximumThreads`` lookups run at once and others wait. Callers that request a
+/// name while it's being looked up share the lookup. A lookup without remaining callers counts
+/// until the system returns.
 final class NameResolver: Sendable {
-    /// A name to look up, and the address family to look for.
+    /// A name to look up and the address family to return.
     struct Query: Hashable, Sendable {
-        /// The name in lower case.
+        /// The name in lowercase.
         let name: String
         let family: CurlTransport.AddressFamily.Wrapped
     }
 
-    /// The addresses in the order in which to try them, or the reason why the lookup failed.
+    /// The addresses in the order to try them, or the reason that the lookup failed.
     typealias Answer = Result<[String], Failure>
 
     enum Failure: Error {
-        /// The name has no usable address; the text is the system's.
+        /// The name has no usable address, with the system's error message.
         case noAddress(String)
-        /// The process lacks what a lookup needs.
+        /// The process lacks the resources for a lookup.
         case unavailable(NetworkError)
     }
 
-    /// A caller's place in a lookup.
+    /// A caller's registration with a lookup.
     struct Ticket {
         fileprivate let query: Query
         fileprivate let number: UInt64
@@ -39,7 +40,7 @@ final class NameResolver: Sendable {
     private struct State {
         var process = getpid()
         var lookups: [Query: Lookup] = [:]
-        /// The lookups that wait for a thread, oldest first.
+        /// The lookups that are waiting for a thread, oldest first.
         var line: [Query] = []
         var threads = 0
         var lastNumber: UInt64 = 0
@@ -52,39 +53,40 @@ final class NameResolver: Sendable {
         }
     }
 
-    /// The process's resolver, which all transports share.
+    /// The process-wide resolver, which all transports share.
     static let shared = NameResolver { $0.systemAnswer }
 
-    /// The most lookups that run at once.
+    /// The maximum number of lookups that run at once.
     let maximumThreads: Int
     private let lookUp: @Sendable (Query) -> Answer
     private let state = Mutex(State())
 
-    /// Makes a resolver.
+    /// Creates a resolver.
     ///
     /// - Parameters:
-    ///   - maximumThreads: The most lookups that run at once.
-    ///   - lookUp: Looks a name up and returns when it has an answer.
+    ///   - maximumThreads: The maximum number of lookups that run at once. The default is 32.
+    ///   - lookUp: A closure that looks up a name and blocks until it has an answer.
     init(maximumThreads: Int = 32, _ lookUp: @escaping @Sendable (Query) -> Answer) {
         self.maximumThreads = maximumThreads
         self.lookUp = lookUp
     }
 
-    /// The number of lookups that run.
+    /// The number of running lookups.
     var runningCount: Int { state.withLock { $0.threads } }
 
-    /// The number of callers that wait for an answer.
+    /// The number of callers that are waiting for an answer.
     var callerCount: Int { state.withLock { $0.lookups.values.reduce(0) { $0 + $1.callers.count } } }
 
-    /// Looks a name up, or joins the lookup of the name.
+    /// Looks up a name, or joins a lookup that has already started.
     ///
     /// - Parameters:
     ///   - query: The name.
-    ///   - deliver: Takes the answer, on another thread or, where no thread can be started, before this returns.
-    /// - Returns: What ``leave(_:)`` takes.
+    ///   - deliver: A closure that receives the answer on another thread or, if no thread can be
+    ///     started, before this method returns.
+    /// - Returns: The ticket to pass to ``leave(_:)``.
     func resolve(_ query: Query, _ deliver: @escaping @Sendable (Answer) -> Void) -> Ticket {
         let (number, mustStart) = state.withLock { state in
-            // `fork()` copies the counts, and none of the threads.
+            // `fork()` copies the counts but not the threads.
             if state.process != getpid() { state = State() }
             state.lastNumber += 1
             var lookup = state.lookups[query] ?? Lookup()
@@ -104,7 +106,7 @@ final class NameResolver: Sendable {
         return Ticket(query: query, number: number)
     }
 
-    /// Takes a caller out of a lookup; one that hasn't begun and has no callers left never begins.
+    /// Removes a caller from a lookup, and a waiting lookup without callers from the queue.
     func leave(_ ticket: Ticket) {
         state.withLock { state in
             guard var lookup = state.lookups[ticket.query] else { return }
@@ -122,10 +124,10 @@ final class NameResolver: Sendable {
                 while let query = next { next = finish(query, with: lookUp(query)) }
             }
         } catch {
-            // Without any thread, the lookups in line wait for none.
+            // If no thread is running, nothing would ever start the waiting lookups.
             let failure = NetworkError(
                 .transportUnavailable,
-                "no thread could be started to look names up (error \(error.number))",
+                "can't start a thread to look up names (error \(error.number))",
                 isUnprocessed: true
             )
             var next: Query? = query
@@ -133,7 +135,7 @@ final class NameResolver: Sendable {
         }
     }
 
-    /// Delivers an answer and takes the next lookup in line; `nil` ends the thread.
+    /// Delivers an answer and returns the next waiting lookup, or `nil` to end the thread.
     private func finish(_ query: Query, with answer: Answer, isThread: Bool = true) -> Query? {
         let (callers, next) = state.withLock { state in
             let callers = state.lookups.removeValue(forKey: query)?.callers ?? [:]

@@ -1,22 +1,22 @@
 import CCurl
 
-/// Decodes one body from its content codings, and knows whether it came to its end.
+/// A decoder for the content codings of one body, which detects truncated bodies.
 ///
-/// libcurl would decode, too, but takes a coded body that is cut short for a whole one if the message around it is whole. It is used on
-/// the engine's thread.
+/// libcurl could decode too, but it accepts a truncated body if the message around it is complete.
+/// The decoder runs on the engine's thread.
 final class ContentDecoder {
-    /// Why a body can't be decoded.
+    /// A reason that a body can't be decoded.
     enum Defect: Error {
         case unknownCoding
         case malformed
     }
 
-    /// One coding of several, the last one that the server applied first.
+    /// The decoder for a single coding.
     @safe private final class Stage {
         private let decoder: OpaquePointer
         private var input: [UInt8] = []
         private var position = 0
-        /// Whether what came so far is whole.
+        /// A Boolean value that indicates whether the data so far ends with the coding's end.
         private(set) var isWhole = false
         private(set) var hasBegun = false
 
@@ -36,7 +36,7 @@ final class ContentDecoder {
             unsafe input.append(contentsOf: octets)
         }
 
-        /// Decodes into a buffer; returns 0 when there is nothing to decode for now.
+        /// Decodes into a buffer and returns the number of bytes, or 0 if more input is needed.
         func pull(into buffer: inout [UInt8]) throws(Defect) -> Int {
             while true {
                 var (taken, given) = (0, 0)
@@ -57,7 +57,7 @@ final class ContentDecoder {
                 guard Int(result) != CCODING_MALFORMED else { throw .malformed }
                 isWhole = Int(result) == CCODING_END
                 if given > 0 { return given }
-                // Without progress, or with nothing left, only more input helps.
+                // Without progress, or with no input left, only more input helps.
                 if taken == 0 || position == input.count { return 0 }
             }
         }
@@ -65,17 +65,17 @@ final class ContentDecoder {
 
     private static let bufferSize = 32 << 10
 
-    /// The coding that was applied last comes first.
+    /// The decoding stages, starting with the coding that was applied last.
     private let stages: [Stage]
     private var buffer = [UInt8](repeating: 0, count: bufferSize)
-    /// The octets in the buffer that nobody has taken yet.
+    /// The number of decoded bytes in the buffer that haven't been taken.
     private var readyCount = 0
-    /// The octets that libcurl offers again because not all that they make was taken.
+    /// The number of bytes that libcurl will offer again because not all of their output was taken.
     private var offeredAgain = 0
-    /// How many octets came, before decoding.
+    /// The number of bytes received, before decoding.
     private(set) var inputCount = 0
 
-    /// Prepares for a list of codings as `Content-Encoding` has them, in the order in which they were applied.
+    /// Creates a decoder for codings in the order they were applied, as in `Content-Encoding`.
     init(_ codings: [String]) throws(Defect) {
         var stages: [Stage] = []
         for coding in codings.reversed() {
@@ -86,10 +86,10 @@ final class ContentDecoder {
         self.stages = stages
     }
 
-    /// More codings than that are an attack.
+    /// The maximum number of codings; more indicate an attack.
     private static let maximumStageCount = 5
 
-    /// The codings that can be decoded, as `Accept-Encoding` lists them; empty if there are none.
+    /// The supported codings in the syntax of `Accept-Encoding`, or an empty string.
     static let acceptedCodings = [
         ("deflate", CCODING_DEFLATE), ("gzip", CCODING_GZIP), ("br", CCODING_BROTLI), ("zstd", CCODING_ZSTD),
     ].filter { ccoding_is_available($0.1) }.map(\.0).joined(separator: ", ")
@@ -104,16 +104,17 @@ final class ContentDecoder {
         }
     }
 
-    /// Whether the body came to its end, or there is none.
+    /// A Boolean value that indicates whether the body is complete or empty.
     var isWhole: Bool { !stages[0].hasBegun || stages.allSatisfy(\.isWhole) && readyCount == 0 }
 
-    /// Decodes octets and hands them on.
+    /// Decodes bytes and passes them on.
     ///
     /// - Parameters:
-    ///   - octets: What came. If not everything was taken, the same octets, and maybe more, are offered again.
-    ///   - take: Takes decoded octets; false if there is no room for them now.
-    /// - Returns: Whether everything was taken.
-    /// - Throws: What speaks against what came.
+    ///   - octets: The bytes received. If not all of the output was taken, the same bytes, perhaps
+    ///     followed by more, are offered again.
+    ///   - take: A closure that takes decoded bytes, or returns `false` if it has no capacity.
+    /// - Returns: `true` if all of the output was taken.
+    /// - Throws: The defect of the data.
     func decode(
         _ octets: UnsafeBufferPointer<UInt8>,
         take: (UnsafeBufferPointer<UInt8>) -> Bool
@@ -135,7 +136,7 @@ final class ContentDecoder {
         return true
     }
 
-    /// Decodes the next octets of a stage into the buffer, from those of the stage before it.
+    /// Decodes a stage's next bytes into the buffer, from the output of the stage before it.
     private func pull(_ index: Int) throws(Defect) -> Int {
         while true {
             let count = try stages[index].pull(into: &buffer)

@@ -2,20 +2,20 @@ import Foundation
 import Synchronization
 import System
 
-/// The body of a response on its way from the engine's thread to the task that reads it.
+/// The body of a response, passed from the engine's thread to the task that reads it.
 ///
-/// The engine puts octets in, one reader takes all that is there at once, so that a fast reader costs few wake-ups. When so many
-/// octets wait that there may be no room for what libcurl receives next, the engine stops receiving for this exchange alone, until the
-/// reader has taken them.
+/// The engine adds bytes and the reader takes all available bytes at once, so a fast reader costs
+/// few wake-ups. When the remaining capacity may be too small for libcurl's next read, the engine
+/// pauses this request until the reader has taken the bytes.
 final class CurlResponseStream: Sendable {
     private struct State {
         var opener: CheckedContinuation<CurlSubmission.Outcome, Never>?
         var reader: CheckedContinuation<Void, Never>?
         var buffer: PartBuffer
-        /// Whether the engine holds octets back.
+        /// A Boolean value that indicates whether the engine is holding back bytes.
         var isPaused = false
         var outcome: Result<HTTPHeaders, NetworkError>?
-        /// Keeps the engine working for as long as this exchange runs, even when the transport itself is gone.
+        /// The engine, which must outlive this request even if the transport is gone.
         var engine: CurlEngine?
 
         mutating func takeReader() -> CheckedContinuation<Void, Never>? {
@@ -24,10 +24,10 @@ final class CurlResponseStream: Sendable {
         }
     }
 
-    /// What putting octets into the buffer led to.
+    /// The result of adding bytes to the buffer.
     enum Room {
         case taken
-        /// Nothing was taken: the engine offers the octets again when the reader has made room.
+        /// Nothing was added; the engine offers the bytes again once the buffer is taken.
         case full
     }
 
@@ -39,11 +39,11 @@ final class CurlResponseStream: Sendable {
 
     private let identifier: UInt64
     private let mailbox: Mailbox<CurlMessage>
-    /// So many octets can wait, and libcurl still receive as much as it does at once.
+    /// The fill level up to which the buffer has capacity for another read by libcurl.
     private let threshold: Int
     private let state: Mutex<State>
 
-    /// Makes a body whose response's head `head` waits for.
+    /// Creates a body; `head` receives the response's head.
     init(
         _ identifier: UInt64,
         _ engine: CurlEngine,
@@ -56,12 +56,12 @@ final class CurlResponseStream: Sendable {
     }
 }
 
-// The engine's side.
+// Called by the engine.
 extension CurlResponseStream {
-    /// Whether the reader has made room since the buffer was full.
+    /// A Boolean value that indicates whether the reader has emptied the buffer.
     var hasRoom: Bool { state.withLock { $0.buffer.count == 0 } }
 
-    /// Hands out the response's head.
+    /// Delivers the response's head.
     func begin(_ head: (HTTPResponseBody) -> HTTPTransportResponse) {
         let opener = state.withLock { state in
             defer { state.opener = nil }
@@ -70,10 +70,10 @@ extension CurlResponseStream {
         opener?.resume(returning: .success(head(HTTPResponseBody(source: self))))
     }
 
-    /// Adds octets without waking the reader, which ``flush()`` does.
+    /// Adds bytes without waking the reader; ``flush()`` does that.
     func put(_ octets: UnsafeBufferPointer<UInt8>) -> Room {
         state.withLock { state in
-            // Whoever gave the body up wants no more of it; the cancellation is on its way.
+            // A reader that cancelled the body needs no more data; its cancellation will arrive.
             guard state.outcome == nil else { return .taken }
             guard unsafe state.buffer.append(octets) else {
                 state.isPaused = true
@@ -83,11 +83,12 @@ extension CurlResponseStream {
         }
     }
 
-    /// Wakes the reader if there is something for it, and says whether the engine should wait until it has taken that.
+    /// Wakes the reader if there's data, and returns whether the engine should pause until it's
+    /// taken.
     func flush() -> Bool {
         let (reader, isNearlyFull) = state.withLock { state -> (CheckedContinuation<Void, Never>?, Bool) in
             guard state.buffer.count > 0, state.outcome == nil else { return (nil, false) }
-            // A reader that was waiting takes what there is very soon.
+            // A reader that was waiting takes the data almost immediately.
             if let reader = state.takeReader() { return (reader, false) }
             let isNearlyFull = state.buffer.count > threshold
             state.isPaused = state.isPaused || isNearlyFull
@@ -97,7 +98,7 @@ extension CurlResponseStream {
         return isNearlyFull
     }
 
-    /// Ends the body; what is in the buffer can still be read.
+    /// Ends the body, whose buffer can still be read.
     func end(_ outcome: Result<HTTPHeaders, NetworkError>) {
         let (opener, reader, engine) = state.withLock { state in
             defer {
@@ -109,12 +110,12 @@ extension CurlResponseStream {
         }
         if let opener, case .failure(let error) = outcome { opener.resume(returning: .failure(error)) }
         reader?.resume()
-        // The engine may go with this reference, which must not happen under the lock.
+        // Releasing the engine may deinitialize it, which must not happen under the lock.
         withExtendedLifetime(engine) {}
     }
 }
 
-// The reader's side.
+// Called by the reader.
 extension CurlResponseStream: HTTPResponseBodySource {
     var trailers: HTTPHeaders {
         state.withLock { state in

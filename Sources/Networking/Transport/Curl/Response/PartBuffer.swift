@@ -1,6 +1,6 @@
 import Foundation
 
-/// Octets on their way to a reader, who takes all that are there as one part.
+/// A buffer of bytes that a reader takes as a single part.
 struct PartBuffer {
     private let pool: BlockPool
     private var block: OctetBlock?
@@ -10,7 +10,7 @@ struct PartBuffer {
         self.pool = pool
     }
 
-    /// Adds octets; false if there is no room for them beside those that are there.
+    /// Appends bytes, or returns `false` if the buffer doesn't have the capacity.
     mutating func append(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         let block = block ?? pool.block(capacity: octets.count)
         guard octets.count <= block.capacity - count else { return false }
@@ -22,13 +22,11 @@ struct PartBuffer {
         return true
     }
 
-    /// Takes all octets.
     mutating func take() -> Data {
         defer { removeAll() }
         return block?.data(count: count) ?? Data()
     }
 
-    /// Throws all octets away.
     mutating func removeAll() {
         block = nil
         count = 0

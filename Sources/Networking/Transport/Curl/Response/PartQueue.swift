@@ -1,12 +1,12 @@
 import Foundation
 
-/// Parts of a body in the order in which they were made, taken out octet by octet.
+/// A queue of body parts that are consumed in order, in pieces of any size.
 struct PartQueue {
     private var parts: [Data] = []
-    /// The first part that is not used up, and how much of it is.
+    /// The index of the first part with unconsumed bytes; `offset` is the number consumed.
     private var first = 0
     private var offset = 0
-    /// The octets in all parts.
+    /// The total number of unconsumed bytes.
     private(set) var count = 0
 
     mutating func append(_ part: Data) {
@@ -14,7 +14,7 @@ struct PartQueue {
         count += part.count
     }
 
-    /// Takes octets, no more than are there.
+    /// Takes up to `limit` bytes.
     mutating func take(_ limit: Int) -> [Data] {
         var (slices, taken): ([Data], Int) = ([], 0)
         while taken < limit, first < parts.count {

@@ -1,41 +1,44 @@
-/// What libcurl lets pass in a response's header, and must not.
+/// Checks of a response's header that libcurl doesn't make.
 ///
-/// Whoever reads a header otherwise than the server meant it, or than another recipient reads it, takes part of one message
-/// for another ([RFC 9112 §11.1](https://www.rfc-editor.org/rfc/rfc9112#section-11.1)).
+/// If a client interprets a header differently from the server or another recipient, it may take
+/// part of one message for another
+/// ([RFC 9112 §11.1](https://www.rfc-editor.org/rfc/rfc9112#section-11.1)).
 enum ResponseFraming {
-    /// The header fields that one response may have.
+    /// The maximum number of header fields in a response.
     static let maximumFieldCount = 5000
 
-    /// Checks the name of a field.
+    /// Checks a field's name.
     ///
-    /// Between name and colon there is no white space ([RFC 9112 §5.1](https://www.rfc-editor.org/rfc/rfc9112#section-5.1)).
+    /// Whitespace between the name and the colon isn't allowed
+    /// ([RFC 9112 §5.1](https://www.rfc-editor.org/rfc/rfc9112#section-5.1)).
     static func check(name: Span<UInt8>) throws(NetworkError) {
         for index in name.indices where name[index] <= 0x20 || name[index] == 0x7F {
-            throw NetworkError(.invalidResponse, "the response has a header field whose name has white space in it")
+            throw NetworkError(.invalidResponse, "the response has a header field whose name contains whitespace")
         }
     }
 
-    /// Checks a field's value, or a part of it, and the number of fields with it.
+    /// Checks a field's value, or a part of it, and the number of fields including it.
     ///
-    /// A CR or an octet of zero in a value is dangerous ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+    /// A CR or NUL in a value is dangerous
+    /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     static func check(value: Span<UInt8>, count: Int) throws(NetworkError) {
         for index in value.indices where value[index] == 0x0D || value[index] == 0 {
-            throw NetworkError(.invalidResponse, "the response has a header field with a control character in it")
+            throw NetworkError(.invalidResponse, "the response has a header field that contains a control character")
         }
         guard count <= maximumFieldCount else {
             throw NetworkError(.invalidResponse, "the response has more than \(maximumFieldCount) header fields")
         }
     }
 
-    /// Checks that the body has one length, if it has one at all.
+    /// Checks that the body has at most one length.
     ///
-    /// The same length may be said several times; a transfer coding overrules any
+    /// The same length may be repeated. A transfer coding overrides the length
     /// ([RFC 9112 §6.3](https://www.rfc-editor.org/rfc/rfc9112#section-6.3)).
     static func check(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
         try checkTransferCodings(fields)
         var length: Int64?
         for field in fields where field.name.equalsIgnoringASCIICase("Content-Length") {
-            // As all but the oddest say it.
+            // The common case.
             if length == nil, let value = number(field.value.utf8[...]) {
                 length = value
                 continue
@@ -43,15 +46,18 @@ enum ResponseFraming {
             for member in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
                 guard let value = number(member), length == nil || length == value else {
                     if fields.contains(where: { $0.name.equalsIgnoringASCIICase("Transfer-Encoding") }) { return }
-                    throw NetworkError(.invalidResponse, "the response's Content-Length is not one number")
+                    throw NetworkError(.invalidResponse, "the response's Content-Length isn't a single number")
                 }
                 length = value
             }
         }
     }
 
-    /// Checks that the body has no transfer coding but chunked, because no other was asked for
-    /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl passes others on as they are.
+    /// Checks that the body has no transfer coding except chunked.
+    ///
+    /// The client requests no others
+    /// ([RFC 9112 §7.4](https://www.rfc-editor.org/rfc/rfc9112#section-7.4)), and libcurl would
+    /// pass them on undecoded.
     private static func checkTransferCodings(_ fields: [HTTPHeaders.Field]) throws(NetworkError) {
         for field in fields where field.name.equalsIgnoringASCIICase("Transfer-Encoding") {
             for member in field.value.asciiOnly.split(separator: ",") {
@@ -59,12 +65,12 @@ enum ResponseFraming {
                 guard !coding.equalsIgnoringASCIICase("chunked"), !coding.equalsIgnoringASCIICase("identity") else {
                     continue
                 }
-                throw NetworkError(.invalidResponse, "the response has a transfer coding that was not asked for")
+                throw NetworkError(.invalidResponse, "the response has a transfer coding that the request didn't allow")
             }
         }
     }
 
-    /// Reads `1*DIGIT` with white space around it; unlike `Int64.init` it takes no sign.
+    /// Parses `1*DIGIT` between optional whitespace and, unlike `Int64.init`, without a sign.
     private static func number(_ text: Substring.UTF8View.SubSequence) -> Int64? {
         func isBlank(_ octet: UInt8) -> Bool { octet == 0x20 || octet == 0x09 }
         var digits = text.drop(while: isBlank)

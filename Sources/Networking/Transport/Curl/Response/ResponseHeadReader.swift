@@ -1,26 +1,26 @@
-/// Reads a response's header, line by line as libcurl hands it over.
+/// A reader for a response's header lines, as libcurl delivers them.
 ///
-/// 1xx responses are skipped ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)); what follows the
-/// final response's header is its trailer and is not mixed into it
+/// It skips 1xx responses ([RFC 9110 §15.2](https://www.rfc-editor.org/rfc/rfc9110#section-15.2)).
+/// Fields after the final response's header are trailers and are kept separate
 /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
 struct ResponseHeadReader {
-    /// The octets of all header lines that one response may have, 1xx responses and trailers included.
+    /// The maximum size of a response's header in bytes, including 1xx responses and trailers.
     private let maximumSize: Int
 
     init(maximumSize: Int) {
         self.maximumSize = maximumSize
     }
 
-    /// Whether the final response's header is whole.
+    /// A Boolean value that indicates whether the final response's header is complete.
     private(set) var isComplete = false
     private(set) var status = 0
     private(set) var version = ""
     private(set) var headers: [HTTPHeaders.Field] = []
-    /// The fields after the body.
+    /// The trailer fields.
     private(set) var trailers: [HTTPHeaders.Field] = []
     private var size = 0
 
-    /// The codings of the body, in the order in which they were applied; `identity` is none.
+    /// The body's codings in the order they were applied, without `identity`.
     var contentCodings: [String] {
         var codings: [String] = []
         for field in headers where field.name.equalsIgnoringASCIICase("Content-Encoding") {
@@ -32,16 +32,16 @@ struct ResponseHeadReader {
         return codings
     }
 
-    /// Reads one line with its line end.
+    /// Reads one line, including its line ending.
     ///
-    /// - Returns: Whether it made the final response's header whole.
+    /// - Returns: `true` if the line completes the final response's header.
     @discardableResult
     mutating func read(line: Span<UInt8>) throws(NetworkError) -> Bool {
         size += line.count
         guard size <= maximumSize else {
             throw NetworkError(
                 .invalidResponse,
-                "the response's header is larger than \(maximumSize) octets (maximumHeaderSize)"
+                "the response's header exceeds \(maximumSize) bytes (maximumHeaderSize)"
             )
         }
         let content = line.extracting(0..<line.endOfContent)
@@ -51,9 +51,9 @@ struct ResponseHeadReader {
         }
         if content.isEmpty {
             if status >= 200 { try ResponseFraming.check(headers) }
-            // RFC 9110 §15.2.2: what follows is another protocol, in which no final response comes.
+            // RFC 9110 §15.2.2: another protocol follows, without a final response.
             guard status != 101 else {
-                throw NetworkError(.invalidResponse, "the server switched protocols (101) to one that is not HTTP")
+                throw NetworkError(.invalidResponse, "the server switched to another protocol (101)")
             }
             isComplete = status >= 200
             return isComplete
@@ -69,7 +69,7 @@ struct ResponseHeadReader {
 
     private mutating func readStatusLine(_ line: Span<UInt8>) throws(NetworkError) {
         headers.removeAll(keepingCapacity: true)
-        // What most responses have: enough to grow once instead of with every other field.
+        // Enough for most responses, so that the array grows only once.
         headers.reserveCapacity(8)
         let space = line.firstIndex(of: UInt8(ascii: " "))
         let end = space + 4
@@ -79,7 +79,7 @@ struct ResponseHeadReader {
             status = status * 10 + Int(line[index] - UInt8(ascii: "0"))
         }
         guard (100...999).contains(status), line.count == end || line.count > end && line[end].isHTTPWhitespace else {
-            throw NetworkError(.invalidResponse, "the response's status line has no status of three digits")
+            throw NetworkError(.invalidResponse, "the response's status line has no three-digit status")
         }
         self.status = status
         version = line.text(0..<space)
@@ -88,7 +88,7 @@ struct ResponseHeadReader {
     private mutating func readField(_ line: Span<UInt8>) throws(NetworkError) {
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
         guard status != 0, colon < line.count, colon > 0 else {
-            throw NetworkError(.invalidResponse, "the response has a header line that is not “name: value”")
+            throw NetworkError(.invalidResponse, "the response has a header line without the form “name: value”")
         }
         try ResponseFraming.check(name: line.extracting(0..<colon))
         try ResponseFraming.check(value: line.extracting(colon..<line.count), count: headers.count + 1)
@@ -103,8 +103,10 @@ struct ResponseHeadReader {
         return HTTPHeaders.Field(name: line.text(name), value: line.text(line.trimmed((colon + 1)..<line.count)))
     }
 
-    /// The body is whole already; a line that is no field, or one that would change how the body is framed, is not worth failing
-    /// for but must not be believed ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
+    /// Reads a trailer field, and ignores an invalid one or one that would affect framing.
+    ///
+    /// The body is already complete, so such a field isn't worth a failure but must not be trusted
+    /// ([RFC 9110 §6.5.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.5.1)).
     private mutating func readTrailer(_ line: Span<UInt8>) {
         guard !line.isEmpty, !line[0].isHTTPWhitespace, !line.startsStatusLine, let field = Self.field(line),
             HTTPSyntax.isToken(field.name),
@@ -115,11 +117,11 @@ struct ResponseHeadReader {
 
     private static let framing = ["Transfer-Encoding", "Content-Length", "Content-Encoding", "Host", "Trailer"]
 
-    /// A line that begins with white space continues the one before; a space takes the place of the break
+    /// Appends a line that starts with whitespace to the previous field, separated by a space
     /// ([RFC 9112 §5.2](https://www.rfc-editor.org/rfc/rfc9112#section-5.2)).
     private mutating func unfold(_ line: Span<UInt8>) throws(NetworkError) {
         guard !headers.isEmpty else {
-            throw NetworkError(.invalidResponse, "the response's header begins with a continued line")
+            throw NetworkError(.invalidResponse, "the response's header begins with a continuation line")
         }
         try ResponseFraming.check(value: line, count: headers.count)
         let more = line.text(line.trimmed(line.indices))
@@ -129,7 +131,7 @@ struct ResponseHeadReader {
 }
 
 extension Span<UInt8> {
-    /// Where the line end begins.
+    /// The index of the line ending.
     fileprivate var endOfContent: Int {
         var end = count
         if end > 0, self[end - 1] == UInt8(ascii: "\n") { end -= 1 }

@@ -1,11 +1,11 @@
 import Synchronization
 
-/// One exchange as the caller's task and the engine both know it.
+/// A request that the caller's task and the engine share.
 final class CurlExchange: Sendable {
     let identifier: UInt64
     let request: CurlRequest
     let limits: HTTPTransportLimits
-    /// When the transport was asked.
+    /// The time of the call to the transport.
     let begin = ContinuousClock.now
     private let cancellation = Atomic<Bool>(false)
 
@@ -15,7 +15,8 @@ final class CurlExchange: Sendable {
         self.limits = limits
     }
 
-    /// Whether the task was cancelled, which the engine may learn before it knows the exchange.
+    /// A Boolean value that indicates whether the task was cancelled, possibly before the engine
+    /// received the request.
     var isCancelled: Bool { cancellation.load(ordering: .acquiring) }
 
     func cancel() {
@@ -23,28 +24,28 @@ final class CurlExchange: Sendable {
     }
 }
 
-/// An exchange handed to the engine, and who waits for its outcome.
+/// A request submitted to the engine, with the recipient of its outcome.
 struct CurlSubmission: Sendable {
     typealias Outcome = Result<HTTPTransportResponse, NetworkError>
 
-    /// Who gets the response.
+    /// The recipient of the response.
     enum Recipient: Sendable {
-        /// All of it, once; there is nothing in between that could cost a wake-up.
+        /// Receives the whole response at once, with a single wake-up.
         case whole(CheckedContinuation<Outcome, Never>)
-        /// First the head, then the body in parts.
+        /// Receives the head first and then the body in parts.
         case parts(CurlResponseStream)
     }
 
     let exchange: CurlExchange
     let recipient: Recipient
 
-    /// Ends an exchange that never began.
+    /// Ends a request that was never started.
     func refuse(_ error: NetworkError) {
         exchange.request.observer?(.finished(HTTPTransportMetrics(totalTime: .now - exchange.begin)))
         fail(error)
     }
 
-    /// Reports a failure; no other outcome may have been reported.
+    /// Reports an error; no other outcome may have been reported.
     func fail(_ error: NetworkError) {
         switch recipient {
         case .whole(let continuation): continuation.resume(returning: .failure(error))
@@ -53,7 +54,7 @@ struct CurlSubmission: Sendable {
     }
 }
 
-/// An outcome on its way to the task that waits for it.
+/// An outcome to deliver to the task that waits for it.
 struct CurlDelivery {
     let continuation: CheckedContinuation<CurlSubmission.Outcome, Never>
     let outcome: CurlSubmission.Outcome

@@ -1,6 +1,6 @@
 import CCurl
 
-/// What libcurl says about a transfer that failed, in this module's terms.
+/// A failure reported by libcurl, translated to a ``NetworkError``.
 struct CurlFailure {
     private let code: Int32
     private let text: String
@@ -9,15 +9,16 @@ struct CurlFailure {
     private let isReadingHead: Bool
     private let isHTTP2: Bool
 
-    /// Reads libcurl's result; `nil` if it is success.
+    /// Creates a failure from libcurl's result, or returns `nil` if it's a success.
     ///
     /// - Parameters:
     ///   - code: libcurl's result.
-    ///   - text: libcurl's words.
-    ///   - origin: Where the request was going.
-    ///   - proxyStatus: What a proxy answered when it was asked for a tunnel; 0 if none was.
-    ///   - isReadingHead: Whether the request was sent and the response's header isn't whole.
-    ///   - isHTTP2: Whether the request was sent with HTTP/2.
+    ///   - text: libcurl's error message.
+    ///   - origin: The origin of the request.
+    ///   - proxyStatus: The proxy's status for a tunnel, or 0 (the default) if none was requested.
+    ///   - isReadingHead: Whether the request was sent and the response's header is incomplete. The
+    ///     default is `false`.
+    ///   - isHTTP2: Whether the request was sent with HTTP/2. The default is `false`.
     init?(
         code: Int32,
         text: String,
@@ -36,22 +37,24 @@ struct CurlFailure {
         self.origin = origin
     }
 
-    /// The error for the caller; libcurl's words name hosts and causes, never a header's value or a body.
+    /// Returns the error for the caller.
+    ///
+    /// libcurl's messages name hosts and causes, but never a header's value or a body.
     func networkError(connectTimeout: Duration, phase: NetworkError.Timeout.Phase) -> NetworkError {
         if let failure = proxyFailure ?? connectionFailure(connectTimeout, phase) { return failure }
         if isTLS { return NetworkError(.tls, "the TLS handshake with \(origin) failed: \(text)") }
-        if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended too early: \(text)") }
+        if isLoss { return NetworkError(.connectionLost, "the connection to \(origin) ended early: \(text)") }
         if isHeaderTooLarge {
             return NetworkError(
                 .invalidResponse,
-                "the response's header of \(origin) has a line of more than 100 KiB, or more than libcurl accepts altogether; "
+                "the response header from \(origin) has a line over 100 KiB or exceeds libcurl's total limit; "
                     + "the server must send less"
             )
         }
         if isMalformed {
-            return NetworkError(.invalidResponse, "\(origin) did not answer in well-formed HTTP: \(text)")
+            return NetworkError(.invalidResponse, "\(origin) sent a malformed HTTP response: \(text)")
         }
-        return NetworkError(.unknown, "the exchange with \(origin) failed: \(text) (libcurl error \(code))")
+        return NetworkError(.unknown, "the request to \(origin) failed: \(text) (libcurl error \(code))")
     }
 
     private var proxyFailure: NetworkError? {
@@ -60,24 +63,24 @@ struct CurlFailure {
         case 407:
             NetworkError(
                 .proxyAuthenticationRequired,
-                "the proxy wants credentials, or others, for a tunnel to \(origin); give them in the proxy selection"
+                "the proxy requires valid credentials for a tunnel to \(origin); set them in the proxy selection"
             )
-        default: NetworkError(.cannotConnect, "the proxy refused a tunnel to \(origin) with status \(proxyStatus)")
+        default: NetworkError(.cannotConnect, "the proxy denied a tunnel to \(origin) with status \(proxyStatus)")
         }
     }
 
     private func connectionFailure(_ connectTimeout: Duration, _ phase: NetworkError.Timeout.Phase) -> NetworkError? {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_HOST:
-            NetworkError(.cannotResolveHost, "the host of \(origin) has no address: \(text)")
+            NetworkError(.cannotResolveHost, "the host of \(origin) can't be resolved: \(text)")
         case CCURL_COULDNT_CONNECT, CCURL_COULDNT_RESOLVE_PROXY, CCURL_PROXY_HANDSHAKE:
-            NetworkError(.cannotConnect, "no connection to \(origin): \(text)")
+            NetworkError(.cannotConnect, "can't connect to \(origin): \(text)")
         case CCURL_OPERATION_TIMEDOUT:
             .connectTimedOut(connectTimeout, phase, origin)
         case CCURL_URL_MALFORMAT:
             NetworkError(.invalidRequest, "libcurl can't read the URL of a request to \(origin): \(text)")
         case CCURL_UNSUPPORTED_PROTOCOL where isProtocolMissing:
-            NetworkError(.transportUnavailable, "this libcurl can't speak \(origin.scheme): \(text)")
+            NetworkError(.transportUnavailable, "this libcurl doesn't support \(origin.scheme): \(text)")
         default: nil
         }
     }
@@ -99,7 +102,7 @@ struct CurlFailure {
         case CCURL_SSL_CONNECT_ERROR: isHandshakeCut
         case CCURL_RECV_ERROR: !isChunking && !isHTTP2Framing
         case CCURL_GOT_NOTHING: !isHTTP2
-        // Code 16 is what becomes of a stream whose connection the server closes after GOAWAY.
+        // Code 16 is the result for a stream whose connection the server closes after GOAWAY.
         case CCURL_SEND_ERROR, CCURL_PARTIAL_FILE, CCURL_SEND_FAIL_REWIND, CCURL_HTTP2, CCURL_AGAIN: true
         case CCURL_HTTP2_STREAM: !isHTTP2Violation
         default: false
@@ -110,27 +113,29 @@ struct CurlFailure {
         switch Int(code) {
         case CCURL_RECV_ERROR: isChunking || isHTTP2Framing
         case CCURL_UNSUPPORTED_PROTOCOL: !isProtocolMissing
-        // A server that closes the connection without an answer has another code with HTTP/2; this is libcurl's end of it.
+        // With HTTP/2, libcurl closed the connection. A server that closes it causes another code.
         case CCURL_GOT_NOTHING: isHTTP2
         case CCURL_HTTP2_STREAM: isHTTP2Violation
         case CCURL_WEIRD_SERVER_REPLY, CCURL_BAD_CONTENT_ENCODING, CCURL_TOO_LARGE, CCURL_WRITE_ERROR: true
-        // So libcurl 7.88 says that a header line is larger than its own limit, that a header begins with a folded line, and
-        // that a chunk's size is none.
+        // libcurl 7.88 reports these for a header line over its limit, a header that begins with a
+        // folded line, and an invalid chunk size.
         case CCURL_OUT_OF_MEMORY, CCURL_BAD_FUNCTION_ARGUMENT: true
         default: false
         }
     }
 
-    // libcurl has one code for several causes here; only its words tell them apart.
+    // libcurl uses one code for several causes here. Only its message distinguishes them.
     private var isChunking: Bool { text.contains("chunk") }
-    /// All others are about what the server speaks.
+    /// A Boolean value that indicates whether libcurl, rather than the server, lacks the protocol.
     private var isProtocolMissing: Bool { text.contains("not supported or disabled in libcurl") }
-    /// libcurl 7.88 has no memory for a line beyond its limit.
+    /// A Boolean value that indicates whether the header is too large, for which libcurl 7.88
+    /// reports that it's out of memory.
     private var isHeaderTooLarge: Bool {
         isReadingHead && [CCURL_OUT_OF_MEMORY, CCURL_TOO_LARGE].contains(Int(code))
     }
     private var isHTTP2Framing: Bool { text.contains("nghttp2") }
-    /// The stream's error code ([RFC 9113 §7](https://www.rfc-editor.org/rfc/rfc9113#section-7)), which either side may have found.
+    /// A Boolean value that indicates whether the message names a stream error by either side
+    /// ([RFC 9113 §7](https://www.rfc-editor.org/rfc/rfc9113#section-7)).
     private var isHTTP2Violation: Bool {
         [
             "PROTOCOL_ERROR", "FLOW_CONTROL_ERROR", "FRAME_SIZE_ERROR", "COMPRESSION_ERROR", "STREAM_CLOSED",
@@ -146,21 +151,21 @@ extension CurlFailure {
         case origin, proxy
     }
 
-    /// Reads the result of a transfer that was told to fail.
+    /// Determines the host from the result of a transfer that was told to fail.
     static func wantedHost(code: Int32, text: String) -> WantedHost {
         switch Int(code) {
         case CCURL_COULDNT_RESOLVE_PROXY: .proxy
-        // A SOCKS proxy that the environment names may leave it to the client to look the host's name up.
+        // A SOCKS proxy from the environment may leave name resolution to the client.
         case CCURL_COULDNT_RESOLVE_HOST, CCURL_PROXY_HANDSHAKE: .origin
-        // libcurl 8.13 says which only in words.
+        // libcurl 8.13 identifies the host only in its message.
         default: text.contains("proxy") ? .proxy : .origin
         }
     }
 }
 
 extension NetworkError {
-    /// The error of a connection that took too long.
+    /// Returns the error for a connection that took too long.
     static func connectTimedOut(_ time: Duration, _ phase: Timeout.Phase, _ origin: HTTPOrigin) -> Self {
-        Self(.connect, phase, "no connection to \(origin) within \(time) (connectTimeout)", code: .cannotConnect)
+        Self(.connect, phase, "can't connect to \(origin) within \(time) (connectTimeout)", code: .cannotConnect)
     }
 }

@@ -1,11 +1,11 @@
 import CCurl
 
-/// Tells an observer what happens to its exchange; on the engine's thread, and only if there is an observer.
+/// An observer's view of a request, used on the engine's thread if the request has an observer.
 final class CurlObservation {
     private let exchange: CurlExchange
     private let tell: @Sendable (HTTPTransportEvent) -> Void
     private var started: ContinuousClock.Instant?
-    /// The time at which libcurl began to count, which it does anew after a name was looked up.
+    /// The time at which libcurl started its timers, which restart after a name lookup.
     private var driven: ContinuousClock.Instant?
     private var hasResolved = false
     private var connectionCount = 0
@@ -17,26 +17,26 @@ final class CurlObservation {
         self.tell = tell
     }
 
-    /// The exchange left the queue.
+    /// Records that the request left the queue.
     func start(at now: ContinuousClock.Instant) {
         started = now
         driven = now
         tell(.started)
     }
 
-    /// A name was looked up, and libcurl goes on.
+    /// Records that libcurl continues after a name lookup.
     func drive(at now: ContinuousClock.Instant) {
         driven = now
     }
 
-    /// A socket is about to be connected, so there is an address.
+    /// Records that a socket is about to be connected, which implies a resolved address.
     func resolve() {
         guard !hasResolved else { return }
         hasResolved = true
         tell(.resolved)
     }
 
-    /// The request is about to be sent on a connection, which may be a new one.
+    /// Records that the request is about to be sent on a connection, which may be new.
     func connect(_ handle: CurlHandle?) {
         let count = handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0
         guard count > connectionCount else { return }
@@ -52,7 +52,7 @@ final class CurlObservation {
     }
 
     func receiveHead(status: Int, _ handle: CurlHandle?) {
-        // A body that libcurl has at hand is sent without asking us.
+        // libcurl sends a body that it has copied without calling back.
         send(handle?.number(CCURL_INFO_SIZE_UPLOAD_T) ?? 0)
         tell(.headReceived(status: status))
     }
@@ -63,7 +63,7 @@ final class CurlObservation {
         tell(.bodyReceived(count))
     }
 
-    /// The exchange is over.
+    /// Reports that the request ended.
     func end(_ handle: CurlHandle?, version: String) {
         tell(.finished(metrics(handle, version: version)))
     }
@@ -73,7 +73,7 @@ final class CurlObservation {
         guard let started, let driven, let handle else { return metrics }
         let queueTime = started - exchange.begin
         let offset = driven - exchange.begin
-        /// A phase that did not happen has no time, or one of an earlier phase.
+        /// A phase that didn't happen has no time, or the time of an earlier phase.
         func time(_ info: ccurl_info) -> Duration? {
             let microseconds = handle.number(info)
             return microseconds > 0 ? offset + .microseconds(microseconds) : nil
@@ -87,7 +87,7 @@ final class CurlObservation {
         }
         metrics.firstByteTime = time(CCURL_INFO_STARTTRANSFER_TIME_T)
         metrics.remoteAddress = handle.peerAddress
-        // Without a peer there was no connection.
+        // A missing peer address means that no connection was made.
         metrics.isConnectionReused = metrics.remoteAddress == nil ? nil : !isNew
         metrics.version = version
         metrics.bodyBytesSent = max(sentCount, handle.number(CCURL_INFO_SIZE_UPLOAD_T))

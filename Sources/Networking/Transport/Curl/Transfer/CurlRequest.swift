@@ -1,8 +1,8 @@
 import Foundation
 
-/// A request in libcurl's terms, worked out on the caller's thread because the engine has only one.
+/// A request in libcurl's terms, prepared on the caller's thread because the engine has only one.
 struct CurlRequest: Sendable {
-    /// A body that is made while it is sent.
+    /// A body that's produced while it's sent.
     struct StreamedBody: Sendable {
         enum Source: Sendable {
             case file(URL, length: Int)
@@ -14,12 +14,13 @@ struct CurlRequest: Sendable {
         let source: Source
     }
 
-    /// What is sent after the header.
+    /// The body of a request.
     enum Body: Sendable {
         case held(Data)
         case streamed(StreamedBody)
 
-        /// Whether libcurl asks for the body part by part; one that fits is sent together with the header instead.
+        /// A Boolean value that indicates whether libcurl reads the body in parts instead of
+        /// sending it with the header.
         var isReadWhileSent: Bool {
             switch self {
             case .held(let data): data.count > 64 << 10
@@ -31,7 +32,7 @@ struct CurlRequest: Sendable {
             if case .held(let data) = self { data.isEmpty } else { false }
         }
 
-        /// Whether a copy of it should not be kept for long.
+        /// A Boolean value that indicates whether a copy of the body is too large to keep.
         var isLarge: Bool {
             if case .held(let data) = self { data.count > 4 << 10 } else { true }
         }
@@ -40,12 +41,12 @@ struct CurlRequest: Sendable {
     let url: String
     let origin: HTTPOrigin
     let method: HTTPMethod
-    /// The fields for the server, and what libcurl must not add.
+    /// The header fields for the server, and the ones that libcurl must not add.
     let lines: CurlLines?
-    /// The fields that only an HTTP proxy gets; `nil` if there are none.
+    /// The header fields for the HTTP proxy only, or `nil`.
     let proxyLines: CurlLines?
     let body: Body
-    /// Whether a message with a body, perhaps an empty one, is sent.
+    /// A Boolean value that indicates whether the request has a body, possibly an empty one.
     let hasBody: Bool
     let observer: (@Sendable (HTTPTransportEvent) -> Void)?
 
@@ -62,12 +63,15 @@ struct CurlRequest: Sendable {
         guard url.utf8.count + (lines?.size ?? 0) + (proxyLines?.size ?? 0) <= Self.maximumHeaderSize else {
             throw NetworkError(
                 .invalidRequest,
-                "the request's URL and header fields have more than \(Self.maximumHeaderSize) octets; send less, or send it in the body"
+                "the request's URL and header fields exceed \(Self.maximumHeaderSize) bytes; send less, or use the body"
             )
         }
     }
 
-    /// libcurl gives up beyond 1 MiB, with the fields that it adds and a short body, and says that it is out of memory.
+    /// The maximum size of the URL and header fields.
+    ///
+    /// libcurl fails above 1 MiB, including the fields that it adds and a short body, and reports
+    /// that it's out of memory.
     private static let maximumHeaderSize = 900_000
 
     private static func body(_ request: HTTPTransportRequest) throws(NetworkError) -> Body {
@@ -82,13 +86,13 @@ struct CurlRequest: Sendable {
             guard length ?? 0 >= 0 else {
                 throw NetworkError(.invalidRequest, "the request's body has a negative length")
             }
-            // Nothing is asked of the producer of a body that has no octets.
+            // The producer isn't called for an empty body.
             guard length != 0 else { return .held(Data()) }
             return .streamed(StreamedBody(length: length, isReplayable: isReplayable, source: .producer(producer)))
         }
     }
 
-    /// What the caller's `Content-Length` says of a body that does not know its length.
+    /// Returns the length in the caller's `Content-Length`, for a body of unknown length.
     private static func announcedLength(_ headers: HTTPHeaders) throws(NetworkError) -> Int? {
         var length: Int?
         for field in headers where field.name.equalsIgnoringASCIICase("Content-Length") {
@@ -96,7 +100,7 @@ struct CurlRequest: Sendable {
             guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(text) else {
                 throw NetworkError(
                     .invalidRequest,
-                    "the Content-Length header field is not a number of octets; remove it"
+                    "the Content-Length header field isn't a number of bytes; remove it"
                 )
             }
             guard length == nil || length == count else {
@@ -110,7 +114,7 @@ struct CurlRequest: Sendable {
         return length
     }
 
-    /// The fields, and what libcurl must not add.
+    /// Returns the header fields, and the ones that libcurl must not add.
     private static func lines(
         _ headers: HTTPHeaders,
         hasBody: Bool,
@@ -122,7 +126,7 @@ struct CurlRequest: Sendable {
         var hasExpect = false
         for field in headers {
             let line = CurlLines.Line(name: field.name, value: field.value[...].trimmingHTTPWhitespace)
-            // The lengths tell most names apart.
+            // Checking the length first rules out most names cheaply.
             switch field.name.utf8.count {
             case 14 where field.name.equalsIgnoringASCIICase("Content-Length"): continue
             case 19 where field.name.equalsIgnoringASCIICase("Proxy-Authorization"):
@@ -143,7 +147,7 @@ struct CurlRequest: Sendable {
 }
 
 extension HTTPMethod {
-    /// Whether a request without a body says so with `Content-Length: 0`
+    /// A Boolean value that indicates whether a request without a body needs `Content-Length: 0`
     /// ([RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     var anticipatesContent: Bool { self == .post || self == .put || self == .patch }
 }

@@ -1,23 +1,23 @@
 import CCurl
 import Foundation
 
-// What libcurl calls back.
+// libcurl's callbacks for the response.
 extension CurlTransfer {
-    /// What becomes of octets that libcurl offers.
+    /// The result of receiving data from libcurl.
     enum Reception {
         case taken
-        /// The transfer is aborted.
+        /// The transfer must be aborted.
         case refused
-        /// libcurl keeps the octets and offers them again later.
+        /// libcurl must keep the data and offer it again later.
         case heldBack
     }
 
-    /// Takes lines of the header or the trailer; false to abort the transfer.
+    /// Receives lines of the header or the trailers, or returns `false` to abort the transfer.
     ///
-    /// They come one by one, but all at once if libcurl had to keep them.
+    /// libcurl delivers them one by one, but all at once if it had to keep them.
     func receive(headerLines: Span<UInt8>) -> Bool {
-        timing.receive(at: round.now)
-        round.receiveUseful(at: handle?.socket)
+        timing.receive(at: loopState.now)
+        loopState.receiveUseful(at: handle?.socket)
         var start = 0
         while start < headerLines.count {
             var end = start
@@ -40,14 +40,14 @@ extension CurlTransfer {
         if isComplete {
             readFraming()
             observation?.receiveHead(status: head.status, handle)
-            if traffic == .held || mayBeAnsweredEarly { round.touch(self) }
+            if traffic == .held || mayBeAnsweredEarly { loopState.touch(self) }
         }
         return true
     }
 
     func receive(octets: UnsafeBufferPointer<UInt8>) -> Reception {
-        timing.receive(at: round.now)
-        round.receiveUseful(at: handle?.socket)
+        timing.receive(at: loopState.now)
+        loopState.receiveUseful(at: handle?.socket)
         guard acceptsRedirect(octets.count) else { return .refused }
         guard takesPart(octets.count) else { return .heldBack }
         guard !isDecoded else { return unsafe receive(coded: octets) }
@@ -57,7 +57,7 @@ extension CurlTransfer {
             return .heldBack
         }
         receivedCount += octets.count
-        if observation != nil || isAnsweredEarly { round.touch(self) }
+        if observation != nil || isAnsweredEarly { loopState.touch(self) }
         return .taken
     }
 
@@ -88,60 +88,58 @@ extension CurlTransfer {
                 isCut = true
                 return .refused
             }
-            failure = NetworkError(.invalidResponse, "the body of \(origin) can't be decoded: \(words(for: error))")
+            failure = NetworkError(.invalidResponse, "the body from \(origin) can't be decoded: \(words(for: error))")
             return .refused
         }
-        if observation != nil || isAnsweredEarly { round.touch(self) }
+        if observation != nil || isAnsweredEarly { loopState.touch(self) }
         return reception
     }
 
     private func words(for defect: ContentDecoder.Defect) -> String {
         let names = codings.map { $0.prefix(20) }.joined(separator: ", ")
         return switch defect {
-        case .unknownCoding: "its content coding (\(names)) is none of \(ContentDecoder.acceptedCodings)"
-        case .malformed: "it is not what its content coding (\(names)) says"
+        case .unknownCoding: "its content coding (\(names)) isn't one of \(ContentDecoder.acceptedCodings)"
+        case .malformed: "its data doesn't match its content coding (\(names))"
         }
     }
 
-    /// Whether the caller accepts so many octets more.
+    /// Returns whether the limits allow more bytes of the body.
     private func accepts(_ count: Int) -> Bool {
         let limit = exchange.limits.maximumBodySize
         let announced = receivedCount == 0 && !isDecoded ? declaredSize ?? 0 : 0
         guard max(receivedCount + count, announced) <= limit else {
             failure = NetworkError(
                 .bodyTooLarge,
-                "the response of \(origin) has a body of more than \(limit) octets; "
-                    + "accept a larger maximumBodySize or ask for less"
+                "the response body from \(origin) exceeds \(limit) bytes; "
+                    + "raise maximumBodySize or request less data"
             )
             return false
         }
         guard isDecoded, let most = configuration.maximumExpansion, receivedCount + count > 1 << 20 else { return true }
-        // A decoder may hold back a part of what came.
+        // A decoder may hold back some of its input.
         let wireCount = (decoder?.inputCount ?? 0) + 16 << 10
         guard receivedCount + count > wireCount * most else { return true }
         failure = NetworkError(
             .bodyTooLarge,
-            "the response of \(origin) decodes to more than \(most) times its size (maximumExpansion)"
+            "the response body from \(origin) decodes to more than \(most) times its size (maximumExpansion)"
         )
         return false
     }
 }
 
-// The request's way out.
+// libcurl's callbacks for the request.
 extension CurlTransfer {
-    /// What there is to send next.
+    /// The result of supplying data for the request's body.
     enum Supply {
-        /// So many octets; none at the body's end.
+        /// A number of bytes, or 0 at the end of the body.
         case octets(Int)
-        /// Nothing yet.
         case heldBack
-        /// The transfer is aborted.
+        /// The transfer must be aborted.
         case refused
     }
 
-    /// Copies the next part of the request's body.
     func copyBody(to buffer: UnsafeMutableRawBufferPointer) -> Supply {
-        timing.send(at: round.now)
+        timing.send(at: loopState.now)
         guard let upload else { return unsafe .octets(copyHeldBody(to: buffer)) }
         switch unsafe upload.read(into: buffer) {
         case .octets(let count, let isLast):
@@ -169,11 +167,11 @@ extension CurlTransfer {
     }
 
     private func bodyIsSent() {
-        timing.requestSent = round.now
-        if hasTimeouts { round.touch(self) }
+        timing.requestSent = loopState.now
+        if hasTimeouts { loopState.touch(self) }
     }
 
-    /// Moves to another position of the request's body, as for sending it again.
+    /// Moves to another position in the request's body, for example to send it again.
     func seekBody(to offset: Int64) -> Bool {
         if let upload { return offset == 0 && upload.rewind() }
         guard case .held(let body) = request.body, let position = Int(exactly: offset),
@@ -183,23 +181,24 @@ extension CurlTransfer {
         return true
     }
 
-    /// Decides about sending the request on a connection.
+    /// Decides whether to send the request on a connection.
     ///
-    /// libcurl sends a request again that the server has refused to process; before it is asked not to, also one whose kept connection
-    /// ended before the response began. The peer may have acted on that one, so that is only right for an idempotent method, and both
-    /// only with a body that is still there. libcurl also repeats a request without its `Expect` field after 417, which is the caller's to
-    /// decide.
+    /// libcurl resends a request that the server refused to process. Unless told otherwise, it also
+    /// resends a request whose kept connection ended before the response began. The peer may have
+    /// processed the latter, so that's correct only for an idempotent method, and both require that
+    /// the body is still available. libcurl also repeats a request without its `Expect` field after
+    /// a 417, which is up to the caller.
     func beginRequest(on connection: CurlConnectionName?) -> Bool {
         requestCount += 1
-        // Whatever a connection that is gone waited for, this one doesn't.
+        // A pause on an earlier connection doesn't apply to this one.
         heldBack = []
         isReadingOver = false
-        timing.begin(at: round.now, isWhole: !request.body.isReadWhileSent)
-        if hasTimeouts { round.touch(self) }
+        timing.begin(at: loopState.now, isWhole: !request.body.isReadWhileSent)
+        if hasTimeouts { loopState.touch(self) }
         observation?.connect(handle)
         if requestCount > 1, !isUnprocessed { isInDoubt = true }
         (self.connection, stream, isRefused) = (connection, nil, false)
-        if let connection, handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0 > 0 { round.drains.forget(connection) }
+        if let connection, handle?.number(CCURL_INFO_NUM_CONNECTS) ?? 0 > 0 { loopState.drains.forget(connection) }
         guard requestCount > 1 else { return true }
         guard !head.isComplete else {
             isAnswered = true
@@ -214,11 +213,11 @@ extension CurlTransfer {
 }
 
 extension NetworkError {
-    /// The error of a request that the server may have acted on and that must not, or can't, be sent again.
+    /// Returns the error for a possibly processed request that must not, or can't, be sent again.
     static func repetitionImpossible(_ origin: HTTPOrigin) -> Self {
         Self(
             .connectionLost,
-            "\(origin) closed the connection without a response; whether it acted on the request is unknown"
+            "\(origin) closed the connection without a response; the request may have been processed"
         )
     }
 }

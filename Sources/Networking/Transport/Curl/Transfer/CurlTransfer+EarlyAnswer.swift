@@ -1,58 +1,61 @@
 import CCurl
 
-// Responses over HTTP/2 that come before the request's body is sent. The response wins
+// HTTP/2 responses that arrive before the request's body is sent. The response takes precedence
 // (RFC 9113 §8.1, https://www.rfc-editor.org/rfc/rfc9113#section-8.1).
 //
-// libcurl 8.1 and later tell how such a response ends. Earlier ones don't, as lib/http2.c and lib/transfer.c of 7.88.1 show:
-// - `on_stream_close` is the only one to notice END_STREAM, and runs when the request's side of the stream is closed, too.
-//   While its window is closed, `http2_data_done_send` can't close it.
-// - `cf_h2_recv` throws away the octets of a stream that came in one read together with its RST_STREAM.
-// - `http2_handle_stream_close` takes RST_STREAM with NO_ERROR for the end of any response whose header has come.
-// - `readwrite_data` reads no further than Content-Length, neither a trailer nor the window updates that the rest of the body
-//   needs.
+// libcurl 8.1 and later report the end of such a response. Earlier versions don't, as lib/http2.c
+// and lib/transfer.c of 7.88.1 show:
+// - `on_stream_close` alone detects END_STREAM, and it runs only once the request's side of the
+//   stream is closed too. While its window is closed, `http2_data_done_send` can't.
+// - `cf_h2_recv` discards the data of a stream that was read together with its RST_STREAM.
+// - `http2_handle_stream_close` takes RST_STREAM with NO_ERROR for the end of any response with a
+//   header.
+// - `readwrite_data` stops reading at Content-Length and so misses trailers and the window updates
+//   that the rest of the body needs.
 //
-// So only its header tells whether a response is whole, except that libcurl reports success.
+// Therefore only the header tells whether a response is complete, unless libcurl reports success.
 extension CurlTransfer {
-    /// A Boolean value that indicates whether the response is there and a part of the request isn't sent.
+    /// A Boolean value that indicates whether the response is complete but the request isn't.
     var isAnsweredEarly: Bool { isWholeStream && isUnsent }
 
-    /// A Boolean value that indicates whether the engine must look at how the response goes on.
+    /// A Boolean value that indicates whether the engine must watch for an early response.
     var mayBeAnsweredEarly: Bool { stream != nil && request.hasBody && (head.isComplete || isReadingOver) }
 
-    /// The time at which a response that may never end is given up; `nil` if that is left to libcurl or the caller.
+    /// The time to abandon a response that may never end, or `nil` to leave it to libcurl or the
+    /// caller.
     var answerTime: ContinuousClock.Instant? {
         guard CurlLibrary.losesEarlyAnswers, mayBeAnsweredEarly, isDriven, !isRefused, cutTime == nil, isUnsent,
             let activity = timing.activity
         else { return nil }
         if isReadingOver { return activity }
-        // The caller may take as long as it likes to read the response or to supply more of the request.
+        // The caller may take any amount of time to read the response or to supply the request.
         return heldBack.isEmpty ? activity + configuration.earlyAnswerPatience : nil
     }
 
-    /// Learns whether libcurl waits for the connection.
+    /// Records whether libcurl is waiting for the connection.
     ///
-    /// While the request's body waits for its producer, libcurl waits for nothing once it takes the response for ended.
+    /// While the producer is busy, libcurl doesn't wait once it considers the response ended.
     func note(isWaiting: Bool) {
         isReadingOver = !isWaiting && stream != nil && heldBack == .sending
-        if isReadingOver { round.touch(self) }
+        if isReadingOver { loopState.touch(self) }
     }
 
-    /// Decides whether the response counts although libcurl reports a failure.
+    /// Returns whether the response is valid although libcurl reports a failure.
     func isAnswered(despite code: Int32) -> Bool {
         guard Int(code) != CCURL_OK else { return false }
         if isWholeStream { return true }
         guard stream != nil, head.isComplete, cutTime != nil, isUnsent else { return false }
-        // It is followed without its body.
+        // The redirect is followed without its body.
         isCut = true
         return true
     }
 
-    /// Decides whether libcurl reports that the stream was closed without an error, for which it has no words.
+    /// Returns whether libcurl reports, without a message, a stream closed without an error.
     func isAnswerLost(code: Int32, text: String) -> Bool {
         stream != nil && Int(code) == CCURL_HTTP2_STREAM && text.isEmpty
     }
 
-    /// A Boolean value that indicates whether the response came over HTTP/2, and all of it that its header announces.
+    /// A Boolean value that indicates whether an HTTP/2 response arrived with its declared length.
     private var isWholeStream: Bool {
         guard stream != nil, head.isComplete, !heldBack.contains(.receiving) else { return false }
         guard mayHaveBody else { return true }
@@ -70,12 +73,12 @@ extension CurlTransfer {
 }
 
 extension NetworkError {
-    /// The error of a request whose response came early, and is lost or perhaps not whole.
+    /// Returns the error for an early response that's lost or may be incomplete.
     static func lostAnswer(_ origin: HTTPOrigin) -> Self {
         Self(
             .connectionLost,
-            "\(origin) answered over HTTP/2 before the request's body was sent, and this libcurl loses such an answer, or can't tell "
-                + "whether it is whole; use the protocol version http1, or libcurl 8.1 and later"
+            "\(origin) responded over HTTP/2 before the request's body was sent, and this libcurl loses such a response or can't tell "
+                + "whether it's complete; use the protocol version http1, or libcurl 8.1 or later"
         )
     }
 }

@@ -1,14 +1,14 @@
 import CCurl
 
-// When a request may be sent again.
+// Repetition of requests.
 extension CurlTransfer {
-    /// The maximum number of times that a request is sent when connections turn out to be dead or draining.
+    /// The maximum number of times to send a request when connections are dead or shutting down.
     static let maximumRequestCount = 6
 
-    /// A Boolean value that indicates whether the transfer must not use a kept connection, because others that it used didn't work.
+    /// A Boolean value that indicates whether kept connections failed and a new one is needed.
     var needsNewConnection: Bool { earlierRequestCount > 1 }
 
-    /// A Boolean value that indicates whether it is certain that no server has acted on the request.
+    /// A Boolean value that indicates whether the request certainly wasn't processed.
     var isUnprocessed: Bool {
         guard !isInDoubt, !timing.hasFirstByte else { return false }
         if isRefused || isBeyondLastStream { return true }
@@ -17,20 +17,20 @@ extension CurlTransfer {
         return requestCount <= 1 && stream == nil && handle.number(CCURL_INFO_REQUEST_SIZE) == 0
     }
 
-    /// A Boolean value that indicates whether the connection's peer announced that it processes no stream with so large a number.
+    /// A Boolean value that indicates whether the server's GOAWAY excludes the request's stream.
     private var isBeyondLastStream: Bool {
-        guard let stream, let last = round.drains.lastStream(of: connection) else { return false }
+        guard let stream, let last = loopState.drains.lastStream(of: connection) else { return false }
         return stream > last
     }
 
-    /// Returns whether the request is to be sent again after this result from libcurl.
+    /// Returns whether to repeat the request after a result from libcurl.
     func isToRepeat(after code: Int32) -> Bool {
         let isLoss =
             switch Int(code) {
             case CCURL_GOT_NOTHING, CCURL_SEND_ERROR, CCURL_RECV_ERROR, CCURL_PARTIAL_FILE, CCURL_HTTP2: true
-            // So libcurl 7.88 may end a stream together with its connection.
+            // libcurl 7.88 may end a stream this way together with its connection.
             case CCURL_OK: !head.isComplete
-            // Says why the server gave up the stream; the connection isn't lost.
+            // The stream failed, not the connection.
             case CCURL_HTTP2_STREAM: isUnprocessed
             default: false
             }
@@ -43,7 +43,7 @@ extension CurlTransfer {
         return upload?.rewind() ?? true
     }
 
-    /// Reads words of libcurl's; what they don't say in the expected form is unknown.
+    /// Reads one of libcurl's log messages and ignores any in another format.
     func hear(_ words: UnsafeBufferPointer<UInt8>) {
         let words = unsafe words.span
         if words.hasPrefix("Using Stream ID: ") || words.hasPrefix("[HTTP/2] [") {
@@ -52,18 +52,18 @@ extension CurlTransfer {
             isRefused = true
         } else if words.hasPrefix("recveived GOAWAY, ") || words.hasPrefix("received GOAWAY, ") {
             guard let connection, let last = words.lastNumber else { return }
-            round.drains.note(lastStream: last, of: connection)
+            loopState.drains.note(lastStream: last, of: connection)
         }
     }
 }
 
-/// A name that distinguishes one of this process's open TCP connections from the others.
+/// A name that identifies one of this process's open TCP connections.
 struct CurlConnectionName: Hashable {
     private let peer: String
     private let peerPort: Int32
     private let localPort: Int32
 
-    /// Makes a name of what libcurl says; `nil` if it is not a TCP connection's.
+    /// Creates a name from libcurl's values, or returns `nil` unless it's a TCP connection.
     init?(peer: UnsafePointer<CChar>?, peerPort: Int32, localPort: Int32) {
         guard let peer = unsafe peer, peerPort > 0, localPort > 0 else { return nil }
         unsafe self.peer = String(cString: peer)
@@ -72,20 +72,20 @@ struct CurlConnectionName: Hashable {
     }
 }
 
-/// The last streams that peers of connections have promised to process
+/// The last stream IDs that peers have announced they'll process
 /// ([RFC 9113 §6.8](https://www.rfc-editor.org/rfc/rfc9113#section-6.8)).
 struct CurlDrains {
     private static let maximumCount = 1024
     private var lastStreams: [CurlConnectionName: UInt32] = [:]
 
-    /// Takes note of what a peer announced; it may only take back more.
+    /// Records an announced stream ID, which a peer may only lower later.
     mutating func note(lastStream: UInt32, of connection: CurlConnectionName) {
-        // Of what is forgotten nothing is claimed, and so nothing is repeated.
+        // Removing entries is safe: without one, a request isn't repeated.
         if lastStreams.count >= Self.maximumCount { lastStreams.removeAll() }
         lastStreams[connection] = min(lastStreams[connection] ?? lastStream, lastStream)
     }
 
-    /// Forgets a connection whose name another one has now.
+    /// Removes the entry of a connection whose name a new connection uses.
     mutating func forget(_ connection: CurlConnectionName) {
         if !lastStreams.isEmpty { lastStreams[connection] = nil }
     }
@@ -103,14 +103,14 @@ extension Span<UInt8> {
         return true
     }
 
-    /// The first decimal number.
+    /// Returns the first decimal number.
     fileprivate func firstNumber(from start: Int) -> UInt32? {
         var index = start
         while index < count, !(0x30...0x39).contains(self[index]) { index += 1 }
         return number(at: index)
     }
 
-    /// The decimal number at the end, apart from a line's.
+    /// The decimal number at the end, ignoring a line ending.
     fileprivate var lastNumber: UInt32? {
         var start = count
         while start > 0, self[start - 1] < 0x20 { start -= 1 }

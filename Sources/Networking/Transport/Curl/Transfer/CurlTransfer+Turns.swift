@@ -1,19 +1,19 @@
 import Glibc
 
-/// The data that one transfer receives before the engine turns to the others.
+/// The data that a transfer receives before the engine serves the other transfers.
 ///
-/// libcurl reads from a connection for as long as something comes, up to a hundred times, so a server that sends fast, or in a form that
-/// is laborious to read, would have the engine's thread to itself.
+/// libcurl reads from a connection up to a hundred times while data arrives. A server that sends
+/// fast, or sends data that's expensive to parse, would otherwise monopolize the engine's thread.
 struct CurlTurn {
-    /// The maximum number of parts of a body that a transfer takes in a turn.
+    /// The maximum number of body parts that a transfer takes per turn.
     ///
-    /// A part has at most 16 KiB before it is decoded, and 32 KiB after that; both count.
+    /// A part has at most 16 KiB before decoding and 32 KiB after. Both kinds count.
     static let maximumPartCount = 256
-    /// The number of octets of a body, after decoding, at which a transfer's turn ends.
+    /// The number of bytes of a body, after decoding, at which a transfer's turn ends.
     static let maximumSize = 512 << 10
-    /// After a turn that took longer, a transfer lets the others go first.
+    /// The duration of a turn after which a transfer rests while others go first.
     static let longTurn = Duration.microseconds(500)
-    /// The longest time for which a transfer lets the others go first.
+    /// The maximum duration of a rest.
     static let longestRest = Duration.milliseconds(10)
 
     private var number: UInt64 = 0
@@ -22,7 +22,7 @@ struct CurlTurn {
 
     /// Counts a part of a body.
     ///
-    /// - Returns: Whether the transfer may still take it in the turn of this number.
+    /// - Returns: `true` if the transfer may still take it in the turn with this number.
     mutating func takes(_ count: Int, in number: UInt64) -> Bool {
         if number != self.number { self = Self(number: number) }
         guard partCount < Self.maximumPartCount, size < Self.maximumSize else { return false }
@@ -38,11 +38,11 @@ struct CurlTurn {
     }
 }
 
-/// The transfers that wait for their next turn.
+/// The transfers that are waiting for their next turn.
 struct CurlRests {
     private var transfers: [CurlTransfer] = []
 
-    /// The time at which the first of them continues.
+    /// The earliest time at which one of them continues.
     private(set) var earliest: ContinuousClock.Instant?
 
     mutating func add(_ transfer: CurlTransfer, until time: ContinuousClock.Instant) {
@@ -51,7 +51,7 @@ struct CurlRests {
         earliest = earliest.map { min($0, time) } ?? time
     }
 
-    /// Takes those whose time has come.
+    /// Removes and returns the transfers whose time has come.
     mutating func takeDue(at now: ContinuousClock.Instant) -> [CurlTransfer] {
         guard let earliest, earliest <= now else { return [] }
         let due = transfers.filter { !$0.hasEnded && ($0.restEnd ?? now) <= now }
@@ -62,89 +62,90 @@ struct CurlRests {
 }
 
 extension CurlTransfer {
-    /// Counts a part of the body, and says whether the transfer may take it in this turn; if not, it is offered again in the next one.
+    /// Counts a part of the body, or returns `false` if it must wait for the next turn.
     func takesPart(_ count: Int) -> Bool {
-        // With HTTP/2 libcurl joins the parts, and a stream that waits stops the whole connection.
-        guard stream != nil || turn.takes(count, in: round.number) else {
+        // With HTTP/2, libcurl joins the parts, and pausing one stream stops the whole connection.
+        guard stream != nil || turn.takes(count, in: loopState.number) else {
             isOutOfTurn = true
-            round.touch(self)
+            loopState.touch(self)
             return false
         }
         return true
     }
 
-    /// Receives again after a rest; returns libcurl's result.
+    /// Continues after a rest, and returns libcurl's result.
     func goOn() -> Int32 {
         restEnd = nil
         isOutOfTurn = false
         return hold()
     }
 
-    /// Tells libcurl in which directions it waits; returns its result.
+    /// Tells libcurl which directions to pause, and returns its result.
     func hold() -> Int32 {
-        // It would receive once more before it waits in one direction alone.
+        // libcurl would receive once more if only one direction were paused.
         let waitsForReader = heldBack.contains(.receiving) && !request.hasBody
         let directions: CurlHandle.Directions = restEnd != nil || waitsForReader ? [.receiving, .sending] : heldBack
         return handle?.hold(directions) ?? 0
     }
 
-    /// Sees a record of TLS on an HTTP/2 connection.
+    /// Handles a TLS record on an HTTP/2 connection.
     ///
-    /// libcurl receives for as long as something comes and nothing of it is a part of a response, so this is the only place from which
-    /// such a connection can be ended. Without TLS, it can't be ended.
+    /// libcurl receives as long as data arrives that isn't part of a response, so this callback is
+    /// the only opportunity to end such a connection. A connection without TLS can't be ended.
     func receiveRecord() {
-        guard round.countRecord(), let socket = handle?.socket else { return }
+        guard loopState.countRecord(), let socket = handle?.socket else { return }
         receiveUseless(at: socket)
     }
 
-    /// Sees that nothing came of what the transfer's connection received; if that is too much, ends the connection.
+    /// Records that a connection received useless data, and ends it if there's too much.
     ///
-    /// - Returns: Whether it ended the connection; then ``failure`` says why.
+    /// - Returns: `true` if it ended the connection. ``failure`` is then the reason.
     @discardableResult
     func receiveUseless(at socket: Int32) -> Bool {
-        guard !round.useless.accept(at: socket) else { return false }
+        guard !loopState.useless.accept(at: socket) else { return false }
         failure =
             failure
             ?? NetworkError(
                 .invalidResponse,
-                "\(origin) has sent more than \(CurlUselessOctets.maximumSize) octets that belong to neither a header nor a body"
+                "\(origin) sent more than \(CurlUselessOctets.maximumSize) bytes that belong to neither a header nor a body"
             )
         handle?.socketOwner?.end(socket)
         return true
     }
 }
 
-/// The octets that come on connections and belong to neither a header line nor a body.
+/// The bytes received on connections that belong to neither a header line nor a body.
 ///
-/// Handshakes are like that, and what is around the parts of a body. What a server sends without end so that nothing comes of it, as the
-/// extensions of a chunk or empty frames, has a limit.
+/// TLS handshakes and the framing of a body consist of such bytes. A limit stops servers that send
+/// them without end, such as chunk extensions or empty frames.
 struct CurlUselessOctets {
-    /// The number of octets that may come on a connection without a header line or a part of a body among them.
+    /// The maximum number of bytes on a connection without a header line or a body part among them.
     static let maximumSize: UInt64 = 1 << 20
 
-    /// The number of additional octets that may come from streams that were given up: as many as libcurl lets a server send without asking.
+    /// The number of additional bytes from abandoned streams, which is the size of libcurl's
+    /// window.
     private static let windowSize: UInt64 = 32 << 20
 
-    /// The sockets of connections on which streams were given up.
+    /// The sockets of connections with abandoned streams.
     private var socketsWithRests: Set<Int32> = []
-    /// The number of octets, by socket, that had come on a connection when nothing came of them for the first time.
+    /// The number of bytes received by each socket when its run of useless data began.
     private var starts: [Int32: UInt64] = [:]
 
-    /// Sees that something came of what a connection received.
+    /// Records that a connection received useful data.
     mutating func end(at socket: Int32?) {
         guard !starts.isEmpty, let socket else { return }
         starts[socket] = nil
     }
 
-    /// Sees that a stream was given up whose rest may be on its way.
+    /// Records that a stream was abandoned and its remaining data may still arrive.
     mutating func expectRest(at socket: Int32?) {
         if let socket { socketsWithRests.insert(socket) }
     }
 
-    /// Sees that nothing came of what a connection received; false if that is too much.
+    /// Records that a connection received useless data, or returns `false` if there's too much.
     mutating func accept(at socket: Int32) -> Bool {
         guard let count = Self.receivedCount(at: socket) else { return true }
-        // Another connection may have the socket's number by now.
+        // Another connection may have this socket's number in the meantime.
         guard let start = starts[socket], start <= count else {
             starts[socket] = count
             return true
@@ -152,9 +153,10 @@ struct CurlUselessOctets {
         return count - start <= Self.maximumSize + (socketsWithRests.contains(socket) ? Self.windowSize : 0)
     }
 
-    /// Returns the number of octets that have come on a TCP connection; `nil` if it can't be determined.
+    /// Returns the number of bytes received on a TCP connection, or `nil` if it's unknown.
     private static func receivedCount(at socket: Int32) -> UInt64? {
-        // Linux's struct tcp_info has it as tcpi_bytes_received, since 4.1; the C library's is older.
+        // tcpi_bytes_received of Linux's struct tcp_info, since 4.1; the C library's declaration is
+        // older.
         let (offset, size) = (128, 136)
         return unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 8) { buffer in
             var length = socklen_t(size)

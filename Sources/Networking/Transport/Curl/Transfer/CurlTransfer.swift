@@ -1,106 +1,108 @@
 import Foundation
 internal import OpenSSLCrypto
 
-/// An exchange as the engine sees it; it never leaves the engine's thread.
+/// A request as the engine sees it, which never leaves the engine's thread.
 final class CurlTransfer {
     let submission: CurlSubmission
-    let round: CurlLoopState
-    private let preparation: CurlEngineSettings
-    /// The handle while the transfer runs; `nil` while it waits in line.
+    let loopState: CurlLoopState
+    private let engineSettings: CurlEngineSettings
+    /// The handle while the transfer runs, or `nil` while it's queued.
     var handle: CurlHandle?
-    /// Whether libcurl drives the transfer.
+    /// A Boolean value that indicates whether libcurl drives the transfer.
     var isDriven = false
-    /// When the engine looks at the timeouts next.
+    /// The time of the next timeout check.
     var alarm: ContinuousClock.Instant?
-    /// Whether the engine looks at this transfer when libcurl has returned.
+    /// A Boolean value that indicates whether the transfer is scheduled for processing.
     var isTouched = false
-    /// The names that the transfer needs.
+    /// The lookups of the names that the transfer needs.
     var nameLookup = NameLookup()
-    /// The error number of the attempt to make a socket for the transfer, if a descriptor was lacking.
+    /// The value of `errno` if a socket for the transfer failed for lack of a descriptor.
     var socketError: Int32?
-    /// What went wrong on our side, which libcurl only reports as an aborted transfer.
+    /// The client's own error, which libcurl reports only as an aborted transfer.
     var failure: NetworkError?
-    /// The last TLS handshake that the transfer has begun.
+    /// The transfer's last TLS handshake.
     var handshake: TLSHandshake?
-    /// The directions in which libcurl waits for the caller.
+    /// The directions in which libcurl is waiting for the caller.
     var heldBack: CurlHandle.Directions = []
-    /// The data that the transfer has taken in the engine's current round.
+    /// The data that the transfer has taken in the loop's current iteration.
     var turn = CurlTurn()
-    /// A Boolean value that indicates whether the transfer had to leave a part of its body for its next turn.
+    /// A Boolean value that indicates whether part of the body was left for the next turn.
     var isOutOfTurn = false
-    /// Until when the transfer lets others go first; `nil` if it doesn't.
+    /// The time until which other transfers go first, or `nil`.
     var restEnd: ContinuousClock.Instant?
     var timing = ExchangeTiming()
     let observation: CurlObservation?
     let upload: CurlUpload?
     var head: ResponseHeadReader
-    /// The content codings of the body, if they are to be decoded.
+    /// The content codings of the body, if they're to be decoded.
     private(set) var codings: [String] = []
-    /// Decodes the body from the first octet on.
+    /// The decoder, which processes the body from its first byte.
     var decoder: ContentDecoder?
-    /// The size of the body that the header announces.
+    /// The body size that the header declares.
     private(set) var declaredSize: Int?
-    /// Whether libcurl wanted to repeat a request that was answered.
+    /// A Boolean value that indicates whether libcurl tried to repeat a request with a response.
     var isAnswered = false
-    /// The time at which the body of a redirect that will be followed is given up; `nil` for any other response.
+    /// The time at which to abandon the body of a followed redirect, or `nil` for other responses.
     private(set) var cutTime: ContinuousClock.Instant?
-    /// A Boolean value that indicates whether the exchange ended before the body of its redirect did.
+    /// A Boolean value that indicates whether the redirect's body was abandoned.
     var isCut = false
     private var redirectSize = 0
-    /// How much of the body came, after decoding.
+    /// The number of bytes of the body received, after decoding.
     var receivedCount = 0
     var requestCount = 0
-    /// The number of times that the request was sent before this transfer began.
+    /// The number of times the request was sent before this transfer.
     let earlierRequestCount: Int
-    /// The connection that the request was last sent on, if it has a name.
+    /// The connection that the request was last sent on, if it can be identified.
     var connection: CurlConnectionName?
-    /// The number of the request's HTTP/2 stream on it.
+    /// The request's HTTP/2 stream ID on that connection.
     var stream: UInt32?
-    /// A Boolean value that indicates whether the server has just said that it didn't process the request.
+    /// A Boolean value that indicates whether the server rejected the request unprocessed.
     var isRefused = false
-    /// A Boolean value that indicates whether libcurl waits for nothing more of the response, although it continues the request.
+    /// A Boolean value that indicates whether libcurl has finished reading the response but is
+    /// still sending the request.
     var isReadingOver = false
-    /// A Boolean value that indicates whether a server may have acted on the request when it was sent before.
+    /// A Boolean value that indicates whether a server may have processed an earlier attempt.
     var isInDoubt = false
     var bodyPosition = 0
     var hasEnded = false
     private var hasBegun = false
     private var body = Data()
 
-    init(submission: CurlSubmission, round: CurlLoopState, preparation: CurlEngineSettings, upload: CurlUpload?) {
+    init(submission: CurlSubmission, loopState: CurlLoopState, engineSettings: CurlEngineSettings, upload: CurlUpload?)
+    {
         self.submission = submission
-        self.round = round
-        self.preparation = preparation
+        self.loopState = loopState
+        self.engineSettings = engineSettings
         self.upload = upload
-        head = ResponseHeadReader(maximumSize: preparation.configuration.maximumHeaderSize)
+        head = ResponseHeadReader(maximumSize: engineSettings.configuration.maximumHeaderSize)
         observation = submission.exchange.request.observer.map { CurlObservation(submission.exchange, tell: $0) }
         earlierRequestCount = 0
     }
 
-    /// Begins anew what another transfer was to do, and no response came to.
+    /// Creates a transfer that repeats another one, which had no response.
     init(repeating transfer: CurlTransfer) {
         submission = transfer.submission
-        round = transfer.round
-        preparation = transfer.preparation
+        loopState = transfer.loopState
+        engineSettings = transfer.engineSettings
         upload = transfer.upload
-        head = ResponseHeadReader(maximumSize: transfer.preparation.configuration.maximumHeaderSize)
+        head = ResponseHeadReader(maximumSize: transfer.engineSettings.configuration.maximumHeaderSize)
         observation = transfer.observation
         earlierRequestCount = transfer.earlierRequestCount + max(1, transfer.requestCount)
         isInDoubt = !transfer.isUnprocessed
     }
 
-    var configuration: CurlTransport.Configuration { preparation.configuration }
+    var configuration: CurlTransport.Configuration { engineSettings.configuration }
     var exchange: CurlExchange { submission.exchange }
     var request: CurlRequest { submission.exchange.request }
     var origin: HTTPOrigin { submission.exchange.request.origin }
 
-    /// Which connections the transfer uses.
+    /// The kind of traffic, which selects the connections that the transfer uses.
     var traffic: CurlTraffic {
         if case .parts = submission.recipient { return .held }
         return upload == nil ? .brief : .held
     }
 
-    /// Hands out what came while libcurl worked; returns libcurl's result.
+    /// Delivers the data received so far and returns libcurl's result.
     func flush() -> Int32 {
         guard !hasEnded else { return 0 }
         defer { observation?.receive(receivedCount) }
@@ -109,18 +111,20 @@ final class CurlTransfer {
         return stream.flush() ? holdReceiving() : 0
     }
 
-    /// Has libcurl wait before it receives what there is no room for, and what it would have to copy.
+    /// Pauses libcurl before it receives data that it would have to buffer.
     private func holdReceiving() -> Int32 {
-        // A body is still sent while the response comes.
+        // The request's body is still being sent while the response arrives.
         guard !request.hasBody, !heldBack.contains(.receiving) else { return 0 }
         heldBack.insert(.receiving)
         return hold()
     }
 
-    /// Reports the outcome, which is only done once.
+    /// Reports the outcome.
     ///
-    /// - Parameter failure: `nil` if libcurl had nothing to complain about.
-    /// - Returns: Who waits for the whole response, and is told later.
+    /// This must be called only once.
+    ///
+    /// - Parameter failure: The error, or `nil` if libcurl reported success.
+    /// - Returns: The delivery for a caller that waits for the whole response.
     func end(_ failure: NetworkError?) -> CurlDelivery? {
         hasEnded = true
         if failure == nil, cutTime != nil, decoder.map({ !$0.isWhole }) ?? false { isCut = true }
@@ -141,7 +145,7 @@ final class CurlTransfer {
         }
     }
 
-    /// Keeps octets of the body; false if there is no room for them now.
+    /// Stores part of the body, or returns `false` if the buffer is full.
     func keep(_ octets: UnsafeBufferPointer<UInt8>) -> Bool {
         switch submission.recipient {
         case .whole:
@@ -153,21 +157,23 @@ final class CurlTransfer {
             unsafe body.append(octets)
             return true
         case .parts(let stream):
-            round.touch(self)
+            loopState.touch(self)
             return unsafe stream.put(octets) == .taken
         }
     }
 
-    /// Lets libcurl see that an answer came before the body was sent; returns libcurl's result.
+    /// Lets libcurl handle a response that arrived before the request's body was sent; returns
+    /// libcurl's result.
     ///
-    /// libcurl then stops sending if the answer is an error, but while it waits for the body's next part it would not end.
+    /// libcurl stops sending if the response is an error, but not while it waits for a part to
+    /// send.
     func stopWaiting() -> Int32 {
         guard head.isComplete, head.status >= 300, heldBack.contains(.sending) else { return 0 }
         heldBack.remove(.sending)
         return hold()
     }
 
-    /// Goes on where the caller has done their part; returns libcurl's result.
+    /// Resumes the directions in which the caller is ready, and returns libcurl's result.
     func resume() -> Int32 {
         let before = heldBack
         if before.contains(.receiving), case .parts(let stream) = submission.recipient, stream.hasRoom {
@@ -175,8 +181,8 @@ final class CurlTransfer {
         }
         if before.contains(.sending), upload?.isReady ?? false { heldBack.remove(.sending) }
         guard heldBack != before else { return 0 }
-        timing.resume(at: round.now)
-        if hasTimeouts || mayBeAnsweredEarly { round.touch(self) }
+        timing.resume(at: loopState.now)
+        if hasTimeouts || mayBeAnsweredEarly { loopState.touch(self) }
         return hold()
     }
 }
@@ -208,7 +214,7 @@ extension CurlTransfer {
         return response
     }
 
-    /// Counts octets of the body of a redirect that will be followed; false if they are too many to be read for nothing.
+    /// Counts bytes of a redirect's body, or returns `false` if there are too many to discard.
     func acceptsRedirect(_ count: Int) -> Bool {
         guard cutTime != nil else { return true }
         redirectSize += count
@@ -217,20 +223,20 @@ extension CurlTransfer {
         return !isCut
     }
 
-    /// What a transfer lacks that libcurl is content with.
+    /// The error for an incomplete response that libcurl accepts.
     private var incompleteness: NetworkError? {
         guard !head.isComplete else { return isCut || decoder?.isWhole ?? true ? nil : cutContent }
         return NetworkError(
             .connectionLost,
-            "\(origin) closed the connection before its response's header was whole"
+            "\(origin) closed the connection before the response's header was complete"
         )
     }
 
     private var cutContent: NetworkError {
         NetworkError(
             .invalidResponse,
-            "the body of \(origin) ends in the middle of its content coding (\(codings.joined(separator: ", "))), although the message is "
-                + "whole: the server, or something before it, lost the rest"
+            "the body from \(origin) ends before its content coding (\(codings.joined(separator: ", "))) does, although the message "
+                + "is complete; the server or an intermediary truncated it"
         )
     }
 
@@ -244,22 +250,23 @@ extension CurlTransfer {
         )
     }
 
-    /// Whether the body is decoded.
+    /// A Boolean value that indicates whether the body is decoded.
     var isDecoded: Bool { !codings.isEmpty }
 
-    /// Works out, once the head is whole, what it says about the body.
+    /// Reads from the complete head how the body is coded and framed.
     func readFraming() {
         if configuration.decodesContent { codings = head.contentCodings }
         declaredSize = head.headers.first { $0.name.equalsIgnoringASCIICase("Content-Length") }.flatMap {
             Int($0.value)
         }
         if exchange.limits.cutsRedirects, RedirectBody.belongs(to: head.status, head.headers) {
-            cutTime = round.now + RedirectBody.patience
-            round.touch(self)
+            cutTime = loopState.now + RedirectBody.patience
+            loopState.touch(self)
         }
     }
 
-    /// Whether octets may follow the head ([RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)).
+    /// A Boolean value that indicates whether a body may follow the head
+    /// ([RFC 9110 §6.4.1](https://www.rfc-editor.org/rfc/rfc9110#section-6.4.1)).
     var mayHaveBody: Bool {
         request.method != .head && head.status != 204 && head.status != 304 && declaredSize != 0
     }

@@ -1,16 +1,16 @@
 import Foundation
 import Synchronization
 
-/// A request's body that is made while it is sent: what its producer has made and libcurl has not asked for yet.
+/// A request body that's produced while it's sent, buffered between its producer and libcurl.
 ///
-/// The producer runs in a task of its own from the moment at which libcurl first asks until the exchange ends, and waits
-/// while the buffer is full. The last octets of a body with a known length are only handed over when the producer has
-/// ended: a body that turns out to be longer, or shorter, is never sent as a whole one.
+/// The producer runs in a separate task from libcurl's first read until the request ends, and waits
+/// while the buffer is full. If the length is known, the last bytes are released only when the
+/// producer has finished, so a body that's too long or too short is never sent as a complete one.
 ///
-/// A file that is in memory needs no producer: the engine reads it for libcurl, until a part of it must come from a disk. From there
-/// on the producer reads it.
+/// A file that's cached in memory doesn't need a producer: the engine reads it for libcurl until a
+/// part must come from disk. The producer reads the file from there.
 final class CurlUpload: Sendable {
-    /// What libcurl gets when it asks.
+    /// The result of a read by libcurl.
     enum Reading {
         case octets(Int, isLast: Bool)
         case nothingYet
@@ -27,17 +27,17 @@ final class CurlUpload: Sendable {
 
     private struct State {
         var phase = Phase.idle
-        /// Which run of the producer is the current one; an older one gets no attention.
+        /// The number of the producer's current run; calls from earlier runs are ignored.
         var run = 0
         var queue = PartQueue()
         var madeCount = 0
         var givenCount = 0
-        /// Whether libcurl waits for the next part.
+        /// A Boolean value that indicates whether libcurl is waiting for the next part.
         var isAwaited = false
         var task: Task<Void, Never>?
-        /// The file that the engine reads by itself; the producer waits meanwhile.
+        /// The file that the engine reads directly while the producer waits.
         var file: FileReading?
-        /// The producer waiting for room, or its turn; told whether to go on.
+        /// The waiting producer, which is resumed with a value that tells whether to continue.
         var producer: CheckedContinuation<Bool, Never>?
 
         mutating func takeProducer() -> CheckedContinuation<Bool, Never>? {
@@ -58,12 +58,12 @@ final class CurlUpload: Sendable {
     private let onReady: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// Prepares to run a producer.
+    /// Creates a buffer for a body.
     ///
     /// - Parameters:
-    ///   - body: Where the octets come from.
-    ///   - capacity: How many octets may wait, apart from the last part made.
-    ///   - onReady: Called when there is something for libcurl, which waited for it.
+    ///   - body: The source of the bytes.
+    ///   - capacity: The number of bytes to buffer, not counting the last part.
+    ///   - onReady: A closure to call when data is available that libcurl was waiting for.
     init(_ body: CurlRequest.StreamedBody, capacity: Int, onReady: @escaping @Sendable () -> Void) {
         length = body.length
         isReplayable = body.isReplayable
@@ -73,18 +73,18 @@ final class CurlUpload: Sendable {
     }
 }
 
-// The engine's side.
+// Called by the engine.
 extension CurlUpload {
-    /// How many octets libcurl has got.
+    /// The number of bytes passed to libcurl.
     var givenCount: Int { state.withLock(\.givenCount) }
 
-    /// Whether all that comes first is still there to be sent.
+    /// A Boolean value that indicates whether the body can still be sent from the start.
     var canBegin: Bool { state.withLock { $0.givenCount == 0 } }
 
-    /// Whether there is something for libcurl, be it the end.
+    /// A Boolean value that indicates whether data or the end of the body is available for libcurl.
     var isReady: Bool { state.withLock { !$0.isAwaited } }
 
-    /// Gives libcurl the next octets.
+    /// Reads the next bytes for libcurl.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Reading {
         if let reading = unsafe readFile(into: buffer) { return reading }
         let (reading, parts, producer) = state.withLock { state in
@@ -93,7 +93,7 @@ extension CurlUpload {
             return (reading, parts, producer)
         }
         producer?.resume(returning: true)
-        // Meanwhile the producer can make the next part.
+        // Copied without the lock, so that the producer can make the next part in the meantime.
         var position = 0
         for part in parts {
             unsafe part.copyBytes(to: UnsafeMutableRawBufferPointer(rebasing: buffer[position...]))
@@ -102,7 +102,7 @@ extension CurlUpload {
         return reading
     }
 
-    /// Reads from the file that is in memory; `nil` if there is none, or no more of it.
+    /// Reads from the file in memory, or returns `nil` if that isn't possible.
     private func readFile(into buffer: UnsafeMutableRawBufferPointer) -> Reading? {
         let (file, position) = state.withLock { ($0.file, $0.givenCount) }
         guard let file, let length else { return nil }
@@ -135,7 +135,7 @@ extension CurlUpload {
         return (.octets(count, isLast: isFinished && state.queue.count == 0), parts)
     }
 
-    /// Begins anew, for a connection that took no answer; false if the body can't be made again.
+    /// Restarts the body for another connection, or returns `false` if it can't be produced again.
     func rewind() -> Bool {
         let (isPossible, task, producer) = state.withLock {
             state -> (Bool, Task<Void, Never>?, CheckedContinuation<Bool, Never>?) in
@@ -150,7 +150,6 @@ extension CurlUpload {
         return isPossible
     }
 
-    /// Ends the producer, whose octets nobody wants any more.
     func end() {
         let (task, producer) = state.withLock { state in
             defer { state = State(phase: .ended, run: state.run + 1, givenCount: state.givenCount) }
@@ -161,7 +160,7 @@ extension CurlUpload {
     }
 }
 
-// The producer's side.
+// Called by the producer.
 extension CurlUpload {
     private func start(_ state: inout State) {
         state.phase = .producing
@@ -187,7 +186,7 @@ extension CurlUpload {
         }
     }
 
-    /// Lets the engine read a file by itself, and waits until it can't; returns where it stopped.
+    /// Lets the engine read a file directly, and returns the position where it stopped.
     private func lend(_ file: FileReading, _ run: Int) async throws -> Int {
         try await waitForEngine { state in
             guard state.run == run, state.phase.isProducing else { return false }
@@ -203,7 +202,7 @@ extension CurlUpload {
             guard state.run == run, state.phase.isProducing else { throw CancellationError() }
             state.madeCount += part.count
             if let length, state.madeCount > length {
-                throw NetworkError(.invalidRequest, "the request's body is longer than its length, \(length) octets")
+                throw NetworkError(.invalidRequest, "the request's body is longer than its length, \(length) bytes")
             }
             state.queue.append(part)
             return (state.stopAwaiting(), state.queue.count >= capacity)
@@ -219,10 +218,10 @@ extension CurlUpload {
         }
     }
 
-    /// Waits until the engine lets the producer go on.
+    /// Waits until the engine lets the producer continue.
     ///
-    /// - Parameter answer: Whether it goes on without waiting, as far as that is clear already.
-    /// - Throws: `CancellationError` if nobody wants what it makes any more.
+    /// - Parameter answer: A closure that returns whether to continue, or `nil` to wait.
+    /// - Throws: `CancellationError` if the rest of the body is no longer needed.
     private func waitForEngine(unless answer: (inout State) -> Bool?) async throws {
         let goesOn = await withCheckedContinuation { continuation in
             let (answer, isReady) = state.withLock { state -> (Bool?, Bool) in
@@ -242,7 +241,7 @@ extension CurlUpload {
                 return .failed(
                     NetworkError(
                         .invalidRequest,
-                        "the request's body is shorter than its length: \(state.madeCount) octets instead of \(length)"
+                        "the request's body is shorter than its length: \(state.madeCount) bytes instead of \(length)"
                     )
                 )
             }
@@ -254,7 +253,7 @@ extension CurlUpload {
         let ours = error as? NetworkError
         let failure =
             ours?.code == .invalidRequest
-            ? ours : NetworkError(.invalidRequest, "the request's body could not be made", cause: error)
+            ? ours : NetworkError(.invalidRequest, "the request's body couldn't be produced", cause: error)
         settle(run) { _ in .failed(failure ?? .cancelledExchange) }
     }
 

@@ -1,22 +1,22 @@
-/// When something last happened on an exchange's connection, for the timeouts that count from there.
+/// The times of the events that a request's timeouts count from.
 struct ExchangeTiming {
-    /// What the timeouts say at some time.
+    /// The state of the timeouts at a given time.
     enum Verdict: Equatable {
-        /// Neither timeout can pass before something else happens.
+        /// Neither timeout can expire before something else happens.
         case content
-        /// To be asked again then.
+        /// The timeouts must be checked again at this time.
         case ask(ContinuousClock.Instant)
         case missedFirstByte
         case idle
     }
 
-    /// When octets last moved; `nil` while there is no connection.
+    /// The time of the last data transfer, or `nil` without a connection.
     private(set) var activity: ContinuousClock.Instant?
-    /// When the whole request was handed over.
+    /// The time at which the whole request was passed to libcurl.
     var requestSent: ContinuousClock.Instant?
     private(set) var hasFirstByte = false
 
-    /// The request begins to be sent on a connection.
+    /// Records that the request is about to be sent on a connection.
     mutating func begin(at now: ContinuousClock.Instant, isWhole: Bool) {
         activity = now
         requestSent = isWhole ? now : nil
@@ -31,12 +31,12 @@ struct ExchangeTiming {
         hasFirstByte = true
     }
 
-    /// Time that was the caller's does not count.
+    /// Records the end of a wait for the caller, which doesn't count.
     mutating func resume(at now: ContinuousClock.Instant) {
         activity = now
     }
 
-    /// Compares with the limits.
+    /// Compares the times with the limits.
     func verdict(at now: ContinuousClock.Instant, limits: HTTPTransportLimits, isCallersTurn: Bool) -> Verdict {
         var next: ContinuousClock.Instant?
         if let timeout = limits.firstByteTimeout, let requestSent, !hasFirstByte {
@@ -55,7 +55,7 @@ struct ExchangeTiming {
 extension CurlTransfer {
     var hasTimeouts: Bool { exchange.limits.firstByteTimeout != nil || exchange.limits.idleTimeout != nil }
 
-    /// What the timeouts say now.
+    /// Returns the error of an expired timeout, and the time of the next check.
     func timeout(at now: ContinuousClock.Instant) -> (failure: NetworkError?, next: ContinuousClock.Instant?) {
         let (failure, next) = exchangeTimeout(at: now)
         let answerTime = answerTime
@@ -78,12 +78,11 @@ extension CurlTransfer {
         }
     }
 
-    /// What the exchange is doing.
     var phase: NetworkError.Timeout.Phase {
         if nameLookup.isWaiting { return .name }
         if !isDriven { return .queued }
         if timing.hasFirstByte { return .receiving }
-        // Before 7.80 libcurl does not tell when it begins to send, but knows when it was connected.
+        // libcurl before 7.80 doesn't report when it starts to send, only when it's connected.
         let isConnected = requestCount > 0 || (handle?.connectedTime(isSecure: origin.scheme == "https") ?? 0) > 0
         guard isConnected else { return handshake == nil ? .connecting : .tlsHandshake }
         return timing.requestSent == nil && request.body.isReadWhileSent ? .sending : .firstByte
