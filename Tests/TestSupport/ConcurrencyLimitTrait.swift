@@ -1,17 +1,18 @@
 public import Testing
 
-/// Lets only so many tests run at a time.
+/// A trait that limits the number of concurrent tests to 32.
 ///
-/// Swift Testing starts all tests at once, thousands of them on a few cores. Whoever suspends then waits until all others have had their
-/// turn, half a minute and more: long enough for servers to hang up and for clocks to look wrong.
+/// Swift Testing starts all tests at once, thousands of them on a few cores. A test that suspends
+/// then waits half a minute or more for its next turn. Meanwhile, servers close connections and
+/// deadlines pass.
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
-    /// Few enough for each to come soon, many enough for those that wait for real time to wait side by side.
+    /// The permits of all tests: few enough for short waits, and enough for tests that sleep.
     private static let places = FIFOSemaphore(count: 32)
 
-    /// Whether the task has its turn already, for suites within suites.
+    /// A Boolean value that indicates whether an enclosing suite already took a permit.
     @TaskLocal private static var isTaken = false
 
-    /// Every test of a suite has a turn of its own.
+    /// Always `true`: each test of a suite takes a permit.
     public var isRecursive: Bool { true }
 
     public func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
@@ -30,6 +31,6 @@ public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == ConcurrencyLimitTrait {
-    /// Only so many of these tests run at a time.
+    /// Limits the number of concurrent tests to 32.
     public static var limitedConcurrency: Self { Self() }
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts turns; whoever comes first gets the next.
+/// A semaphore that resumes waiting tasks in the order of their arrival.
 public final class FIFOSemaphore: Sendable {
     private struct State {
         var free: Int
@@ -9,10 +9,12 @@ public final class FIFOSemaphore: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter count: How many have a turn at a time.
+    /// Creates a semaphore.
+    ///
+    /// - Parameter count: The number of permits.
     public init(count: Int) { state = Mutex(State(free: count)) }
 
-    /// Waits for a turn.
+    /// Waits for a permit and takes it.
     public func take() async {
         await withCheckedContinuation { continuation in
             let hasTurn = state.withLock { state in
@@ -27,7 +29,7 @@ public final class FIFOSemaphore: Sendable {
         }
     }
 
-    /// Ends a turn, so that the next can begin.
+    /// Returns a permit and resumes the next waiting task.
     public func giveBack() {
         let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
             guard !state.waiting.isEmpty else {
