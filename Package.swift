@@ -1,10 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// The setting that makes warnings errors in the gate, and not for those who depend on the package with a newer compiler.
+/// Treats warnings as errors in the gate, but not for dependent packages: newer compilers may report
+/// new warnings.
 let warnings: [SwiftSetting] = Context.environment["WARNINGS_ARE_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
-/// One set of settings for every Swift target: the strictest the toolchain has.
+/// The settings of every Swift target: the strictest that the toolchain has.
 let settings: [SwiftSetting] =
     warnings + [
         .strictMemorySafety(),
@@ -14,7 +15,8 @@ let settings: [SwiftSetting] =
         .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
         .enableUpcomingFeature("InferIsolatedConformances"),
         .enableUpcomingFeature("ImmutableWeakCaptures"),
-        // Swift 6.2 wants the lifetime of an `inout OutputSpan` beside a span spelled out; 6.3 infers it.
+        // Swift 6.2 requires the explicit lifetime of an `inout OutputSpan` next to a span; 6.3 infers
+        // it.
         .enableExperimentalFeature("Lifetimes"),
     ]
 
@@ -30,7 +32,7 @@ let package = Package(
         .executable(name: "quickstart", targets: ["quickstart"]),
     ],
     targets: [
-        // The ladder: nothing depends on a target below it in this list.
+        // The ladder: targets depend only on targets above them in this list.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         .target(name: "CCurl"),
         .systemLibrary(name: "CSocket"),
@@ -65,9 +67,9 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Tests. `TestVectors` reads the JSON files in Vectors/ for all of them.
+        // `TestVectors` reads the JSON files in Vectors/ for all tests.
         .target(name: "TestVectors", path: "Tests/TestVectors", swiftSettings: settings),
-        // `TestPrograms` starts the programs that tests kill, limit or let share something.
+        // `TestPrograms` starts child processes that tests kill, limit or let share resources.
         .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
         .target(
             name: "TestPrograms",
@@ -75,12 +77,12 @@ let package = Package(
             path: "Tests/TestPrograms",
             swiftSettings: settings
         ),
-        // `TestSupport` keeps thousands of tests from starving each other, and waits for what other threads do soon.
+        // `TestSupport` limits concurrent tests, and waits for other threads.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "SystemTests", dependencies: ["System"], swiftSettings: settings),
         .testTarget(
             name: "OpenSSLCryptoTests",
-            // COpenSSL for the traps: what OpenSSL does by itself.
+            // COpenSSL for tests of OpenSSL's own behavior.
             dependencies: ["OpenSSLCrypto", "COpenSSL", "TestVectors"],
             swiftSettings: settings
         ),
@@ -89,7 +91,7 @@ let package = Package(
             dependencies: ["TokenGeneration", "OpenSSLCrypto", "TestVectors"],
             swiftSettings: settings
         ),
-        // A process of its own for tests that kill it, limit it or look at its memory.
+        // A process that tests kill, limit or inspect.
         .executableTarget(
             name: "transfer-peer",
             dependencies: ["Networking"],
@@ -104,7 +106,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // One of several processes that share a token store, for the tests to start and to kill.
+        // A process that shares a token store. Tests start and kill several of them.
         .executableTarget(
             name: "token-rotator",
             dependencies: ["OAuth2", "Networking"],
@@ -123,7 +125,7 @@ let package = Package(
         ),
         .testTarget(
             name: "MockNetworkingTests",
-            // COpenSSL for a TLS client that is not ours.
+            // COpenSSL for an independent TLS client.
             dependencies: [
                 "MockNetworking", "OAuth2", "Networking", "TokenGeneration", "OpenSSLCrypto", "COpenSSL", "TestSupport",
             ],
@@ -137,7 +139,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Samples are what a user would write: `packageAccess: false` keeps package symbols out of them.
+        // Samples are users' code: `packageAccess: false` hides package symbols from them.
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
@@ -146,7 +148,7 @@ let package = Package(
             packageAccess: false,
             swiftSettings: settings
         ),
-        // Against other implementations; skipped unless Tests/Interop/run started them.
+        // Tests with other implementations, skipped unless Tests/Interop/run started them.
         .testTarget(
             name: "InteropTests",
             dependencies: [
@@ -159,12 +161,12 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// `TESTS=NetworkingTests,OAuth2Tests swift test` builds no other tests.
+// `TESTS=NetworkingTests,OAuth2Tests swift test` builds only these tests.
 if let chosen = Context.environment["TESTS"]?.split(separator: ",").map(String.init) {
     package.targets.removeAll { $0.type == .test && !chosen.contains($0.name) }
 }
 
-// Its main function is libFuzzer's, which only `Tests/Fuzz/run` links.
+// libFuzzer provides the main function, and only `Tests/Fuzz/run` links it.
 if Context.environment["FUZZ"] != nil {
     package.products.append(.executable(name: "fuzz", targets: ["fuzz"]))
     package.targets += [

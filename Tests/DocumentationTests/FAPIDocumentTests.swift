@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Docs/FAPI.md")
 struct FAPIDocumentTests {
-    /// The functions of each suite in the tests' sources.
+    /// The functions of each suite in the test sources.
     private static let functions: [String: Set<String>] = {
         var functions: [String: Set<String>] = [:]
         for path in Repository.paths(in: "Tests") where path.hasSuffix(".swift") {
@@ -14,18 +14,18 @@ struct FAPIDocumentTests {
         return functions
     }()
 
-    @Test("Each requirement names a test, and each test that is named exists")
+    @Test("Each requirement names a test that exists")
     func tests() throws {
         let text = try #require(Repository.text("Docs/FAPI.md"))
         let rows = text.split(separator: "\n").filter { $0.hasPrefix("| §") }
         try #require(!rows.isEmpty)
         for row in rows {
             let named = row.matches(of: /`(\w+(?:Tests|Snippets))\.(\w+)`/)
-            #expect(!named.isEmpty, "no test: \(row)")
+            #expect(!named.isEmpty, "missing test: \(row)")
             for test in named {
                 #expect(
                     Self.functions[String(test.1)]?.contains(String(test.2)) == true,
-                    "there is no \(test.1).\(test.2)"
+                    "unknown test \(test.1).\(test.2)"
                 )
             }
         }

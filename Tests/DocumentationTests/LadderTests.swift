@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// That modules depend on each other as Docs/Architecture.md says, and in no other way.
-@Suite("The ladder of modules")
+/// Compares the dependencies of modules with the ladder in Docs/Architecture.md.
+@Suite("Module ladder")
 struct LadderTests {
-    /// What is below, in the order of the page: the targets in Sources.
+    /// The targets in Sources, in the order of the page.
     private static let page: [String] = {
         let rows = (Repository.text("Docs/Architecture.md") ?? "").split(separator: "\n")
         let table = rows.drop { !$0.hasPrefix("| target |") }.dropFirst(2).prefix { $0.hasPrefix("|") }
@@ -13,7 +13,7 @@ struct LadderTests {
         }
     }()
 
-    /// The targets of Package.swift that have their sources in Sources, and what each depends on.
+    /// The targets of Package.swift with a folder in Sources, and their dependencies.
     private static let manifest: [(name: String, dependencies: [String])] = {
         let text = Repository.text("Package.swift") ?? ""
         let declaration =
@@ -24,12 +24,12 @@ struct LadderTests {
         }
     }()
 
-    /// What comes with the toolchain.
+    /// The modules of the toolchain.
     private static let toolchain: Set = [
         "Foundation", "FoundationEssentials", "FoundationNetworking", "Dispatch", "Glibc", "Synchronization",
     ]
 
-    @Test("The page has each target once, in the order of the manifest")
+    @Test("Lists each target once, on the page and in the manifest")
     func order() throws {
         let folders = try FileManager.default.contentsOfDirectory(
             atPath: Repository.top.appending(path: "Sources").path
@@ -38,7 +38,7 @@ struct LadderTests {
         #expect(Self.manifest.map(\.name).sorted() == folders.sorted())
     }
 
-    @Test("No target depends on what stands below it on the page")
+    @Test("Targets depend only on targets above them on the page")
     func upwards() {
         for (name, dependencies) in Self.manifest {
             let own = Self.page.firstIndex(of: name) ?? 0
@@ -49,14 +49,14 @@ struct LadderTests {
         }
     }
 
-    @Test("A target imports only what it depends on, and what the toolchain has")
+    @Test("A target imports only its dependencies and the toolchain's modules")
     func imports() {
         for (name, dependencies) in Self.manifest {
             let allowed = Self.toolchain.union(dependencies)
-            // A catalog of DocC has code of users.
+            // DocC catalogs contain code for users.
             for path in Repository.paths(in: "Sources/\(name)")
             where path.hasSuffix(".swift") && !path.contains(".docc/") {
-                // Imports begin a line; octets, because the sources are long.
+                // Imports start a line. Bytes are faster than characters here.
                 for line in (Repository.text(path) ?? "").utf8.split(separator: UInt8(ascii: "\n")) {
                     guard line.first == UInt8(ascii: "i") || line.first == UInt8(ascii: "p"),
                         let match = Substring(line).wholeMatch(of: /(?:(?:public|package|internal) )?import (\w+)/)
@@ -67,7 +67,7 @@ struct LadderTests {
         }
     }
 
-    @Test("There is no dependency on another package")
+    @Test("The package has no package dependencies")
     func packages() throws {
         let manifest = try #require(Repository.text("Package.swift"))
         #expect(!manifest.contains(".package("))

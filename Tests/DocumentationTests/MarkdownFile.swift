@@ -1,28 +1,28 @@
 import Foundation
 import Testing
 
-/// A Markdown file of this repository, as far as the tests need it.
+/// A Markdown file of the repository, with the parts that the tests check.
 struct MarkdownFile: Sendable, CustomTestStringConvertible {
-    /// The path from the repository's top.
+    /// The path relative to the top of the repository.
     let path: String
     /// The fenced code blocks, in order.
     let blocks: [CodeBlock]
-    /// The links outside code, with their lines.
+    /// The links outside code blocks.
     let links: [Link]
-    /// The headings outside code, as the ends of links name them: `how-a-token-lives`.
+    /// The anchors of the headings, such as `token-lifecycle`.
     let anchors: Set<String>
-    /// What stands between backticks outside of blocks, with its lines.
+    /// The text between backticks outside code blocks.
     let codeSpans: [CodeSpan]
 
     /// A fenced code block.
     struct CodeBlock: Sendable {
-        /// What follows the opening fence, such as `swift`.
+        /// The text after the opening fence, such as `swift`.
         let info: String
-        /// The line of the opening fence, counted from 1.
+        /// The line of the opening fence, starting at 1.
         let line: Int
         /// The lines between the fences.
         let content: [String]
-        /// Whether the closing fence is there.
+        /// A Boolean value that indicates whether the block has a closing fence.
         let isClosed: Bool
     }
 
@@ -81,8 +81,8 @@ struct MarkdownFile: Sendable, CustomTestStringConvertible {
         anchors = Self.anchors(of: headings)
     }
 
-    /// What the hosting sites make of headings: small letters, hyphens for spaces, no other punctuation, and a number for
-    /// what comes again.
+    /// Returns the anchors that hosting sites derive from headings: lower-case letters, hyphens for
+    /// spaces, no other punctuation, and a number for a repeated heading.
     private static func anchors(of headings: [String]) -> Set<String> {
         var counts: [String: Int] = [:]
         return Set(

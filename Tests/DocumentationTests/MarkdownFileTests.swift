@@ -2,7 +2,7 @@ import Testing
 
 @Suite("MarkdownFile")
 struct MarkdownFileTests {
-    @Test("Blocks have their info string, line and content; links in them don't count")
+    @Test("Finds code blocks with info string, line and content, and ignores links in them")
     func blocks() throws {
         let file = MarkdownFile(
             path: "a.md",
@@ -26,7 +26,7 @@ struct MarkdownFileTests {
         #expect(file.links.map(\.line) == [1, 1])
     }
 
-    @Test("Headings have the names that links give them, a repeated one with a number")
+    @Test("Derives anchors from headings and numbers repeated ones")
     func anchors() {
         let file = MarkdownFile(
             path: "a.md",
@@ -43,7 +43,7 @@ struct MarkdownFileTests {
         #expect(file.anchors == ["strvs-retryconfiguration-in-one-line", "errors", "errors-1"])
     }
 
-    @Test("Text between backticks is found outside of blocks")
+    @Test("Finds text between backticks outside code blocks")
     func codeSpans() {
         let file = MarkdownFile(path: "a.md", text: "a `b` and [`C.d`](e.swift)\n```sh\n`f`\n```\n`g`")
         #expect(file.codeSpans.map(\.text) == ["b", "C.d", "g"])
@@ -51,7 +51,7 @@ struct MarkdownFileTests {
         #expect(file.links.map(\.text) == ["`C.d`"])
     }
 
-    @Test("A block without an end is reported as open")
+    @Test("Reports a block without a closing fence")
     func unclosed() {
         let file = MarkdownFile(path: "a.md", text: "```swift\nlet one = 1")
         #expect(file.blocks.map(\.isClosed) == [false])

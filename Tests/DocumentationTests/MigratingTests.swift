@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// That the page about migrating leads to names that exist.
+/// Checks that the migration page names existing declarations.
 @Suite("Docs/Migrating.md")
 struct MigratingTests {
     private static let page = Repository.text("Docs/Migrating.md") ?? ""
@@ -11,18 +11,18 @@ struct MigratingTests {
         "Sources/MockNetworking",
     ])
 
-    @Test("Each name of ours exists and is public")
+    @Test("Each name of this package exists and is public")
     func targets() {
         #expect(!Self.rows.isEmpty)
         for row in Self.rows {
             for name in row.here where !Self.others.contains(name) {
                 let exists = Self.declarations.contains(name)
-                #expect(exists, "line \(row.line): there is no public `\(name)`")
+                #expect(exists, "line \(row.line): missing public declaration `\(name)`")
             }
         }
     }
 
-    @Test("A name that does not exist is noticed")
+    @Test("Detects a name that doesn't exist")
     func invented() {
         for name in ["Inventor", "NetworkClient.invent(_:)", "NetworkError.Code.invented", "HTTPEndpoint.invented"] {
             let exists = Self.declarations.contains(name)
@@ -34,18 +34,18 @@ struct MigratingTests {
             let exists = Self.declarations.contains(name)
             #expect(exists, "\(name)")
         }
-        // The right name with the wrong labels is as wrong.
+        // The labels must match, too.
         let isLenient = Self.declarations.contains("NetworkClient.fetch(_:model:)")
         #expect(!isLenient)
     }
 
-    /// Names on the right that are Swift's or Foundation's.
+    /// The names in the right column that belong to Swift or Foundation.
     private static let others: Set = [
         "Data", "URLRequest", "Duration", "Void", "Int", "Encodable", "async", "nil", "/", "alg", "+", "User-Agent",
     ]
 }
 
-/// A row of a table: the names of ours in it.
+/// A table row with the names of this package in it.
 struct MigrationRow {
     let line: Int
     let here: [String]

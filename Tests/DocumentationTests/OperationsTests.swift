@@ -1,15 +1,18 @@
 import Foundation
 import Testing
 
-/// That the page for operators leaves no code, event or counter out, and names none that there is not.
-@Suite("Docs/Operations.md")
+/// Compares the tables for operators with the codes, events and counters in the sources.
+@Suite("Docs/Operations.md and Docs/ErrorCodes.md")
 struct OperationsTests {
-    /// A heading of the page, and what its table has to have in the first column.
+    /// A table and the source file with the names that its first column must have.
     struct Vocabulary: Sendable, CustomTestStringConvertible {
+        /// The page with the table.
+        var page = "Docs/ErrorCodes.md"
+        /// The heading above the table.
         let heading: String
         /// The file that declares the names.
         let path: String
-        /// How a declaration begins, before its name.
+        /// The text of a declaration before its name.
         let beginning: String
 
         var testDescription: String { heading }
@@ -47,18 +50,20 @@ struct OperationsTests {
             beginning: "    case "
         ),
         Vocabulary(
-            heading: "### Events of an authenticator",
+            page: "Docs/Operations.md",
+            heading: "### Authenticator events",
             path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
             beginning: "    case "
         ),
         Vocabulary(
-            heading: "### Counters of an authenticator",
+            page: "Docs/Operations.md",
+            heading: "### Authenticator counters",
             path: "Sources/OAuth2/Tokens/OAuth2Event.swift",
             beginning: "    public var "
         ),
     ]
 
-    @Test("Each name has a row, and each row is of a name", arguments: vocabularies)
+    @Test("Each name has a row, and each row has a name", arguments: vocabularies)
     func complete(vocabulary: Vocabulary) throws {
         let source = try #require(Repository.text(vocabulary.path))
         let declared = source.split(separator: "\n").compactMap { line -> String? in
@@ -66,12 +71,12 @@ struct OperationsTests {
             let name = line.dropFirst(vocabulary.beginning.count).prefix { $0.isLetter || $0.isNumber }
             return name.isEmpty ? nil : String(name)
         }
-        let page = try #require(Repository.text("Docs/Operations.md"))
+        let page = try #require(Repository.text(vocabulary.page))
         let section = try #require(page.components(separatedBy: "\n\(vocabulary.heading)\n").dropFirst().first)
             .components(separatedBy: "\n#")[0]
         let rows = section.split(separator: "\n").filter { $0.hasPrefix("| `") }
             .flatMap { $0.split(separator: "|")[0].matches(of: /`(\w+)`/).map { String($0.1) } }
         #expect(declared.count > 5)
-        #expect(rows.sorted() == declared.sorted(), "left: the page, right: \(vocabulary.path)")
+        #expect(rows.sorted() == declared.sorted(), "left: \(vocabulary.page), right: \(vocabulary.path)")
     }
 }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// The public names that source files declare, read as text: enough to notice a name that is not there.
+/// The public names that source files declare, found by a simple text scan.
 struct PublicDeclarations {
-    /// The names of types by their last part, such as `Code`.
+    /// The last components of type names, such as `Code`.
     private var types: Set<String> = []
-    /// The members by the last part of their type's name; functions with and without their labels.
+    /// The members by the last component of their type's name, functions with and without labels.
     private var members: [String: Set<String>] = [:]
     private var all: Set<String> = []
 
@@ -14,9 +14,9 @@ struct PublicDeclarations {
         }
     }
 
-    /// Whether there is such a type, or such a member of the type that stands before it.
+    /// Returns a Boolean value that indicates whether the type or the type's member exists.
     func contains(_ name: String) -> Bool {
-        // Dots in a parenthesis would be values; there are none.
+        // Parentheses contain only labels, which have no dots.
         let base = name.prefix { $0 != "(" }.split(separator: ".").map(String.init)
         let labels = name.drop { $0 != "(" }
         guard let last = base.last else { return false }
@@ -27,7 +27,7 @@ struct PublicDeclarations {
     }
 
     private mutating func read(_ text: String) {
-        /// The types that are open at a line, and the columns at which they began.
+        /// The types that enclose a line, and the columns of their declarations.
         var open: [(name: String, column: Int, isOpenToAll: Bool)] = []
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
@@ -43,7 +43,7 @@ struct PublicDeclarations {
                 let name = words[kind + 1].prefix { $0.isLetter || $0.isNumber || $0 == "." || $0 == "_" }
                 let last = String(name.split(separator: ".").last ?? "")
                 if isPublic { types.insert(last) }
-                // What a public protocol or a public enumeration lists is public without saying so.
+                // Members of public protocols and enumerations are public without the keyword.
                 open.append((last, column, isPublic && ["protocol", "enum"].contains(words[kind])))
             } else if isPublic || open.last?.isOpenToAll == true {
                 declare(Self.names(in: lines[index...], code, words), in: open.last?.name ?? "")
@@ -51,7 +51,7 @@ struct PublicDeclarations {
         }
     }
 
-    /// How lines begin that matter; everything else is passed over.
+    /// The beginnings of relevant lines. The scan skips all others.
     private static let beginnings = [
         "public ", "}", "extension ", "case ", "func ", "var ", "static ", "associatedtype ", "struct ", "enum ",
         "class ",
@@ -66,7 +66,7 @@ struct PublicDeclarations {
         if let alias = names.first(where: { $0.first?.isUppercase == true }) { types.insert(alias) }
     }
 
-    /// What a line declares: `fetch` and `fetch(_:decoding:)`, or the cases of an enumeration.
+    /// Returns the names that a line declares, such as `fetch` and `fetch(_:decoding:)`, or cases.
     private static func names(
         in lines: ArraySlice<Substring>,
         _ code: Substring,
@@ -92,7 +92,7 @@ struct PublicDeclarations {
         return ["init", "init" + labels(in: lines, after: code[code.index(after: parenthesis)...])]
     }
 
-    /// The labels of a function whose parameters begin here and may take several lines.
+    /// Returns the labels of a function whose parameters start here and may span several lines.
     private static func labels(in lines: ArraySlice<Substring>, after start: Substring) -> String {
         var labels: [String] = []
         var (depth, isAtStart, word, isQuoted) = (1, true, "", false)

@@ -1,27 +1,27 @@
 import Foundation
 import Testing
 
-@Suite("Samples in README, Docs and DocC articles")
+@Suite("Samples in README.md, Docs and DocC articles")
 struct SnippetTests {
-    /// The info strings that have a meaning here. `swift package` marks an excerpt of a user's Package.swift.
+    /// The allowed info strings. `swift package` marks an excerpt of a user's Package.swift.
     private static let infoStrings: Set = ["swift", "swift package", "sh", "json", "http", "text", "console"]
 
     private static let sources: [[String]] = Repository.paths(in: "Tests/DocumentationTests/Snippets")
         .filter { $0.hasSuffix(".swift") }
         .compactMap { Repository.text($0).map { significantLines(of: $0) } }
 
-    @Test("Each fence is closed and says what it holds", arguments: Repository.documentation)
+    @Test("Each fence is closed and has a known info string", arguments: Repository.documentation)
     func fences(file: MarkdownFile) {
         for block in file.blocks {
-            #expect(block.isClosed, "\(file.path):\(block.line): the code block has no end")
+            #expect(block.isClosed, "\(file.path):\(block.line): missing closing fence")
             #expect(
                 Self.infoStrings.contains(block.info),
-                "\(file.path):\(block.line): “\(block.info)” is not one of \(Self.infoStrings.sorted())"
+                "\(file.path):\(block.line): unknown info string “\(block.info)”. Use one of \(Self.infoStrings.sorted())."
             )
         }
     }
 
-    @Test("Each Swift sample stands, line by line, in a file that is compiled", arguments: Repository.documentation)
+    @Test("Each Swift sample appears, line by line, in a compiled file", arguments: Repository.documentation)
     func compiled(file: MarkdownFile) {
         for block in file.blocks where block.info == "swift" {
             let lines = Self.significantLines(of: block.content.joined(separator: "\n"))
@@ -33,8 +33,8 @@ struct SnippetTests {
             #expect(
                 isThere,
                 """
-                \(file.path):\(block.line): this sample is not compiled; put it into a function (or a test) in \
-                Tests/DocumentationTests/Snippets, with its imports, and keep the two the same
+                \(file.path):\(block.line): This sample isn't compiled. Copy it, with its imports, to a function or test \
+                in Tests/DocumentationTests/Snippets.
                 """
             )
         }
@@ -48,18 +48,18 @@ struct SnippetTests {
             let products = text.matches(of: /\.product\(name: "([^"]+)", package: "([^"]+)"\)/)
             #expect(
                 !products.isEmpty || text.contains("swift-authenticated-client"),
-                "\(file.path):\(block.line): nothing of this package is in it"
+                "\(file.path):\(block.line): the excerpt doesn't name this package"
             )
             for product in products {
                 #expect(
                     manifest.contains(".library(name: \"\(product.1)\"") && product.2 == "swift-authenticated-client",
-                    "\(file.path):\(block.line): there is no library \(product.1) in a package \(product.2)"
+                    "\(file.path):\(block.line): unknown product \(product.1) of package \(product.2)"
                 )
             }
         }
     }
 
-    /// The lines without indentation and without empty lines, so that neither decides about equality.
+    /// Returns the lines without indentation and without empty lines.
     private static func significantLines(of text: String) -> [String] {
         text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
     }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// A link in a document to the test that proves what stands there: ``[`Suite.function`](../Tests/…/Suite.swift)``.
+/// A link from a document to a test, such as ``[`Suite.function`](../Tests/…/Suite.swift)``.
 struct TestReference {
     let document: String
     let line: Int
-    /// The path of the test's file from the top.
+    /// The path of the test's file, relative to the top of the repository.
     let path: String
-    /// `Suite.function`, as the document writes it.
+    /// The test's name in the document, as `Suite.function`.
     let name: String
 
-    /// The references of a document, and nothing for links to other places than tests.
+    /// Returns the links of a document that lead to tests.
     static func references(in file: MarkdownFile) -> [Self] {
         file.links.compactMap { link in
             let path = Repository.path(String(link.target.prefix { $0 != "#" }), from: file.path)
@@ -23,7 +23,9 @@ struct TestReference {
         }
     }
 
-    /// The tests that a file declares, as `Suite.function`: a suite begins a line, and an attribute stands before its function.
+    /// Returns the tests that a file declares, as `Suite.function`.
+    ///
+    /// A suite's declaration must start a line, and `@Test` must precede its function.
     static func tests(in source: String) -> Set<String> {
         var suite = ""
         var isTest = false

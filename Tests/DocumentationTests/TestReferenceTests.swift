@@ -1,24 +1,24 @@
 import Foundation
 import Testing
 
-@Suite("Tests that documents name")
+@Suite("Links to tests")
 struct TestReferenceTests {
-    @Test("Each test that a document links to is in the file that the link leads to", arguments: Repository.pages)
+    @Test("The linked file contains the named test", arguments: Repository.pages)
     func exist(file: MarkdownFile) throws {
         let references = Dictionary(grouping: TestReference.references(in: file), by: \.path)
         for (path, references) in references {
-            let source = try #require(Repository.text(path), "\(file.path):\(references[0].line): there is no \(path)")
+            let source = try #require(Repository.text(path), "\(file.path):\(references[0].line): missing file \(path)")
             let tests = TestReference.tests(in: source)
             for reference in references {
                 #expect(
                     tests.contains(reference.name),
-                    "\(file.path):\(reference.line): \(path) has no test “\(reference.name)”"
+                    "\(file.path):\(reference.line): missing test “\(reference.name)” in \(path)"
                 )
             }
         }
     }
 
-    @Test("Suites and their tests are found as they are written here")
+    @Test("Finds suites and their tests in a source file")
     func reading() {
         let source = """
             @Suite("One") struct OneTests {
@@ -38,7 +38,7 @@ struct TestReferenceTests {
         #expect(TestReference.tests(in: source) == ["OneTests.a", "OneTests.b", "TwoTests.c"])
     }
 
-    @Test("A link to a test names it, and other links are left alone")
+    @Test("Finds links to tests and ignores other links")
     func links() {
         let file = MarkdownFile(
             path: "Docs/A.md",

@@ -1,23 +1,23 @@
 import Foundation
 import Testing
 
-/// That the code of the tutorial for DocC is the code that is compiled and run here.
-@Suite("Tutorial: its files")
+/// Compares the code of the DocC tutorial with the code that these tests compile and run.
+@Suite("Tutorial files")
 struct TutorialTests {
     private static let folder = "Sources/OAuth2/Documentation.docc/Tutorial"
 
-    /// The names of the files that steps show, in their order: `ReportsAPI-1.swift`.
+    /// The names of the files that the steps show, in order, such as `ReportsAPI-1.swift`.
     private static let steps: [String] = (Repository.text("\(folder)/AServiceClientStepByStep.tutorial") ?? "")
         .matches(of: /@Code\(name: "[\w.]+", file: ([\w.-]+)\)/).map { String($0.1) }
 
     private static func lines(_ path: String) throws -> [Substring] {
-        try #require(Repository.text(path), "there is no \(path)").split(
+        try #require(Repository.text(path), "missing file \(path)").split(
             separator: "\n",
             omittingEmptySubsequences: false
         )
     }
 
-    @Test("Each step shows a file that is there, and each file is shown once")
+    @Test("Each step shows an existing file, and each file is shown once")
     func complete() throws {
         let files = Repository.paths(in: Self.folder).filter { $0.hasSuffix(".swift") }
         #expect(Self.steps.map { "\(Self.folder)/\($0)" }.sorted() == files)
@@ -25,7 +25,7 @@ struct TutorialTests {
     }
 
     @Test(
-        "A step goes on where the one before has stopped, and the last one is compiled and run",
+        "Each step continues the previous one, and the last one is compiled and run",
         arguments: [
             "ReportsAPI", "ReportsClient", "ReportsClientTests",
         ]
@@ -33,20 +33,20 @@ struct TutorialTests {
     func code(name: String) throws {
         let versions = Self.steps.filter { $0.wholeMatch(of: /(\w+)-\d\.swift/)?.1 == Substring(name) }
         let texts = try versions.map { version in
-            // The tests of the tutorial's package import it; here everything is one module.
+            // The tutorial's tests import its package. Here, everything is in one module.
             try Self.lines("\(Self.folder)/\(version)").filter { $0 != "@testable import Dashboard" }
         }
         for (earlier, later) in zip(texts, texts.dropFirst()) {
             #expect(later.starts(with: earlier.dropLast()) && later.count > earlier.count)
         }
-        // Members of other modules need their import here, which packages have to ask for.
+        // `MemberImportVisibility` requires this import only here: packages must opt in.
         let compiled = try Self.lines("Tests/DocumentationTests/Snippets/Tutorial/\(name).swift")
             .filter { name != "ReportsClientTests" || $0 != "import Networking" }
         let last = try #require(texts.last)
         #expect(last.filter { !$0.isEmpty } == compiled.filter { !$0.isEmpty })
     }
 
-    @Test("Its Package.swift names products of this package, and the modules that its code imports")
+    @Test("Its Package.swift names products of this package that match the imports")
     func package() throws {
         let manifest = try #require(Repository.text("Package.swift"))
         let text = try Self.lines("\(Self.folder)/Package-2.swift").joined(separator: "\n")

@@ -1,8 +1,8 @@
-/// Whether something comes true within two minutes: for what another thread does soon after what a test waited for, such as letting go of
-/// the last reference to an object.
+/// Waits for a condition that another thread fulfills, such as the release of an object.
 ///
-/// - Parameter condition: Is asked every few milliseconds until it holds.
-/// - Throws: `CancellationError` if the task is cancelled.
+/// - Parameter condition: The condition, evaluated every 5 milliseconds.
+/// - Returns: `false` if the condition doesn't hold within two minutes.
+/// - Throws: An error of the condition, or `CancellationError` if the task is canceled.
 nonisolated(nonsending) public func eventually(_ condition: () throws -> Bool) async throws -> Bool {
     let end = ContinuousClock.now + .seconds(120)
     while try !condition() {

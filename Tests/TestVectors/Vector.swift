@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A file of `Vectors/`, the RFC transcriptions that all test targets share.
+/// The files in `Vectors/`: values from RFCs that all test targets share.
 public enum Vector {
-    /// The folder with the files.
+    /// The folder of the files.
     public static let folder = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: "Vectors", directoryHint: .isDirectory)
@@ -25,7 +25,7 @@ public enum Vector {
         try JSONDecoder().decode(type, from: data(name))
     }
 
-    /// Reads a vector file's octets.
+    /// Reads a vector file's bytes.
     public static func data(_ name: String) throws -> Data {
         try Data(contentsOf: folder.appending(path: name + ".json"))
     }

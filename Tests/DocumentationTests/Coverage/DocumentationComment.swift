@@ -1,6 +1,6 @@
-/// A documentation comment, taken apart.
+/// The parts of a documentation comment.
 struct DocumentationComment {
-    /// Whether it begins with a sentence that says what the symbol is.
+    /// A Boolean value that indicates whether the comment starts with a summary.
     let hasSummary: Bool
     let parameters: Set<String>
     let saysWhatIsReturned: Bool

@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// That every public symbol is documented as a whole. The symbol graphs are those that `.ci/docs` makes.
+/// Checks the symbol graphs from `.ci/docs` for incomplete documentation.
 @Suite("Documentation coverage")
 struct DocumentationCoverageTests {
-    /// The folder with a folder of symbol graphs for each product; without it there is nothing to look at.
+    /// The folder with a subfolder of symbol graphs for each product, or `nil` to skip the test.
     private static let folder = ProcessInfo.processInfo.environment["SYMBOL_GRAPHS"]
 
     @Test(
-        "Every public symbol says what it is, takes, returns and throws",
-        .enabled(if: folder != nil, "bash .ci/docs makes the symbol graphs"),
+        "Every public symbol documents its summary, parameters, return value and errors",
+        .enabled(if: folder != nil, "requires symbol graphs. Run bash .ci/docs."),
         arguments: ["TokenGeneration", "Networking", "OAuth2", "ResourceServer", "MockNetworking"]
     )
     func complete(product: String) throws {
@@ -17,18 +17,18 @@ struct DocumentationCoverageTests {
         let graphs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.lastPathComponent.hasSuffix(".symbols.json") }
             .map { try JSONDecoder().decode(SymbolGraph.self, from: Data(contentsOf: $0)) }
-        // The compiler's own nodes for extensions have no documentation, and members that it makes have its own.
+        // Extension nodes aren't documented, and synthesized members have other modules' comments.
         let symbols = graphs.flatMap(\.symbols).filter { symbol in
             symbol.kind.identifier != "swift.extension" && [nil, product].contains(symbol.docComment?.module)
         }
-        #expect(symbols.count > 50, "these can't be the symbol graphs of \(product)")
+        #expect(symbols.count > 50, "too few symbols for \(product)")
         for symbol in symbols {
             #expect(symbol.gaps == [], "\(symbol.place)")
         }
-        print("\(product): \(symbols.count) public symbols, \(symbols.count { $0.gaps.isEmpty }) documented as a whole")
+        print("\(product): \(symbols.count) public symbols, \(symbols.count { $0.gaps.isEmpty }) completely documented")
     }
 
-    /// A declaration, its comment, and what the comment lacks.
+    /// Comments, declarations and the expected gaps.
     private static let cases: [(comment: String?, declaration: Declaration, gaps: [String])] = [
         (nil, .function(["key"], returns: "Int", throws: false), ["no documentation"]),
         ("", .function([], returns: "()", throws: false), ["no summary"]),
@@ -48,14 +48,14 @@ struct DocumentationCoverageTests {
         ),
         (
             "Counts.\n\n- Parameter form: Where.", .function([], returns: "()", throws: false),
-            ["there is no parameter form"]
+            ["unknown parameter form"]
         ),
         ("The name.", .property(throws: false), []),
         ("The name.", .property(throws: true), ["no “- Throws:”"]),
-        ("What is done.", .closureProperty, []),
+        ("The action.", .closureProperty, []),
     ]
 
-    @Test("What a comment lacks is named", arguments: cases.indices)
+    @Test("Names the gaps of a comment", arguments: cases.indices)
     func gaps(index: Int) {
         let (comment, declaration, gaps) = Self.cases[index]
         #expect(declaration.symbol(comment: comment).gaps == gaps)
@@ -64,7 +64,7 @@ struct DocumentationCoverageTests {
     private enum Declaration {
         case function([String], returns: String, throws: Bool)
         case property(throws: Bool)
-        /// A property whose value is a closure that may throw.
+        /// A property whose value is a closure that can throw.
         case closureProperty
 
         func symbol(comment: String?) -> SymbolGraph.Symbol {
@@ -78,7 +78,7 @@ struct DocumentationCoverageTests {
                     parameters: parameters.map { .init(name: "with", internalName: $0) },
                     returns: [.init(kind: "text", spelling: returned)]
                 )
-                // With a closure that may throw among the parameters.
+                // One parameter is a closure that can throw.
                 fragments = [("keyword", "func"), ("text", " f(g: () "), ("keyword", "throws"), ("text", " -> ()) ")]
                 if canThrow { fragments.append(("keyword", "throws")) }
                 fragments.append(("text", " -> \(returned)"))

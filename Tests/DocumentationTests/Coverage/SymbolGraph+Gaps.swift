@@ -1,17 +1,17 @@
 extension SymbolGraph.Symbol {
-    /// What the documentation lacks: nothing if it is complete.
+    /// The missing parts of the documentation. Empty if it's complete.
     var gaps: [String] {
         guard let docComment else { return ["no documentation"] }
         let comment = DocumentationComment(lines: docComment.lines.map(\.text))
         var gaps: [String] = []
         if !comment.hasSummary { gaps.append("no summary") }
         if let functionSignature {
-            // `_` in the declaration of a closure's or an operator's parameter names nothing that could be documented.
+            // A parameter named `_` can't be documented.
             let names = (functionSignature.parameters ?? []).map { $0.internalName ?? $0.name }
             let parameters = names.filter { $0 != "_" }
             let returned = (functionSignature.returns ?? []).map(\.spelling).joined()
             gaps += parameters.filter { !comment.parameters.contains($0) }.map { "no “- Parameter \($0):”" }
-            gaps += comment.parameters.subtracting(parameters).sorted().map { "there is no parameter \($0)" }
+            gaps += comment.parameters.subtracting(parameters).sorted().map { "unknown parameter \($0)" }
             let isInitializer = kind.identifier == "swift.init"
             if !isInitializer, !["", "()", "Void", "Never"].contains(returned), !comment.saysWhatIsReturned {
                 gaps.append("no “- Returns:”")
@@ -21,10 +21,12 @@ extension SymbolGraph.Symbol {
         return gaps
     }
 
-    /// Whether calling it, or getting its value, can throw; that a closure among its parameters may does not count.
+    /// A Boolean value that indicates whether a call or a read can throw.
+    ///
+    /// Closure parameters don't count.
     var canThrow: Bool {
         if functionSignature != nil, !kind.identifier.contains("subscript") { return throwsAfterParameters }
-        // What may be read or written says how between braces.
+        // A property lists its accessors between braces.
         let accessors = declarationFragments.drop { !$0.spelling.contains("{") }
         return accessors.contains { $0.kind == "keyword" && $0.spelling == "throws" }
     }
@@ -46,7 +48,7 @@ extension SymbolGraph.Symbol {
         return false
     }
 
-    /// Where it is declared.
+    /// The location of the declaration.
     var place: String {
         guard let location else { return pathComponents.joined(separator: ".") }
         let path = location.uri.split(separator: "/Sources/", maxSplits: 1).last.map { "Sources/\($0)" } ?? location.uri

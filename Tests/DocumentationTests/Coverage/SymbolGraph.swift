@@ -1,4 +1,4 @@
-/// What the compiler tells of a module's public symbols, as far as their documentation is concerned.
+/// The parts of the compiler's symbol graph that describe documentation.
 struct SymbolGraph: Decodable {
     let module: Module
     let symbols: [Symbol]
@@ -21,7 +21,7 @@ struct SymbolGraph: Decodable {
     }
 
     struct Comment: Decodable {
-        /// Whose comment it is: a member that the compiler makes has the standard library's.
+        /// The comment's module, such as the standard library's for a synthesized member.
         let module: String?
         let lines: [Line]
     }

@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The samples of the OAuth2 catalog that need users, run on the mocks.
+/// The OAuth2 catalog's samples with users, run with mock servers.
 @Suite("OAuth2 samples with users", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AuthorizationSnippets {
-    @Test("A service on the web")
+    @Test("Signs in a user of a web service")
     func web() async throws {
         try await withServer { mock, oauth async throws in
             let (server, authentication) = (mock.metadata, oauth.clientAuthentication)
@@ -42,7 +42,7 @@ struct AuthorizationSnippets {
         }
     }
 
-    @Test("Answers that nobody can make up")
+    @Test("Verifies signed authorization responses")
     func signedAnswers() async throws {
         try await withServer { mock, oauth async throws in
             let (server, discovery) = (mock.metadata, AuthorizationServerDiscovery(issuer: mock.metadata.issuer))
@@ -64,7 +64,7 @@ struct AuthorizationSnippets {
         }
     }
 
-    @Test("A program on the user's machine")
+    @Test("Signs in a user of a local program")
     func machine() async throws {
         try await withServer { mock, oauth async throws in
             let openBrowser = { @Sendable (url: URL) in
@@ -85,7 +85,7 @@ struct AuthorizationSnippets {
         }
     }
 
-    @Test("Another device")
+    @Test("Signs in on another device")
     func device() async throws {
         let time = ManualTime(advancesWhenSleeping: true)
         try await withServer(time: time.timeSource) { mock, oauth async throws in
@@ -107,7 +107,7 @@ struct AuthorizationSnippets {
         }
     }
 
-    @Test("Going on")
+    @Test("Continues with the tokens of a sign-in")
     func goingOn() async throws {
         try await withServer { mock, oauth async throws in
             let (server, authentication, store) = (mock.metadata, oauth.clientAuthentication, InMemoryTokenStore())
@@ -127,7 +127,7 @@ struct AuthorizationSnippets {
         }
     }
 
-    @Test("A certificate")
+    @Test("Authenticates the client with a certificate")
     func certificate() async throws {
         let authority = try MockCertificateAuthority()
         let issued = try authority.issueClientCertificate(name: "reports")
@@ -156,7 +156,7 @@ struct AuthorizationSnippets {
 
     // MARK: GOV.UK One Login
 
-    @Test("GOV.UK One Login, in its dialect", arguments: ["ES256", "RS256"])
+    @Test("GOV.UK One Login: signs in a user", arguments: ["ES256", "RS256"])
     func oneLogin(name: String) async throws {
         let algorithm = try #require(JWSAlgorithm(rawValue: name))
         try await withOneLogin(algorithm) { simulator, pem async throws in
@@ -171,7 +171,7 @@ struct AuthorizationSnippets {
     }
 
     @Test(
-        "GOV.UK One Login: a wrong clock is an invalid_grant there, and nobody has to sign in again",
+        "GOV.UK One Login: recovers from the invalid_grant of a wrong clock without a new sign-in",
         arguments: [600, -600]
     )
     func oneLoginSkew(seconds: Int) async throws {
@@ -182,7 +182,7 @@ struct AuthorizationSnippets {
         }
     }
 
-    @Test("GOV.UK One Login: a strange audience beside its own, another key and no user agent are refused")
+    @Test("GOV.UK One Login: rejects another audience, another key and a missing user agent")
     func oneLoginRefusals() async throws {
         try await withOneLogin(.es256) { simulator, pem async throws in
             let key = try SigningKey(pem: pem)
@@ -287,7 +287,7 @@ struct AuthorizationSnippets {
         return simulator
     }
 
-    // MARK: On the mocks
+    // MARK: Mock servers
 
     private func withServer(
         time: TimeSource = .system,

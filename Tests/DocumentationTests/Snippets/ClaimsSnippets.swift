@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// The samples of the articles about claims, validation and DPoP, run.
+/// The samples of the articles about claims, validation and DPoP.
 @Suite("Claims, validation and DPoP samples")
 struct ClaimsSnippets {
-    @Test("Claims of a type of one's own")
+    @Test("Signs and verifies claims of a custom type")
     func ownType() throws {
         let service = try ES256SigningService.generate()
         let policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
@@ -26,7 +26,7 @@ struct ClaimsSnippets {
         #expect(read.role == "reader")
     }
 
-    @Test("Registered claims and JSON")
+    @Test("Signs registered claims and JSON")
     func registeredClaims() throws {
         let service = try ES256SigningService.generate()
         var claims = RegisteredClaims(issuer: "https://id.example", audience: ["orders"])
@@ -43,7 +43,7 @@ struct ClaimsSnippets {
         #expect(first != second)
     }
 
-    @Test("A policy and its checks")
+    @Test("Validates claims with a policy and custom checks")
     func checks() throws {
         var policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
         policy.issuer = .oneOf(["https://id.example", "https://id.example.org"])
@@ -65,7 +65,7 @@ struct ClaimsSnippets {
         #expect(throws: TokenError(.checkFailed, "")) { try verifier.verify(other) }
     }
 
-    @Test("Profiles")
+    @Test("Creates the policies of each profile")
     func profiles() {
         let nonce = "n"
         let plain = ValidationPolicy.plain(issuer: "https://id.example", audience: "orders")
@@ -77,7 +77,7 @@ struct ClaimsSnippets {
         #expect(client.audience == "https://id.example")
     }
 
-    @Test("DPoP proofs")
+    @Test("Creates and verifies DPoP proofs")
     func proofs() async throws {
         let service = try ES256SigningService.generate()
         let accessTokens = JWTVerifier(key: service.verificationKey)

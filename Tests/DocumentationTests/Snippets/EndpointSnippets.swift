@@ -40,10 +40,10 @@ enum Library: HTTPEndpoint {
     }
 }
 
-/// The samples about endpoints, logs and recordings, run.
+/// The samples about endpoints, logs and recordings.
 @Suite("Endpoint samples")
 struct EndpointSnippets {
-    @Test("Calling an API that an enumeration models")
+    @Test("Calls an API that an enumeration models")
     func requests() async throws {
         let book = Book()
         let transport = MockTransport(
@@ -68,7 +68,7 @@ struct EndpointSnippets {
         #expect(try Library.book(id: 42).makeURL().path == "/v1/books/42")
     }
 
-    /// Stands in for swift-log's.
+    /// A stand-in for swift-log's `Logger`.
     private struct Logger {
         let label: String
         private static let lines = Mutex<[String]>([])
@@ -80,7 +80,7 @@ struct EndpointSnippets {
         static var count: Int { lines.withLock { $0.count } }
     }
 
-    @Test("Logging with swift-log")
+    @Test("Logs with swift-log")
     func logging() async throws {
         let transport = MockTransport(.text("ok"))
 
@@ -92,7 +92,7 @@ struct EndpointSnippets {
         #expect(Logger.count == 2)
     }
 
-    @Test("Recording a conversation and playing it back")
+    @Test("Records responses and replays them")
     func recording() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "snippet-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }

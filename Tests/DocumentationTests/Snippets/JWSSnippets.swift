@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// A hardware module that takes its time.
+/// A hardware module that signs asynchronously.
 private struct HardwareModule: RemoteSigningService {
     let key: ES256SigningService
     let algorithm = JWSAlgorithm.es256
@@ -13,7 +13,7 @@ private struct HardwareModule: RemoteSigningService {
     }
 }
 
-/// The samples of “Signing any payload”, run.
+/// The samples of “Signing any payload”.
 @Suite("JWS samples")
 struct JWSSnippets {
     private let service: ES256SigningService
@@ -25,7 +25,7 @@ struct JWSSnippets {
         service = try ES256SigningService.generate(keyID: "1")
     }
 
-    @Test("Compact")
+    @Test("Signs and verifies the compact serialization")
     func compact() throws {
         let generator = JWSGenerator(payload: document, header: ["cty": "text/plain"], signingService: service)
         let text = try generator.compact()
@@ -34,7 +34,7 @@ struct JWSSnippets {
         #expect(verified.payload == document)
     }
 
-    @Test("Several signatures")
+    @Test("Creates and verifies several signatures")
     func severalSignatures() throws {
         let notary = service
         let author = try ES256SigningService.generate(keyID: "2")
@@ -51,7 +51,7 @@ struct JWSSnippets {
         #expect(verified.signatures.count == 2)
     }
 
-    @Test("Remote and local signers")
+    @Test("Combines remote and local signers")
     func remoteSigners() async throws {
         let (cloudKey, author) = (HardwareModule(key: service), try ES256SigningService.generate(keyID: "2"))
         let signers = [
@@ -63,7 +63,7 @@ struct JWSSnippets {
         #expect(try verifier.verify(json: json.serialized(), requiring: .everyKey).payload == document)
     }
 
-    @Test("A detached payload")
+    @Test("Signs a detached payload")
     func detached() throws {
         let body = document
         let signature = try JWSGenerator(payload: body, signingService: service).compact(.detached)
@@ -71,7 +71,7 @@ struct JWSSnippets {
         #expect(verified.payload == body)
     }
 
-    @Test("An unencoded payload")
+    @Test("Signs an unencoded payload")
     func unencoded() throws {
         let body = document
         let generator = JWSGenerator(payload: body, payloadEncoding: .unencoded, signingService: service)
@@ -79,7 +79,7 @@ struct JWSSnippets {
         #expect(try JWSVerifier(key: key).verify(compact: signature, detachedPayload: body).payload == body)
     }
 
-    @Test("An extension")
+    @Test("Requires a critical extension")
     func extensions() throws {
         let generator = JWSGenerator(
             payload: document,

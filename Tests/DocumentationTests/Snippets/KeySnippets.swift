@@ -20,10 +20,10 @@ struct CloudKey: RemoteSigningService {
     }
 }
 
-/// The samples about keys of the TokenGeneration catalog, run.
+/// The TokenGeneration catalog's samples about keys.
 @Suite("TokenGeneration samples about keys")
 struct KeySnippets {
-    @Test("Making and reading keys")
+    @Test("Generates and reads keys")
     func keys() throws {
         let made = try SigningKey.generate(.es256).verificationKey.jwk.members.serialized()
         let keys = try read(
@@ -43,7 +43,7 @@ struct KeySnippets {
         return [key.algorithm, rsaKey.algorithm, secretKey.algorithm, publicKey.algorithm, jwkKey.algorithm]
     }
 
-    @Test("A backup under a password")
+    @Test("Encrypts a backup with a password")
     func backup() throws {
         let key = try SigningKey.generate(.ed25519)
         let password = "correct horse"
@@ -52,7 +52,7 @@ struct KeySnippets {
         #expect(restored.verificationKey.thumbprint == key.verificationKey.thumbprint)
     }
 
-    @Test("Rotating keys")
+    @Test("Rotates keys")
     func rotation() throws {
         let (newKey, oldKey) = (try SigningKey.generate(.es256), try SigningKey.generate(.es256))
         let current = newKey.identified(by: "2026-07")
@@ -66,7 +66,7 @@ struct KeySnippets {
         #expect(try verifier.verify(token).header["kid"] == "2026-07")
     }
 
-    @Test("A remote service's error reaches the caller")
+    @Test("Throws a remote service's error to the caller")
     func remote() async throws {
         let cloudKey = CloudKey(client: KeyServiceClient { _ in throw CancellationError() }, verificationKey: nil)
         await #expect(throws: CancellationError.self) {

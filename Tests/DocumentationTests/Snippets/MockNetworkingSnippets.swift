@@ -5,10 +5,10 @@ import Networking
 import OAuth2
 import Testing
 
-/// The samples of the MockNetworking catalog, run.
+/// The samples of the MockNetworking catalog.
 @Suite("MockNetworking samples")
 struct MockNetworkingSnippets {
-    @Test("A scripted transport")
+    @Test("Scripts a transport")
     func scripting() async throws {
         let request = URLRequest(url: try #require(URL(string: "https://api.example/users/1")))
 
@@ -28,7 +28,7 @@ struct MockNetworkingSnippets {
         var body: EndpointBody { get throws { try .json(["name": name]) } }
     }
 
-    @Test("Requests that are expected")
+    @Test("Expects requests")
     func expecting() async throws {
         let transport = MockTransport(time: ManualTime(advancesWhenSleeping: true).timeSource)
 
@@ -46,7 +46,7 @@ struct MockNetworkingSnippets {
         #expect(transport.discrepancies() == [])
     }
 
-    @Test("Faults of a token endpoint")
+    @Test("Retries after failures of a token endpoint")
     func faults() async throws {
         var configuration = MockAuthorizationServer.Configuration(tokenLifetime: .seconds(60))
         configuration.refreshTokenGrace = .seconds(30)
@@ -69,7 +69,7 @@ struct MockNetworkingSnippets {
         await server.stop()
     }
 
-    @Test("A store that proves itself")
+    @Test("Tests a token store for conformance")
     func conformance() async throws {
         try await TokenStoreConformance {
             let store = InMemoryTokenStore()
@@ -78,7 +78,7 @@ struct MockNetworkingSnippets {
         .check()
     }
 
-    @Test("A server in TLS and a client that doesn't trust it")
+    @Test("Rejects an untrusted TLS server before sending a byte")
     func distrust() async throws {
         let authority = try MockCertificateAuthority()
         var configuration = LoopbackServer.Configuration()

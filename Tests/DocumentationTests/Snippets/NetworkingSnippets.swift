@@ -4,10 +4,10 @@ import MockNetworking
 import Networking
 import Testing
 
-/// The samples of the Networking catalog, run.
+/// The samples of the Networking catalog.
 @Suite("Networking samples")
 struct NetworkingSnippets {
-    @Test("A shared client with retries", arguments: [(200, "ok"), (404, "none")])
+    @Test("Retries with a shared client", arguments: [(200, "ok"), (404, "none")])
     func sending(_ status: Int, _ expected: String) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/", .text("ok", status: status))
@@ -27,7 +27,7 @@ struct NetworkingSnippets {
         }
     }
 
-    @Test("Waiting between attempts")
+    @Test("Backs off between attempts")
     func waiting() {
         let client = NetworkClient(interceptors: [
             Retry.Policy.backoff(.exponential(.milliseconds(100), until: .maxDelay(.seconds(5))))
@@ -35,7 +35,7 @@ struct NetworkingSnippets {
         #expect(client.interceptors.count == 1)
     }
 
-    @Test("STRV's RetryConfiguration")
+    @Test("Migrates STRV's RetryConfiguration")
     func migrating() {
         let policy = Retry.Policy.backoff(.constant(.seconds(2), until: .maxRetries(3)), when: .always)
 
@@ -46,12 +46,12 @@ struct NetworkingSnippets {
             metadata: metadata
         )
         guard case .retryAfter(.seconds(2)) = action else {
-            Issue.record("not repeated after two seconds: \(action)")
+            Issue.record("not retried after two seconds: \(action)")
             return
         }
     }
 
-    @Test("A redirect policy for one request")
+    @Test("Limits the redirects of one request")
     func redirects() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/", .status(302, headers: ["Location": "/there"]))
@@ -66,7 +66,7 @@ struct NetworkingSnippets {
         }
     }
 
-    @Test("A body from a file, and a response to a file")
+    @Test("Sends a body from a file and streams a response to a file")
     func bodies() async throws {
         try await withLoopbackServer { server async throws in
             server.fallback { .text(String(decoding: $0.body, as: UTF8.self)) }

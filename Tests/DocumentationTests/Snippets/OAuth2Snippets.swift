@@ -8,10 +8,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The samples of the OAuth2 catalog, run on the mocks.
+/// The samples of the OAuth2 catalog, run with mock servers.
 @Suite("OAuth2 samples", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct OAuth2Snippets {
-    @Test("An authenticator in a client, and its token by other means")
+    @Test("Authorizes requests and exposes the token for other clients")
     func overview() async throws {
         try await withServers { server, loopback in
             let (data, field) = try await reports(
@@ -25,7 +25,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("A server that is found and asked")
+    @Test("Discovers a server, and introspects and revokes a token")
     func asking() async throws {
         try await withServers { server, _ async throws in
             server.register(.init(id: "reports", secret: "s3cret"))
@@ -39,7 +39,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("A client that registers itself, and a user who is asked about")
+    @Test("Registers a client and fetches a user's information")
     func registering() async throws {
         try await withServers { server, _ async throws in
             let key = try SigningKey.generate(.es256)
@@ -61,7 +61,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("Authorization requests that nobody can change")
+    @Test("Pushes and signs authorization requests")
     func pushing() async throws {
         try await withServers { server, _ async throws in
             let key = try SigningKey.generate(.es256)
@@ -147,7 +147,7 @@ struct OAuth2Snippets {
         return (data, field)
     }
 
-    @Test("A signed assertion")
+    @Test("Authenticates the client with a signed assertion")
     func assertion() async throws {
         try await withServers { server, _ async throws in
             let pem = try SigningKey.generate(.es256).pem()
@@ -162,7 +162,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("A secret")
+    @Test("Authenticates the client with a secret")
     func secret() async throws {
         try await withServers { server, _ async throws in
             let secret = "s3cret"
@@ -171,7 +171,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("An authentication of one's own")
+    @Test("Authenticates the client with a custom method")
     func ownAuthentication() async throws {
         struct AttestedClient: ClientAuthentication {
             let clientID: String
@@ -196,7 +196,7 @@ struct OAuth2Snippets {
         #expect(request.headers["OAuth-Client-Attestation"] == "a+b")
     }
 
-    @Test("A refresh token, until it is refused")
+    @Test("Asks the user to sign in when the refresh token is rejected")
     func refreshToken() async throws {
         try await withServers { mock, loopback in
             let server = mock.metadata
@@ -229,7 +229,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("The reason why a request was not sent again")
+    @Test("Reports why a request wasn't retried")
     func reason() async throws {
         try await withServers { server, loopback in
             loopback.on(.get, "/closed", .status(401, headers: ["WWW-Authenticate": "Bearer"]))
@@ -254,7 +254,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("A store in files")
+    @Test("Stores tokens in files")
     func files() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "snippet-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -263,7 +263,7 @@ struct OAuth2Snippets {
         #expect(try await store.load("k") == nil)
     }
 
-    @Test("Sources that wrap each other")
+    @Test("Combines token sources")
     func sources() async throws {
         try await withServers { mock, loopback in
             let (server, api) = (mock.metadata, loopback.baseURL)
@@ -279,7 +279,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("A chain of exchanges")
+    @Test("Exchanges a user's token")
     func exchange() async throws {
         try await withServers { mock, loopback async throws in
             let (server, api) = (mock.metadata, loopback.baseURL)
@@ -303,7 +303,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("Tokens that are bound to a key")
+    @Test("Binds tokens to a key")
     func dpop() async throws {
         try await withServers { mock, loopback in
             let (server, api) = (mock.metadata, loopback.baseURL)
@@ -322,7 +322,7 @@ struct OAuth2Snippets {
         }
     }
 
-    @Test("What happens, as it happens")
+    @Test("Reports events as they occur")
     func events() async throws {
         try await withServers { server, _ async throws in
             let authenticator = OAuth2Authenticator(
@@ -340,7 +340,7 @@ struct OAuth2Snippets {
                     }
                 }
             }
-            // A grant that has ended says so once; the task may not listen yet.
+            // The event is sent once for an ended grant, and the task may not be listening yet.
             while codes.withLock({ $0.isEmpty }) {
                 try await authenticator.signIn(with: Secret("unknown"))
                 _ = try? await authenticator.accessToken()
@@ -350,7 +350,7 @@ struct OAuth2Snippets {
         }
     }
 
-    // MARK: On the mocks
+    // MARK: Mock servers
 
     private func server(_ tokenEndpoint: String) throws -> AuthorizationServer {
         AuthorizationServer(issuer: "https://as.example", tokenEndpoint: try #require(URL(string: tokenEndpoint)))

@@ -6,10 +6,10 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-/// The samples of README.md, run. `SnippetTests` compares them with the page.
+/// The samples of README.md. `SnippetTests` compares them with the page.
 @Suite("README samples")
 struct ReadmeSnippets {
-    @Test("Signing and checking")
+    @Test("Signs and verifies a token")
     func signing() throws {
         let key = try SigningKey.generate(.es256)
         var claims = RegisteredClaims(issuer: "reports", audience: ["https://api.example"])
@@ -22,12 +22,12 @@ struct ReadmeSnippets {
         )
         let verified = try verifier.verify(token)
         #expect(verified.registered.issuer == "reports")
-        // Many verifiers refuse times with a fraction, as `Date()` has one.
+        // Many verifiers reject fractional seconds, which `Date()` has.
         let times = try ["iat", "exp"].map { try #require(verified.claims[$0]?.number?.integer) }
         #expect(times[1] - times[0] == 300)
     }
 
-    @Test("Calling an API, on the mocks")
+    @Test("Calls an API with a token")
     func calling() async throws {
         let service = try ES256SigningService.generate()
         let server = try MockAuthorizationServer.start(clients: [
@@ -54,7 +54,7 @@ struct ReadmeSnippets {
         return report
     }
 
-    @Test("Testing against loopback servers")
+    @Test("Tests against loopback servers")
     func mocking() async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
         let api = try LoopbackServer.start { routes in

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The samples of “Protecting your own API”, run against the mock authorization server and real requests.
+/// The samples of “Protecting your own API”, run with a mock authorization server.
 @Suite("Resource server samples", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceServerSnippets {
     struct Guard: Sendable {
@@ -35,13 +35,13 @@ struct ResourceServerSnippets {
         }
     }
 
-    @Test("An API that lets in who has a good token, and tells the others what to do")
+    @Test("Accepts valid tokens and challenges other requests")
     func api() async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "shop", secret: "s3cret")])
         let log = Mutex<[String]>([])
         try await withLoopbackServer { server async throws in
             let base = server.baseURL.absoluteString
-            // The mock's access tokens are for the mock itself.
+            // The audience of the mock's access tokens is the mock itself.
             let gatekeeper = Guard(issuer: authorization.metadata.issuer, audience: authorization.metadata.issuer)
             server.on(.get, "/orders") { request in
                 let head = ProtectedRequest(
@@ -53,7 +53,7 @@ struct ResourceServerSnippets {
                 let answer = await Self.answer(head, gatekeeper) { code, _ in log.withLock { $0.append("\(code)") } }
                 return .text(answer.body, status: answer.status, headers: answer.headers)
             }
-            // The client's side is this package's, too: it does what the challenges say.
+            // This package's client follows the challenges.
             func client(scope: String, dpop: DPoPKey? = nil) -> NetworkClient {
                 NetworkClient(interceptors: [
                     OAuth2Authenticator(
@@ -93,14 +93,14 @@ struct ResourceServerSnippets {
         }
     }
 
-    /// What a server framework's response may look like.
+    /// A stand-in for a server framework's response.
     private struct Response {
         let status: Int
         let headers: HTTPHeaders
         let body: String
     }
 
-    @Test("Keys, other issuers' habits, bound and opaque tokens")
+    @Test("Configures keys, issuers, bound tokens and opaque tokens")
     func configuration() async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "api", secret: "s3cret")])
         let jwksURL = authorization.metadata.issuer + "/jwks"
@@ -142,7 +142,7 @@ struct ResourceServerSnippets {
         await authorization.stop()
     }
 
-    @Test("The sample of the README")
+    @Test("Verifies a request (README.md)")
     func readme() async throws {
         let key = try SigningKey.generate(.es256)
         var jwk = key.verificationKey.jwk
@@ -175,7 +175,7 @@ struct ResourceServerSnippets {
         }
         try await withLoopbackServer { server async throws in
             server.on(.get, "/jwks", .json(document))
-            // The samples' own limit of time is five seconds, which a busy machine may exceed.
+            // The sample's timeout is five seconds, which a busy machine may exceed.
             var token: VerifiedAccessToken?
             while token == nil {
                 do { token = try await admitted(server.url(for: "/jwks")) } catch let refusal as AccessRefusal {
@@ -186,7 +186,7 @@ struct ResourceServerSnippets {
         }
     }
 
-    @Test("Several authorization servers")
+    @Test("Trusts several authorization servers")
     func severalIssuers() throws {
         let endpoint = try #require(URL(string: "https://partners.example/token"))
         let partnerClient = OAuth2Client(
@@ -205,7 +205,7 @@ struct ResourceServerSnippets {
         #expect(try sample().policy.issuer == .oneOf(["https://id.example", "https://partners.example"]))
     }
 
-    @Test("A challenge of one's own")
+    @Test("Sends a custom challenge")
     func challenge() {
         var response = LoopbackResponse.status(401)
         let challenge = AuthenticationChallenge.bearer(
@@ -220,7 +220,7 @@ struct ResourceServerSnippets {
         #expect(response.headers["WWW-Authenticate"] == expected)
     }
 
-    @Test("Who logged in")
+    @Test("Verifies an ID token")
     func idToken() async throws {
         let key = try SigningKey.generate(.es256)
         let keys = JWKSet(keys: [key.verificationKey.jwk])

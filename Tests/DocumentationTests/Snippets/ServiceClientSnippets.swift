@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// What else the tutorial says of its client; its code is in the folder Tutorial.
-@Suite("Tutorial: a service client", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// The tutorial's statements about its client. The client's code is in the folder Tutorial.
+@Suite("Tutorial: service client", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ServiceClientSnippets {
-    @Test("A fault of the API is recovered from, a missing report is none, and a wrong key is an alarm")
+    @Test("Recovers from a 503, returns nil for a 404 and raises an alarm for a wrong key")
     func faults() async throws {
         let key = try SigningKey.generate(.es256)
         let authorization = try MockAuthorizationServer.start(clients: [
@@ -41,7 +41,7 @@ struct ServiceClientSnippets {
         await authorization.stop()
     }
 
-    @Test("What happens to tokens is told as it happens")
+    @Test("Reports token events as they occur")
     func watching() async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "dashboard", secret: "s3cret")])
         let authenticator = OAuth2Authenticator(

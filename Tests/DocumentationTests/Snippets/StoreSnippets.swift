@@ -3,10 +3,10 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// The samples about stores of one's own.
+/// The samples about custom token stores.
 @Suite("Store samples", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct StoreSnippets {
-    @Test("A store of one's own, written as packages with default settings write it")
+    @Test("Conforms a custom store, with a package's default settings")
     func ownStore() async throws {
         try await TokenStoreConformance {
             let database = Database()
@@ -43,7 +43,7 @@ struct DatabaseTokenStore: TokenStore {
     }
 }
 
-/// What a service may have for a database.
+/// A stand-in for a service's database.
 struct Database {
     private let memory = InMemoryTokenStore()
 

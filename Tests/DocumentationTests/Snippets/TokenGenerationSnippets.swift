@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// The samples of the TokenGeneration catalog, run.
+/// The samples of the TokenGeneration catalog.
 @Suite("TokenGeneration samples")
 struct TokenGenerationSnippets {
-    @Test("Signing and verifying")
+    @Test("Signs and verifies a token")
     func signingAndVerifying() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

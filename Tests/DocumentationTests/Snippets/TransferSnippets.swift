@@ -3,7 +3,7 @@ import MockNetworking
 import Networking
 import Testing
 
-/// The samples of the page about downloads and uploads, run.
+/// The samples about downloads and uploads.
 @Suite("Transfer samples")
 struct TransferSnippets {
     private func withPlaces(_ test: (LoopbackServer, URL) async throws -> Void) async throws {
@@ -17,7 +17,7 @@ struct TransferSnippets {
         }
     }
 
-    @Test("A file from a server")
+    @Test("Downloads a file")
     func downloading() async throws {
         try await withPlaces { server, archive in
             let url = server.url(for: "/archive.zip")
@@ -32,7 +32,7 @@ struct TransferSnippets {
         }
     }
 
-    @Test("Going on at another URL")
+    @Test("Resumes a download from another URL")
     func resuming() async throws {
         try await withPlaces { server, archive in
             let otherURL = server.url(for: "/archive.zip?signature=2")
@@ -44,11 +44,11 @@ struct TransferSnippets {
                 let again = client.download(otherURL, to: archive, options: DownloadOptions(resumeData: left))
                 print(try await again.value.url)
             }
-            #expect(await download.cancel() == nil, "nothing is left of a whole download")
+            #expect(await download.cancel() == nil, "a complete download has no resume data")
         }
     }
 
-    @Test("A file to a server, and a form")
+    @Test("Uploads a file and a form")
     func uploading() async throws {
         try await withPlaces { server, archive in
             let url = server.url(for: "/inbox")
@@ -69,7 +69,7 @@ struct TransferSnippets {
         }
     }
 
-    @Test("README: a download and an upload")
+    @Test("Downloads and uploads a file (README.md)")
     func readme() async throws {
         try await withPlaces { server, archive in
             let (url, inbox) = (server.url(for: "/archive.zip"), server.url(for: "/inbox"))

@@ -4,10 +4,10 @@ import MockNetworking
 import Networking
 import Testing
 
-/// The samples of the page about streams, limits and proxies, run.
+/// The samples about streams, limits and proxies.
 @Suite("Transport samples")
 struct TransportSnippets {
-    @Test("A body read while it comes")
+    @Test("Streams a response body")
     func reading() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/", .text("some text"))
@@ -36,7 +36,7 @@ struct TransportSnippets {
         }
     }
 
-    @Test("A body sent while it is made")
+    @Test("Streams a request body")
     func sending() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.put, "/", .text("thanks"))
@@ -51,7 +51,7 @@ struct TransportSnippets {
         }
     }
 
-    @Test("A proxy with credentials")
+    @Test("Configures a proxy with credentials")
     func proxy() throws {
         let proxyURL = try #require(URL(string: "http://proxy.example:3128"))
         let password = "correct horse"
@@ -78,7 +78,7 @@ struct TransportSnippets {
         }
     }
 
-    @Test("A transport of one's own")
+    @Test("Sends requests through a custom transport")
     func ownTransport() async throws {
         let client = NetworkClient(transport: EchoTransport())
         let request = URLRequest(url: try #require(URL(string: "https://api.example/echo")))

@@ -4,10 +4,10 @@ import MockNetworking
 import Networking
 import Testing
 
-/// The samples about trusting servers, run.
+/// The samples about trusting servers.
 @Suite("Trust samples")
 struct TrustSnippets {
-    @Test("Only these root certificates")
+    @Test("Trusts only specific root certificates")
     func roots() async throws {
         let authority = try MockCertificateAuthority()
         let rootsFile = try temporaryFile(authority.certificatePEM)
@@ -19,7 +19,7 @@ struct TrustSnippets {
         }
     }
 
-    @Test("Pinning and what went wrong")
+    @Test("Pins keys and reports TLS failures")
     func pinning() async throws {
         let authority = try MockCertificateAuthority()
         let (current, backup) = (authority.publicKeyPin, try MockCertificateAuthority().publicKeyPin)
@@ -48,13 +48,13 @@ struct TrustSnippets {
                 default: alarm("\(error)")
                 }
             }
-            // The system does not know the authority, and that comes before any pin.
+            // The system doesn't trust the authority, which is checked before the pins.
             #expect(alarms.count == 1)
             #expect(alarms.first?.hasPrefix("tls: ") == true)
         }
     }
 
-    @Test("Client certificates")
+    @Test("Configures a client certificate")
     func clientCertificates() throws {
         let certificate = try MockCertificateAuthority().issueClientCertificate()
         let certificateFile = try temporaryFile(certificate.chainPEM)

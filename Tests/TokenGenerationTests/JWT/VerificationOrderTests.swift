@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// The order in which a token is verified: "How a token is verified" in Docs/Architecture.md.
+/// The order in which a token is verified: "Token verification" in Docs/Architecture.md.
 @Suite("The order of verification")
 struct VerificationOrderTests {
     private let key: SigningKey
