@@ -179,7 +179,7 @@ struct AttemptLoopTests {
             Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
             return
         }
-        #expect(error?.description.hasSuffix("not retried again: 2 retries are used up") == true)
+        #expect(error?.description.hasSuffix("gave up after 2 retries") == true)
     }
 
     @Test("Delays are waited for and add up")

@@ -183,7 +183,7 @@ struct STRVAcceptanceTests {
         let strv: AcceptedStatuses = 200..<400
         #expect(try await status(304, strv) == 304)
         let notFound = await #expect(throws: ServerError.self) { _ = try await status(404, strv) }
-        #expect(notFound?.description == "the server answered 404, where 200…399 would be accepted")
+        #expect(notFound?.description == "the server answered 404; accepted statuses: 200…399")
         await #expect(throws: ServerError.self) { _ = try await status(200, 400..<500) }
         // Not accepted unless it is said: what a redirect that was not followed brings is not what was asked for.
         await #expect(throws: ServerError.self) { _ = try await status(304, .successful) }
