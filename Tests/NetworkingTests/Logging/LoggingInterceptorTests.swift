@@ -64,10 +64,10 @@ struct LoggingInterceptorTests {
         let events = await events(.line, slow, .text("ok"), interceptors: [Retry.Policy.maxRetries(1, when: .always)])
         #expect(
             events == [
-                "#N.1 POST http://a.example/things?token=REDACTED&page=1, 32 octets",
-                "#N.1 503 HTTP/1.1 after 41 ms, 5 octets: the server answered 503 to “things”",
-                "#N.2 POST http://a.example/things?token=REDACTED&page=1, 32 octets",
-                "#N.2 200 HTTP/1.1 after 0.0 ms, 2 octets",
+                "#N.1 POST http://a.example/things?token=REDACTED&page=1, 32 bytes",
+                "#N.1 503 HTTP/1.1 after 41 ms, 5 bytes: the server answered 503 to “things”",
+                "#N.2 POST http://a.example/things?token=REDACTED&page=1, 32 bytes",
+                "#N.2 200 HTTP/1.1 after 0.0 ms, 2 bytes",
             ]
         )
     }
@@ -78,12 +78,12 @@ struct LoggingInterceptorTests {
         #expect(
             events == [
                 """
-                #N.1 GET http://a.example/things?token=REDACTED&page=1, 0 octets
+                #N.1 GET http://a.example/things?token=REDACTED&page=1, 0 bytes
                   Authorization: Bearer REDACTED
                   User-Agent: agent
                 """,
                 """
-                #N.1 200 HTTP/1.1 after 0.0 ms, 2 octets
+                #N.1 200 HTTP/1.1 after 0.0 ms, 2 bytes
                   Content-Type: text/plain; charset=utf-8
                   Set-Cookie: REDACTED
                   X-A: b
@@ -101,14 +101,14 @@ struct LoggingInterceptorTests {
         #expect(events.count == 2)
         #expect(events[0].hasSuffix("  {\"password\":\"REDACTED\",\"name\":\"a\"}"))
         #expect(events[1].contains("  {\"access_token\":\"REDACTED\",\n  \"x\":\"yyyy"))
-        #expect(events[1].hasSuffix("y\n  (and more: 132 octets in all)"))
+        #expect(events[1].hasSuffix("y\n  (truncated; 132 bytes in total)"))
         #expect(!events.joined().contains("s3cret"))
     }
 
     @Test("a body that can't be shown is named")
     func opaqueBody() async {
         let events = await events(.body, .status(200, headers: ["Content-Type": "image/png"], body: Data([1, 2])))
-        #expect(events[1].hasSuffix("  (2 octets of image/png)"))
+        #expect(events[1].hasSuffix("  (2 bytes of image/png)"))
     }
 
     @Test("a failure and a request that could not be made end with why, but without what others' errors say")
@@ -125,7 +125,7 @@ struct LoggingInterceptorTests {
         )
         let distrusting = RecordingInterceptor("a", replacingResponse: { _ in throw Odd() })
         let distrusted = await events(.line, .text("ok"), interceptors: [distrusting])
-        #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 octets: Odd")
+        #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 bytes: Odd")
     }
 
     @Test("what comes from outside can't begin a line or steer a terminal")
@@ -160,7 +160,7 @@ struct LoggingInterceptorTests {
         var request = request()
         request.httpBody = nil
         _ = try await client.response(for: request, options: RequestOptions(body: .data(Data(count: 77))))
-        #expect(log.all.first?.hasSuffix(", 77 octets") == true)
+        #expect(log.all.first?.hasSuffix(", 77 bytes") == true)
     }
 }
 
@@ -199,7 +199,7 @@ struct CurlCommandTests {
         request.httpBody = Data([0, 0xFF, 0x41])
         #expect(try words(request.curlCommand(redaction: .insecureNone)).suffix(3).first == "@-")
         #expect(request.curlCommand(redaction: .insecureNone).hasPrefix("printf %s AP9B | base64 -d | curl "))
-        #expect(request.curlCommand().hasSuffix(" http://a.example/ # and a body of 3 octets"))
+        #expect(request.curlCommand().hasSuffix(" http://a.example/ # plus a body of 3 bytes"))
     }
 
     @Test("GET and HEAD")
