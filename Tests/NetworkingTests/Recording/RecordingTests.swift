@@ -378,7 +378,7 @@ struct RecordingTests {
                 try await ReplayTransport.playing(har) { transport in _ = try await send(transport, request("/a")) }
             }
             #expect(error?.code == .notRecorded)
-            #expect(error?.message == "1 of 2 recorded requests did not come: GET http://a.example/b")
+            #expect(error?.message == "1 of 2 recorded requests weren't made: GET http://a.example/b")
             let text = try await ReplayTransport.playing(har) { transport in
                 _ = try await send(transport, request("/a"))
                 return try await send(transport, request("/b")).body

@@ -67,12 +67,12 @@ struct RedirectTargetTests {
 
     // RFC 3986 §5.2.2: a reference with a scheme takes nothing from the base, so that these have no host.
     @Test(
-        "A Location with a scheme and no host is refused for that",
+        "Rejects a Location that has a scheme but no host",
         arguments: ["http:b/x", "https:/z", "https:///z", "HTTPS:?q"]
     )
     func withoutHost(_ location: String) {
         let error = #expect(throws: NetworkError.self) { try target(location) }
         #expect(error?.code == .redirectRefused)
-        #expect(error?.message.contains("a scheme and no host") == true)
+        #expect(error?.message.contains("a scheme but no host") == true)
     }
 }
