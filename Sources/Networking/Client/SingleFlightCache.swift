@@ -4,7 +4,7 @@ import Synchronization
 /// A cache of results of asynchronous work that runs the work once per key for all callers.
 ///
 /// The work is a ``SharedTask``, so no caller's cancellation or deadline ends it. A cache whose
-/// policy stores nothing only shares the work.
+/// policy stores nothing only shares the work, and its owner decides when to start it.
 package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The caching rules.
     package struct Policy: Sendable {

@@ -11,12 +11,12 @@ import Testing
 /// changes it. Each run has its own process, so that it can count descriptors and threads.
 @Suite("Fault run", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct FaultRunTests {
-    @Test("Without kept connections, each attempt arrives exactly once and has exactly one outcome")
+    @Test("Without keep-alive, each attempt arrives exactly once and has exactly one outcome")
     func freshConnections() async {
         await #expect(processExitsWith: .success) { try await FaultRun(reusesConnections: false).perform() }
     }
 
-    @Test("With kept connections, only attempted requests arrive, and only repeatable ones arrive twice")
+    @Test("With keep-alive, only attempted requests arrive, and only repeatable ones arrive twice")
     func keptConnections() async {
         await #expect(processExitsWith: .success) { try await FaultRun(reusesConnections: true).perform() }
     }
