@@ -41,8 +41,7 @@ extension AttemptLoop {
         guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
         var decision = RetryDecision()
         for link in chain.links {
-            // A server reached by a redirect never received the credential, so its rejection says
-            // nothing about it.
+            // A redirect's target never received the credential, so it can't have rejected it.
             if link.isAuthenticator, !failure.isFromFirstOrigin { continue }
             let action = link.interceptor.evaluateFailedRequest(
                 request,

@@ -13,8 +13,7 @@ struct AttemptLoop {
     private let errorDecoding: ErrorDecoding?
     /// A Boolean value that indicates whether an accepted response's body is streamed.
     var isStreamed = false
-    /// Receives the body of an accepted response as part of the attempt; an error fails the
-    /// attempt.
+    /// Receives the body of an accepted response; an error fails the attempt.
     var receiver: ((HTTPResponse) async throws -> Void)?
 
     init(
@@ -131,8 +130,7 @@ struct AttemptLoop {
                     with: try await link.interceptor.interceptResponse(response, for: request, context: context)
                 )
             }
-            // An interceptor may have replaced the response by a failure whose body isn't received
-            // yet.
+            // An interceptor may have made it a failure, whose body isn't received yet.
             guard traits.acceptedStatuses.contains(response.status) else {
                 try await response.collect(upTo: maximumFailureSize)
                 let decoding = errorDecoding ?? options.errorDecoding
@@ -229,8 +227,7 @@ struct AttemptLoop {
     }
 
     private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }
-    /// The limit for rejected responses, whose bodies are kept in memory even if accepted ones
-    /// aren't.
+    /// The limit for rejected responses, whose bodies are always kept in memory.
     private var maximumFailureSize: Int {
         receiver == nil ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
     }

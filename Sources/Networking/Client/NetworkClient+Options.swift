@@ -34,16 +34,14 @@ extension NetworkClient {
         ///
         /// - Parameters:
         ///   - timeout: The timeout of a whole operation. The default is 60 seconds.
-        ///   - maximumBodySize: The largest response body accepted, in bytes. The default is 64
-        ///     MiB.
+        ///   - maximumBodySize: The largest response body, in bytes. The default is 64 MiB.
         ///   - userAgent: The `User-Agent` of requests that don't set one.
         ///   - retryActionPriority: Chooses between the actions of two interceptors.
         ///   - timeSource: The clocks.
         ///   - redirects: The redirect policy.
         ///   - errorDecoding: The decoding of rejected responses' bodies.
         ///   - retryBudget: The retry budget shared by all operations.
-        ///   - maximumTransfers: The maximum number of concurrent downloads and uploads. The
-        ///     default is 6.
+        ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,

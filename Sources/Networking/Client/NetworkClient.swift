@@ -1,21 +1,19 @@
 public import Foundation
 public import FoundationNetworking
 
-/// An HTTP client that sends requests through interceptors and a transport, and retries them where
-/// that's safe.
+/// An HTTP client that sends requests through interceptors and a transport.
 ///
 /// ```swift
 /// let client = NetworkClient()
 /// let data = try await client.makeRequest(URLRequest(url: url))
 /// ```
 ///
-/// Create one client and share it: it keeps connections open between requests. If the task of a
-/// request is cancelled, the request ends at once with a ``NetworkError`` with the code
-/// `cancelled`.
+/// Create one client and share it: it keeps connections open. It retries only if an interceptor
+/// asks for it. Cancelling a request's task ends the request at once with a ``NetworkError`` with
+/// the code `cancelled`.
 ///
 /// The client follows redirects according to its ``RedirectPolicy`` and never sends credentials to
-/// another server. A redirect that it doesn't follow is a ``ServerError`` with the redirect's
-/// status.
+/// another server. It throws a ``ServerError`` with the status of any other redirect.
 public final class NetworkClient: Sendable {
     /// The transport that sends the requests.
     public let transport: any HTTPTransport
@@ -33,8 +31,8 @@ public final class NetworkClient: Sendable {
     ///
     /// - Parameters:
     ///   - transport: The transport that sends the requests.
-    ///   - interceptors: The interceptors, including authenticators and retry policies, in the
-    ///     order they run.
+    ///   - interceptors: The interceptors, authenticators and retry policies, in the order they
+    ///     run.
     ///   - authenticationProvider: The source of the token that
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
     ///   - options: The defaults of the client.
@@ -85,7 +83,7 @@ public final class NetworkClient: Sendable {
     ///   ``URLSessionTransport``.
     ///
     /// The configuration is copied. Its additional headers are kept, and its `User-Agent` overrides
-    /// the options'.
+    /// the one in the options.
     ///
     /// - Parameters:
     ///   - configuration: The session's configuration.
@@ -169,8 +167,7 @@ public final class NetworkClient: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - options: The overrides of the client's defaults for this request.
-    /// - Returns: A response with a status of 200…299, whose body is read from its
-    ///   ``HTTPResponse/stream``.
+    /// - Returns: A response with a status of 200…299; read its ``HTTPResponse/stream``.
     /// - Throws: What ``response(for:options:)`` throws.
     public func stream(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> HTTPResponse {
         var loop = AttemptLoop(client: self, chain: chain, options: options)

@@ -7,18 +7,15 @@
 public struct RequestOptions: Sendable {
     /// The body, in place of the request's `httpBody`; `nil` to send `httpBody`.
     ///
-    /// If the body can be sent only once, the client doesn't retry the request and follows no
-    /// redirect that keeps the body.
+    /// A body that can be sent only once prevents retries, and redirects that keep the body.
     public var body: HTTPBody?
     /// The redirect policy; `nil` for the client's.
     public var redirects: RedirectPolicy?
-    /// The timeout of the whole operation, including all attempts, delays and the transfer of the
-    /// body; `nil` for the client's.
+    /// The timeout of all attempts, delays and the body's transfer; `nil` for the client's.
     public var timeout: Duration?
     /// The largest response body accepted, in bytes after content decoding; `nil` for the client's.
     public var maximumBodySize: Int?
-    /// The maximum time from sending the request to the first byte of the response; `nil` for no
-    /// limit.
+    /// The maximum time from the sent request to the first byte; `nil` for no limit.
     public var firstByteTimeout: Duration?
     /// The maximum time without any byte sent or received; `nil` for no limit.
     public var idleTimeout: Duration?

@@ -24,8 +24,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
     ///   - timeout: The maximum duration of the work. Afterwards the work is cancelled and fails
     ///     with `timedOut`. Pass `nil` for work that has its own limits.
     ///   - timeSource: The clocks.
-    ///   - timeoutCause: Returns the cause of the timeout, if known. Called before the work is
-    ///     cancelled.
+    ///   - timeoutCause: Returns the timeout's cause, if known. Called before the cancellation.
     ///   - work: The work. A result after the timeout is dropped.
     package init(
         timeout: Duration?,
@@ -34,8 +33,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
         _ work: @escaping @Sendable () async throws -> Value
     ) {
         self.timeSource = timeSource
-        // Detached, so that the first caller's task-local values and priority don't affect the
-        // others.
+        // Detached from the first caller's task-local values and priority.
         let working = Task.detached { [self] in
             do { finish(.success(try await work())) } catch { finish(.failure(error)) }
         }

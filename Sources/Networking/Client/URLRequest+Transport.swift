@@ -2,8 +2,7 @@ import Foundation
 import FoundationNetworking
 
 extension URLRequest {
-    /// The last component of the path, which names the endpoint in errors; `nil` if the path is
-    /// empty.
+    /// The last component of the path, which errors name; `nil` if the path is empty.
     var endpoint: String? { url?.pathComponents.last }
 
     /// The timeout of one attempt; `nil` if the request doesn't set one.

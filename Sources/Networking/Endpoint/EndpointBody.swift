@@ -36,8 +36,7 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - encoder: The encoder. The default sorts the keys and doesn't escape `/`, so that equal
-    ///     values have equal bodies.
+    ///   - encoder: The encoder. The default sorts keys and doesn't escape `/`, for stable bodies.
     ///   - contentType: The media type. The default is `application/json`.
     /// - Returns: The body.
     /// - Throws: The encoder's error. The operation then fails with
@@ -54,8 +53,8 @@ public struct EndpointBody: Sendable {
     ///
     /// - Parameter fields: The fields.
     /// - Returns: The body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value passed as
-    ///   percent-encoded isn't.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     public static func form(_ fields: URLQuery) throws(NetworkError) -> Self {
         Self(.data(Data(try fields.formEncoded().utf8)), contentType: FormURLEncoded.contentType)
     }

@@ -36,8 +36,7 @@ public import FoundationNetworking
 /// the base URL as its whole URL and only adds the query. The client only sends requests to URLs
 /// below the base URL; anything else is an error.
 public protocol HTTPEndpoint: Sendable {
-    /// The absolute `http` or `https` URL that the path is appended to. Its query precedes the
-    /// endpoint's.
+    /// The absolute `http` or `https` URL before the path. Its query precedes the endpoint's.
     var baseURL: URL { get }
     /// The path below the base URL. The default is empty.
     var path: URLPath { get }

@@ -8,8 +8,7 @@ public import Foundation
 /// let path: URLPath = "/users/\(name)/posts"   // name "a/b?c" → /users/a%2Fb%3Fc/posts
 /// ```
 ///
-/// Text is never treated as percent-encoded: a `%` becomes `%25`. For an encoded path use
-/// ``raw(_:)``.
+/// Text is never treated as percent-encoded: a `%` becomes `%25`. See ``raw(_:)``.
 ///
 /// Creating the request fails with ``NetworkError/Code/invalidRequest``, and nothing is sent, if
 /// - a segment is `.` or `..`, or a value contains one between slashes: servers resolve them, many
@@ -47,8 +46,7 @@ public struct URLPath: Sendable, Hashable {
 
     /// Returns a path from text that is already percent-encoded.
     ///
-    /// - Parameter path: The path, with or without a leading slash, in which only characters valid
-    ///   in a path occur.
+    /// - Parameter path: The encoded path, with or without a leading slash.
     /// - Returns: The path, unchanged.
     public static func raw(_ path: String) -> Self {
         var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 1)

@@ -78,16 +78,16 @@ public struct URLQuery: Sendable, Hashable {
 
     /// The query, percent-encoded, without the question mark.
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value passed as
-    ///   percent-encoded isn't.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     func encoded() throws(NetworkError) -> String {
         try encoded { PercentEncoding.encode($0) }
     }
 
     /// The fields in the format `application/x-www-form-urlencoded`.
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value passed as
-    ///   percent-encoded isn't.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     func formEncoded() throws(NetworkError) -> String {
         try encoded { FormURLEncoded.encode($0) }
     }

@@ -11,8 +11,7 @@ public protocol ErrorWithCode: Error {
 }
 
 extension ErrorWithCode {
-    /// The lower-case hex MD5 digest of `{errorCode}_{endpoint}` in UTF-8; `nil` without an
-    /// endpoint.
+    /// The MD5 digest of `{errorCode}_{endpoint}` in lower-case hex; `nil` without an endpoint.
     ///
     /// MD5 is kept for compatibility with hashes that are already recorded; security doesn't rely
     /// on it. The hash is also `nil` if OpenSSL doesn't provide MD5, as in FIPS mode.

@@ -51,8 +51,7 @@ extension NetworkError.Timeout {
         public static var idle: Self { Self(.idle) }
         /// The deadline passed to the transport: ``HTTPTransportLimits/deadline``.
         public static var deadline: Self { Self(.deadline) }
-        /// The limit on one attempt: ``HTTPEndpoint/timeout``, or `timeoutInterval` of a
-        /// `URLRequest`.
+        /// The limit on one attempt: ``HTTPEndpoint/timeout`` or `URLRequest.timeoutInterval`.
         public static var attempt: Self { Self(.attempt) }
         /// The limit on all attempts: ``RequestOptions/timeout`` or
         /// ``NetworkClient/Options/timeout``.
@@ -183,8 +182,7 @@ extension NetworkError {
     ///   - limit: The time limit that was exceeded.
     ///   - phase: The phase of the request.
     ///   - message: The failure.
-    ///   - code: The code. The default is `timedOut`; a limit that predates ``Timeout`` keeps its
-    ///     own.
+    ///   - code: The code. The default is `timedOut`; some limits keep an older code.
     package init(_ limit: Timeout.Limit, _ phase: Timeout.Phase, _ message: String, code: Code = .timedOut) {
         let timeout = Timeout(limit: limit, phase: phase)
         self.init(code, "\(message), \(timeout.clause)", timeout: timeout)

@@ -120,8 +120,7 @@ extension NetworkError {
             }
         }
 
-        /// A Boolean value that indicates whether this failure always occurs before the request is
-        /// sent.
+        /// A Boolean value that indicates whether the failure precedes the sending.
         fileprivate var isBeforeRequest: Bool {
             switch wrapped {
             case .cannotResolveHost, .cannotConnect, .requestNotMade, .authenticationProviderNotPresent, .rateLimited,
@@ -163,25 +162,22 @@ extension NetworkError {
         public static var authenticationProviderNotPresent: Self { Self(.authenticationProviderNotPresent) }
         /// The token-exchange endpoint's 2xx response isn't a token response.
         public static var unableToDecodeServiceTokenResponse: Self { Self(.unableToDecodeServiceTokenResponse) }
-        /// The transport can't work in this process, for example because libcurl is missing or too
-        /// old.
+        /// The transport isn't usable in this process; for example, libcurl is missing or too old.
         public static var transportUnavailable: Self { Self(.transportUnavailable) }
         /// The client or transport was closed.
         public static var closed: Self { Self(.closed) }
-        /// The response couldn't be decoded; the cause is a ``DecodingFailure`` with the coding
-        /// path.
+        /// The response couldn't be decoded; the cause is a ``DecodingFailure``.
         public static var decoding: Self { Self(.decoding) }
         /// The response has no body to decode a model from.
         public static var noData: Self { Self(.noData) }
-        /// A ``ReplayTransport`` has no response for the request, or has unused responses at the
-        /// end.
+        /// A ``ReplayTransport`` has no response for the request, or has unused ones at the end.
         public static var notRecorded: Self { Self(.notRecorded) }
         /// A ``RateLimiter`` would delay the request past its deadline; nothing was sent.
         public static var rateLimited: Self { Self(.rateLimited) }
         /// A ``CircuitBreaker`` blocks requests to a failing server; nothing was sent.
         public static var circuitOpen: Self { Self(.circuitOpen) }
-        /// A transfer's file can't be read or written; the cause is a `POSIXError`, such as a full
-        /// disk.
+        /// A transfer's file can't be read or written, as on a full disk; the cause is a
+        /// `POSIXError`.
         public static var cannotUseFile: Self { Self(.cannotUseFile) }
         /// The target file exists, and the download doesn't replace files.
         public static var fileExists: Self { Self(.fileExists) }
@@ -203,8 +199,7 @@ extension NetworkError {
 }
 
 extension NetworkError {
-    /// The code as a number, equal to Foundation's for the same failure, such as -1001 for a
-    /// timeout.
+    /// The code as a number: Foundation's for the same failure, such as -1001 for a timeout.
     public var errorCode: Int { code.number }
 }
 

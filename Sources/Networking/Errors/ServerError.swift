@@ -46,12 +46,10 @@ public struct ServerError: ErrorWithCode, Sendable {
         self.headers = headers
     }
 
-    /// The problem details in the body ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)), if
-    /// any.
+    /// The problem in the body ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)), if any.
     public var problem: ProblemDetails? { apiError as? ProblemDetails }
 
-    /// The values for analytics: `endpoint` (or `unknown`), `code`, `hash` (or `no hash`) and
-    /// `reason`.
+    /// Values for analytics: `endpoint` (or `unknown`), `code`, `hash` (or `no hash`), `reason`.
     public var parameters: [String: String] {
         [
             "endpoint": endpoint ?? "unknown",

@@ -31,8 +31,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     /// Parses the challenges in a field value, which may combine several fields with commas.
     ///
     /// Commas separate both challenges and parameters: a word without a following `=` starts a
-    /// challenge. Parsing stops at the first malformed challenge and returns the challenges before
-    /// it.
+    /// challenge. Parsing returns the challenges before the first malformed one.
     ///
     /// - Parameter value: The value of a `WWW-Authenticate` or `Proxy-Authenticate` field.
     /// - Returns: The challenges, in order.
@@ -44,8 +43,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     /// Formats challenges as a field value that ``parse(_:)`` reads back unchanged.
     ///
     /// Every parameter is a quoted string, `realm` first and the others sorted by name. Invalid
-    /// input is rejected and not repaired, so nothing in a challenge can end its quotes or its
-    /// line.
+    /// input is rejected, so nothing in a challenge can end its quotes or line.
     ///
     /// - Parameter challenges: The challenges, in order.
     /// - Returns: The value; `nil` if there are no challenges, a scheme or a name isn't a token, a

@@ -1,8 +1,8 @@
 /// The `application/x-www-form-urlencoded` format of OAuth 2
 /// ([RFC 6749 Appendix B](https://www.rfc-editor.org/rfc/rfc6749#appendix-B)).
 ///
-/// Foundation's `URLComponents` doesn't escape `+` and `/`, so servers would decode every `+` of a
-/// token as a space.
+/// Foundation's `URLComponents` doesn't escape `+` and `/`, so servers decode a token's `+` as a
+/// space.
 package enum FormURLEncoded {
     /// The media type of the format.
     package static let contentType = "application/x-www-form-urlencoded"
@@ -14,8 +14,7 @@ package enum FormURLEncoded {
 
     /// Encodes a name or value.
     ///
-    /// Letters, digits and `*-._` are kept, a space becomes `+`, and other characters become `%XX`
-    /// in UTF-8.
+    /// Letters, digits and `*-._` are kept, a space becomes `+`, and other UTF-8 bytes `%XX`.
     package static func encode(_ text: String) -> String {
         let encoded = PercentEncoding.encode(text) { byte in
             byte == UInt8(ascii: " ") || byte == UInt8(ascii: "*")

@@ -9,11 +9,9 @@ extension HTTPBody {
     /// ```
     ///
     /// Each call starts at the first byte. A body that isn't ``isReplayable`` can be read once. The
-    /// body must match its ``contentLength``: a longer body throws before the first excess byte is
-    /// passed on.
+    /// body must match its ``contentLength``: it throws before it passes on an excess byte.
     ///
-    /// - Parameter take: Receives the next part, which is never empty. Called again after it
-    ///   returns.
+    /// - Parameter take: Receives the next, non-empty part. Called again after it returns.
     /// - Throws: The closure's error; ``NetworkError`` with the code `invalidRequest` if a file
     ///   can't be read or the length differs, or `requestNotMade` if creating the parts fails;
     ///   `CancellationError` if the task was cancelled.
@@ -30,8 +28,8 @@ extension HTTPBody {
     ///
     /// - Parameter limit: The maximum number of bytes.
     /// - Returns: The bytes; empty if there is no body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the body exceeds the limit, and
-    ///   the errors of ``read(_:)``.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the body exceeds the limit, or
+    ///   an error of ``read(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
         try await collect(
             upTo: limit,

@@ -33,8 +33,8 @@ public struct HTTPBody: Sendable {
 
     /// Returns a body that streams a file.
     ///
-    /// - Parameter url: The file. It must not change until it's sent: if it has become shorter, the
-    ///   request fails.
+    /// - Parameter url: The file. It must not change until it's sent; the request fails if it
+    ///   shrinks.
     /// - Returns: A replayable body.
     /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
     ///   regular file.

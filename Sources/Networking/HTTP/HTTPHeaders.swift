@@ -56,8 +56,8 @@ public struct HTTPHeaders: Sendable, Hashable {
 
     /// The first value of a field, or `nil`.
     ///
-    /// Setting a value replaces all fields of that name by one at the first one's position; setting
-    /// `nil` removes them.
+    /// Setting a value replaces all fields of that name by one, in the first one's place; `nil`
+    /// removes them.
     ///
     /// - Parameter name: The field's name, in any case.
     /// - Returns: The value of the first field of that name, or `nil`.

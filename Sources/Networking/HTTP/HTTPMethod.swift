@@ -8,8 +8,7 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a method from its name.
     ///
-    /// The result is `nil` if the name is empty or contains a character that isn't valid in a
-    /// token.
+    /// The result is `nil` if the name isn't a token.
     ///
     /// - Parameter rawValue: The name, a token of
     ///   [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).

@@ -63,8 +63,7 @@ public struct HTTPResponse: Sendable {
         unread = response.stream
     }
 
-    /// The body in parts: the stream of ``NetworkClient/stream(_:options:)``, or ``body`` as one
-    /// part.
+    /// The body in parts, as from ``NetworkClient/stream(_:options:)``, or ``body`` as one part.
     public var stream: HTTPResponseBody { unread ?? HTTPResponseBody(body, trailers: trailers) }
 
     /// A Boolean value that indicates whether the status is 200…299.
@@ -85,8 +84,7 @@ public struct HTTPResponse: Sendable {
 
 // Used by the attempt loop.
 extension HTTPResponse {
-    /// A Boolean value that indicates whether all requests went to the origin that received the
-    /// credentials.
+    /// A Boolean value that indicates whether all redirects stayed within the first origin.
     var isFromFirstOrigin: Bool {
         guard !redirects.isEmpty else { return true }
         let origin = HTTPOrigin(url)

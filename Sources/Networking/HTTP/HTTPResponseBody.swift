@@ -70,8 +70,8 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     ///
     /// - Parameter limit: The maximum number of bytes.
     /// - Returns: The bytes.
-    /// - Throws: ``NetworkError`` with the code `bodyTooLarge`, which cancels the request, or the
-    ///   error that ended the request.
+    /// - Throws: ``NetworkError``: `bodyTooLarge`, which cancels the request, or the request's
+    ///   error.
     public func collect(upTo limit: Int) async throws -> Data {
         var whole = Data()
         for try await part in self {

@@ -1,7 +1,6 @@
 /// The character classes of RFC 9110 for requests.
 ///
-/// Foundation and libcurl both send a header field *name* with CR/LF unchanged, so every request is
-/// checked here.
+/// Foundation and libcurl send a header field *name* with CR/LF unchanged, so they're checked here.
 package enum HTTPSyntax {
     /// Returns whether the text is a `token`
     /// ([RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
@@ -32,8 +31,7 @@ package enum HTTPSyntax {
     /// Returns whether the text is a `token68`
     /// ([RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2)).
     ///
-    /// Not generic: servers call this for every access token, and generics aren't specialized
-    /// across modules.
+    /// Not generic, because generics aren't specialized across modules, and every token is checked.
     package static func isToken68(_ text: Substring) -> Bool {
         var (isEmpty, isPadded) = (true, false)
         for byte in text.utf8 {

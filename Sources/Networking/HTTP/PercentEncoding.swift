@@ -1,7 +1,7 @@
 /// The percent-encoding of RFC 3986 §2.1, applied to the bytes of UTF-8 text.
 ///
-/// Foundation's character sets don't escape `+`, `&` and `=` where required, so the allowed bytes
-/// are defined here.
+/// Foundation's character sets don't escape `+`, `&` and `=` where required, so this type defines
+/// the allowed bytes.
 package enum PercentEncoding {
     /// Encodes all bytes except those to keep.
     ///
@@ -21,8 +21,7 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Encodes the invalid bytes of an incompletely encoded text, keeping well-formed escapes and
-    /// allowed bytes.
+    /// Encodes the invalid bytes of a text, keeping well-formed escapes and allowed bytes.
     ///
     /// - Parameters:
     ///   - text: The text.

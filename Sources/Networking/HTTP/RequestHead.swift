@@ -18,8 +18,7 @@ package struct RequestHead: Equatable, Sendable {
         (self.minorVersion, self.headers) = (minorVersion, headers)
     }
 
-    /// A Boolean value that indicates whether the client waits for `100 (Continue)` before the
-    /// body.
+    /// A Boolean value that indicates whether the client waits for `100 (Continue)`.
     package var expectsContinue: Bool {
         minorVersion >= 1 && headers.values(for: "Expect").contains { $0.equalsIgnoringASCIICase("100-continue") }
     }

@@ -94,8 +94,7 @@ package struct RequestHeadReader: Sendable {
         guard partialLine.count + piece.count + (end == nil ? 0 : 1) <= limit else {
             throw RequestFault(status, "a line or section is longer than the server accepts")
         }
-        // Checked before the line is complete, so that input such as a TLS hello is rejected at
-        // once.
+        // Checked before the line is complete, to reject input such as a TLS hello at once.
         guard piece.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }) else {
             throw RequestFault("a control character in a line")
         }

@@ -14,8 +14,7 @@ extension Span<UInt8> {
         return start..<end
     }
 
-    /// Returns UTF-8 text, or ISO 8859-1 for invalid UTF-8, so that an odd byte doesn't lose the
-    /// message.
+    /// Returns UTF-8 text, or ISO 8859-1 if the bytes aren't UTF-8, so that no message is lost.
     func text(_ range: Range<Int>) -> String {
         if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
         var text = ""

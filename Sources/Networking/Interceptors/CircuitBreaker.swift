@@ -2,8 +2,7 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-/// An interceptor that stops sending to a failing server, so that callers fail fast and the server
-/// can recover.
+/// An interceptor that stops sending to a failing server, so that it can recover.
 ///
 /// It keeps a circuit per origin. When enough attempts in a window fail, the circuit opens and
 /// requests fail with ``NetworkError/Code/circuitOpen``. After a pause the breaker sends one

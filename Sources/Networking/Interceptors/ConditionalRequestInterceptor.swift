@@ -17,8 +17,7 @@ import Synchronization
 /// with their own conditions. Every request reaches the server, so the response is never stale.
 public final class ConditionalRequestInterceptor: RequestInterceptor {
     private let cache: any HTTPResponseCache
-    /// The cached responses of running attempts, in case the cache evicts one before its 304
-    /// arrives.
+    /// The cached responses of running attempts, even if the cache evicts them meanwhile.
     private let found = Mutex<[AttemptName: CachedResponse]>([:])
 
     private struct AttemptName: Hashable {
@@ -98,8 +97,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
 
     // MARK: Rules
 
-    /// Returns the URL with a digest of the credentials, so that no user gets another's response;
-    /// `nil` if not cacheable.
+    /// Returns the URL with a digest of the credentials, to separate users; `nil` if not cacheable.
     private static func key(of request: URLRequest) -> String? {
         guard request.httpMethod ?? "GET" == "GET", let url = request.url?.absoluteString else { return nil }
         let control = request.value(forHTTPHeaderField: "Cache-Control")?.lowercased() ?? ""

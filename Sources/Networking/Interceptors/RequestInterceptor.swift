@@ -6,8 +6,7 @@ public import FoundationNetworking
 /// A client calls its interceptors in order. Each method's default changes nothing, so an
 /// interceptor implements only the methods it needs:
 ///
-/// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request, before each
-///    attempt;
+/// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request;
 /// 2. ``requestScheduled(_:context:)`` observes the request as it will be sent;
 /// 3. ``interceptResponse(_:for:context:)`` may replace the response;
 /// 4. ``requestSucceeded(_:response:context:)`` observes a response that the client accepts;
@@ -17,8 +16,7 @@ public import FoundationNetworking
 public protocol RequestInterceptor: Sendable {
     /// Changes, fails or recovers a request before it's sent.
     ///
-    /// The client builds the base request again for each attempt, without the changes of earlier
-    /// attempts.
+    /// The client builds the base request again for each attempt, without earlier changes.
     ///
     /// - Parameters:
     ///   - request: The base request or the previous interceptor's result. If it's an error, this
@@ -71,8 +69,7 @@ public protocol RequestInterceptor: Sendable {
     ///   - response: The response, if any.
     ///   - error: The reason why the attempt failed: a ``ServerError`` for a status that isn't
     ///     accepted, a ``NetworkError``, or an interceptor's error.
-    ///   - context: The context of the operation. Its `retryState` doesn't include the current
-    ///     error.
+    ///   - context: The context of the operation. Its `retryState` lacks the current error.
     /// - Returns: The action this interceptor asks for.
     func evaluateFailedRequest(
         _ request: URLRequest,
@@ -92,8 +89,7 @@ public protocol RequestInterceptor: Sendable {
 
     /// A Boolean value that indicates whether to measure ``RequestAttempt/exchanges``.
     ///
-    /// The default is `false`. The value is read when a client is created or a resource is fetched,
-    /// not for each attempt.
+    /// The default is `false`. Read once, when a client is created or a resource is fetched.
     var needsMetrics: Bool { get }
 }
 
@@ -112,8 +108,7 @@ public struct InterceptorContext: Sendable {
 
     /// The request's body if it isn't in memory; an `httpBody` set by an interceptor replaces it.
     public internal(set) var body: HTTPBody?
-    /// A Boolean value that indicates whether the response's body is streamed past the
-    /// interceptors.
+    /// A Boolean value that indicates whether the body is streamed, unseen by interceptors.
     public let isStreamed: Bool
 
     /// The number of the current attempt, starting at 1 and including retries for authentication.

@@ -20,10 +20,8 @@ public protocol URLRequestAuthenticator: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - request: The request without this authenticator's credential.
-    ///   - context: The context of the operation. Waiting for a credential must end by its
-    ///     deadline.
-    /// - Returns: The request with the credential, or unchanged if this authenticator isn't
-    ///   responsible for it.
+    ///   - context: The context of the operation, whose deadline limits the wait for a credential.
+    /// - Returns: The request with the credential, or unchanged if it isn't for this authenticator.
     /// - Throws: Any error. Nothing is sent.
     func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest
 }

@@ -1,7 +1,6 @@
 /// An error whose text can be logged.
 ///
-/// This package's errors contain no secrets. An error from elsewhere might, even as the cause of
-/// one of them.
+/// This package's errors contain no secrets; an error from elsewhere might, even as a cause.
 package protocol LoggableError: Error {
     /// The failure, with the causes that can be logged.
     var logText: String { get }

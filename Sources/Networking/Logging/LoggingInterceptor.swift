@@ -10,10 +10,9 @@ public import FoundationNetworking
 /// #12.2 200 HTTP/1.1 after 38 ms, 2048 bytes
 /// ```
 ///
-/// The first number is the operation's, the second the attempt's. Put this interceptor last, so
-/// that it logs the other interceptors' changes. Each call of the sink is one event with one or
-/// more lines. Control characters in untrusted text are replaced, so that no peer can forge a log
-/// line.
+/// The first number is the operation's, the second the attempt's. Put this interceptor last to log
+/// the others' changes. Each call of the sink is one event with one or more lines. Control
+/// characters in untrusted text are replaced, so peers can't forge a log line.
 public struct LoggingInterceptor: RequestInterceptor {
     /// The amount of detail.
     @nonexhaustive
@@ -48,10 +47,8 @@ public struct LoggingInterceptor: RequestInterceptor {
     /// - Parameters:
     ///   - level: The amount of detail. The default is one line.
     ///   - redaction: The redaction of secrets.
-    ///   - maximumBodyLength: The maximum number of characters logged of a body. The default is
-    ///     4096.
-    ///   - writesCurlCommands: Whether to log each request as a shell command, too. The default is
-    ///     `false`.
+    ///   - maximumBodyLength: The maximum number of characters per body. The default is 4096.
+    ///   - writesCurlCommands: Whether to log shell commands, too. The default is `false`.
     ///   - sink: Receives the events. The default writes to standard error.
     public init(
         level: Level = .line,

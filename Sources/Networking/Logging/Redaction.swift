@@ -8,8 +8,7 @@ public import Foundation
 ///
 /// Redaction removes the values of credential header fields, the values of query parameters, form
 /// fields and JSON members with names of secrets, and anything that resembles a JWT. Names are
-/// compared ignoring case, `_` and `-`. Only bodies in a known format are shown: JSON, forms and
-/// plain text.
+/// compared ignoring case, `_` and `-`. Only JSON, forms and plain text are shown.
 public struct Redaction: Sendable {
     /// The text that replaces a secret.
     public static let placeholder = "REDACTED"
@@ -68,8 +67,8 @@ public struct Redaction: Sendable {
 
     /// Returns the header fields without secrets.
     ///
-    /// The scheme of an `Authorization` is kept. Fields with URLs, such as `Location`, lose the
-    /// secrets in the query.
+    /// The scheme of an `Authorization` is kept. Fields with URLs, such as `Location`, lose only
+    /// the secrets in the query.
     ///
     /// - Parameter fields: The fields.
     /// - Returns: The fields in the same order.

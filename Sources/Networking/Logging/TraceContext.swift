@@ -12,8 +12,7 @@ public struct TraceContext: Sendable, Hashable {
 
     /// Creates a context.
     ///
-    /// The result is `nil` if an identifier is malformed or zero, or the state isn't a valid field
-    /// value.
+    /// The result is `nil` if an identifier is malformed or zero, or the state isn't a field value.
     ///
     /// - Parameters:
     ///   - traceID: The trace identifier.

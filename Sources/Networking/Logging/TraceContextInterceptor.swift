@@ -4,8 +4,8 @@ internal import OpenSSLCrypto
 /// An interceptor that sends the trace of a request in the header fields `traceparent` and
 /// `tracestate` ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 ///
-/// All attempts of an operation share a trace, and each has its own span. A request that already
-/// has a `traceparent` keeps it.
+/// All attempts of an operation share a trace, with separate spans. An existing `traceparent` is
+/// kept.
 public struct TraceContextInterceptor: RequestInterceptor {
     private let isSampled: Bool
     private let current: @Sendable () -> TraceContext?
@@ -17,8 +17,8 @@ public struct TraceContextInterceptor: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - isSampled: Whether traces that start here are recorded. The default is `true`.
-    ///   - current: Returns the caller's trace, for example from a task-local value. A new trace
-    ///     starts if it's `nil`.
+    ///   - current: Returns the caller's trace, for example a task-local value, or `nil` to start
+    ///     one.
     ///   - random: Returns random numbers for identifiers. The default uses the system's generator.
     public init(
         isSampled: Bool = true,

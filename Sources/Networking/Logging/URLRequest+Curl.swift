@@ -5,13 +5,12 @@ extension URLRequest {
     /// Returns the request as a command for a POSIX shell, for debugging.
     ///
     /// Every word is quoted, so that no value can run as a command. A binary body is piped in as
-    /// base64 if nothing is redacted. Otherwise, like a body that isn't in memory, it's omitted and
-    /// mentioned in a comment.
+    /// base64 if nothing is redacted. Otherwise only a comment mentions it, like a body that isn't
+    /// in memory.
     ///
     /// - Parameters:
     ///   - body: The body of a request without an `httpBody`, such as ``InterceptorContext/body``.
-    ///   - redaction: The redaction of secrets. Use ``Redaction/insecureNone`` for a command with
-    ///     working credentials.
+    ///   - redaction: The redaction of secrets. ``Redaction/insecureNone`` keeps the credentials.
     /// - Returns: The command, on one line unless the body has several lines.
     public func curlCommand(body: HTTPBody? = nil, redaction: Redaction = .standard) -> String {
         var words = ["curl", "--globoff", "--path-as-is"]

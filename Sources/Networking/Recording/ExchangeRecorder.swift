@@ -10,8 +10,8 @@ public import Foundation
 /// ```
 ///
 /// Each request on the wire is an entry, including retries and redirects. Secrets are removed by
-/// the ``Redaction``. The file is a complete document after each entry, so a crash loses only the
-/// request in progress.
+/// the ``Redaction``. The file is a complete document after each entry, so a crash loses only
+/// requests in progress.
 public final class ExchangeRecorder: HTTPTransport {
     /// The handling of bodies that can't be redacted, such as images and XML.
     @nonexhaustive
@@ -35,14 +35,13 @@ public final class ExchangeRecorder: HTTPTransport {
     ///
     /// - Parameters:
     ///   - transport: The transport that sends the requests.
-    ///   - folder: The folder for the session's file. It's created if necessary, accessible to this
-    ///     user only.
+    ///   - folder: The folder for the file, created if necessary with access for this user only.
     ///   - sessionLimit: The maximum number of sessions in the folder, including this one. Older
     ///     ones are removed. The default is 5.
     ///   - redaction: The redaction of secrets.
     ///   - opaqueBodies: The handling of bodies that can't be redacted. The default omits them.
-    ///   - maximumBodySize: The largest body recorded, in bytes. The default is 10 MiB; larger
-    ///     bodies are omitted.
+    ///   - maximumBodySize: The largest recorded body, in bytes; larger ones are omitted. The
+    ///     default is 10 MiB.
     ///   - timeSource: The clocks.
     ///   - reportFailure: Receives the error if an entry can't be written; the request doesn't
     ///     fail. The default writes to standard error.

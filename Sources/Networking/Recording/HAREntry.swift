@@ -122,8 +122,7 @@ struct HAREntry: Codable {
 extension Date {
     /// The date in HAR format: ISO 8601 with milliseconds and a time zone.
     var harText: String {
-        // The style truncates to milliseconds, so add a little to avoid losing one to the binary
-        // fraction.
+        // The style truncates, so add a little to avoid losing a millisecond.
         let rounded = Date(timeIntervalSince1970: (timeIntervalSince1970 * 1_000).rounded() / 1_000 + 0.000_1)
         return rounded.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }

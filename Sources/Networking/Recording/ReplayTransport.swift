@@ -11,8 +11,7 @@ import Synchronization
 /// Requests with the same method and URL, regardless of the order of the query's parameters, get
 /// the recorded responses in order; the last one repeats. A recorded failure is thrown again. A
 /// request that wasn't recorded fails with ``NetworkError/Code/notRecorded`` and a message that
-/// lists the recorded requests. Requests are redacted like the recording before they're compared
-/// with it.
+/// lists the recorded requests. Requests are redacted before they're compared.
 public final class ReplayTransport: HTTPTransport {
     /// The parts of a request that must match the recorded request.
     @nonexhaustive
@@ -94,8 +93,7 @@ public final class ReplayTransport: HTTPTransport {
 
     /// Checks that every entry was played back.
     ///
-    /// - Throws: ``NetworkError`` with the code `notRecorded`, naming the requests that weren't
-    ///   made.
+    /// - Throws: ``NetworkError`` with the code `notRecorded`, naming the missing requests.
     func checkAllUsed() throws(NetworkError) {
         let unused = unusedRequests
         guard unused.isEmpty else {

@@ -8,8 +8,7 @@ public struct Redirect: Sendable {
     public let headers: HTTPHeaders
     /// The URL that sent the redirect.
     public let source: URL
-    /// The proposed next request, with its method, body and credentials changed by the
-    /// ``RedirectPolicy``.
+    /// The proposed next request, changed according to ``RedirectPolicy``.
     public let request: HTTPTransportRequest
     /// The earlier redirects, oldest first.
     public let hops: [RedirectHop]

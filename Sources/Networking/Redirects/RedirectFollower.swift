@@ -46,8 +46,7 @@ struct RedirectFollower {
 }
 
 extension Error {
-    /// The error of a redirected request, for which a server has already acted on an earlier
-    /// request.
+    /// The error of a redirected request: a server has already acted on an earlier one.
     fileprivate var afterAnswer: any Error {
         guard var error = self as? NetworkError else { return self }
         error.isUnprocessed = false

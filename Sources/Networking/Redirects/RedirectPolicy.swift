@@ -37,8 +37,7 @@ public struct RedirectPolicy: Sendable {
     let rule: Rule
     /// The maximum number of redirects for one request; 10 by default.
     public var maximumCount = 10
-    /// The names of further header fields not sent to another origin, in any case; empty by
-    /// default.
+    /// The names of further fields never sent to another origin, in any case; empty by default.
     public var sensitiveHeaders: Set<String> = []
 
     private init(_ rule: Rule) {
@@ -55,8 +54,8 @@ public struct RedirectPolicy: Sendable {
     /// Returns a policy with a closure that decides about each redirect.
     ///
     /// The closure is called for each redirect with an `http` or `https` URL as its `Location`,
-    /// before any other check. Its request is checked like any other redirect, but credentials that
-    /// it sets are sent.
+    /// before any other check. Its request is checked like any other, but credentials that it sets
+    /// are sent.
     ///
     /// - Parameter decision: Returns the action for a redirect.
     /// - Returns: The policy.

@@ -9,8 +9,7 @@ struct RedirectRules {
     init?(request: HTTPTransportRequest, status: Int) {
         switch status {
         case 301, 302, 303, 307, 308: break
-        // `Location` is only a preferred choice; it isn't defined for unsafe methods (RFC 9110
-        // §15.4.1).
+        // Only a preferred choice, undefined for unsafe methods (RFC 9110 §15.4.1).
         case 300 where request.method == .get || request.method == .head: break
         default: return nil
         }

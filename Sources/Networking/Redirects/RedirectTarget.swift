@@ -9,8 +9,7 @@ enum RedirectTarget {
     /// - Parameters:
     ///   - headers: The response's header fields.
     ///   - source: The URL that sent the response.
-    /// - Returns: The URL, which inherits the source's fragment if it has none; `nil` if `Location`
-    ///   is missing or empty.
+    /// - Returns: The URL, with the source's fragment if it has none; `nil` without a `Location`.
     /// - Throws: ``NetworkError`` with the code `redirectRefused` if `Location` isn't an `http` or
     ///   `https` URL, has user information or is ambiguous.
     static func url(in headers: HTTPHeaders, from source: URL) throws(NetworkError) -> URL? {

@@ -1,8 +1,7 @@
 /// The five parts of a URI or relative reference
 /// ([RFC 3986 §3](https://www.rfc-editor.org/rfc/rfc3986#section-3)).
 ///
-/// This replaces Foundation's resolution, because a `Location` decides where credentials go and
-/// must be unambiguous.
+/// It replaces Foundation's resolution, because a `Location` decides where credentials go.
 struct URIReference {
     var scheme: String?
     var authority: String?
@@ -83,8 +82,7 @@ struct URIReference {
     }
 
     /// Removes dot segments
-    /// ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)), by whole
-    /// segments.
+    /// ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
     private static func removingDotSegments(_ path: String) -> String {
         let isAbsolute = path.utf8.first == UInt8(ascii: "/")
         var segments: [Substring.UTF8View] = []
