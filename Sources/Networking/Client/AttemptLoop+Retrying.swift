@@ -1,12 +1,12 @@
 import Foundation
 import FoundationNetworking
 
-// What happens between two attempts.
+// The decision between two attempts.
 extension AttemptLoop {
-    /// An authenticator that never stops asking would go round for ever.
+    /// The limit on retries for authentication, so that an authenticator can't loop forever.
     private static let maximumAuthenticationRetries = 10
 
-    /// Tells interceptors how an attempt ended.
+    /// Reports the end of an attempt to the interceptors.
     func report(
         _ outcome: Result<Success, Failure>,
         started: ContinuousClock.Instant,
@@ -25,14 +25,14 @@ extension AttemptLoop {
             attempt.response = failure.response
             attempt.error = failure.error
         }
-        // Who keeps the attempt must not keep the exchange.
+        // An interceptor that keeps the attempt must not keep the connection busy.
         attempt.response?.unread = nil
         chain.ended(attempt)
     }
 
-    /// Decides what follows a failure: returns, after the delay, if there is to be another attempt, or throws.
+    /// Returns, after the delay, if the client makes another attempt; throws if it doesn't.
     ///
-    /// - Returns: What the next attempt costs of the budget for retries; `nil` if nothing.
+    /// - Returns: The cost of the next attempt in the retry budget, or `nil` if it's free.
     func prepareNextAttempt(
         after failure: Failure,
         state: inout Retry.State,
@@ -41,7 +41,7 @@ extension AttemptLoop {
         guard let request = failure.request, !failure.isFinal else { throw failure.error.ending(reason: nil, state) }
         var decision = RetryDecision()
         for link in chain.links {
-            // Whoever a redirect led to never had the credential, so that its refusal says nothing of it.
+            // A redirect's target never received the credential, so it can't have rejected it.
             if link.isAuthenticator, !failure.isFromFirstOrigin { continue }
             let action = link.interceptor.evaluateFailedRequest(
                 request,
@@ -82,7 +82,7 @@ extension AttemptLoop {
         return cost
     }
 
-    /// Takes what a retry costs from the budget; one that an authenticator asks for costs nothing.
+    /// Withdraws the cost of a retry from the budget; retries for authentication are free.
     private func spend(
         on error: any Error,
         _ request: URLRequest,

@@ -1,11 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-/// The attempt loop of one operation.
-///
-/// Every request goes through it, and nothing else sends one.
+/// The attempt loop of one operation; nothing else sends requests.
 struct AttemptLoop {
-    /// A request before the interceptors have seen it, and the body that a `URLRequest` has no room for.
+    /// The request before any interceptor runs, and a body that `URLRequest` can't hold.
     typealias Base = (request: URLRequest, body: HTTPBody?)
 
     private let client: NetworkClient
@@ -13,9 +11,9 @@ struct AttemptLoop {
     let requestOptions: RequestOptions
     private let traits: RequestTraits
     private let errorDecoding: ErrorDecoding?
-    /// Whether the body of a response that is accepted is received while it is read.
+    /// A Boolean value that indicates whether an accepted response's body is streamed.
     var isStreamed = false
-    /// Receives the body of a response that is accepted, as a part of the attempt: what it throws is a failed attempt.
+    /// Receives the body of an accepted response; an error fails the attempt.
     var receiver: ((HTTPResponse) async throws -> Void)?
 
     init(
@@ -34,10 +32,10 @@ struct AttemptLoop {
 
     var options: NetworkClient.Options { client.options }
 
-    /// Makes, sends and judges a request until there is an outcome.
+    /// Makes attempts until one succeeds or the operation fails.
     ///
-    /// - Parameter makeBase: Builds the base request; called again for every attempt.
-    /// - Returns: The response of the attempt that succeeded.
+    /// - Parameter makeBase: Builds the base request. Called for every attempt.
+    /// - Returns: The response of the successful attempt.
     /// - Throws: The last error, with the history of the operation.
     func run(_ makeBase: () async throws -> Base) async throws -> HTTPResponse {
         let started = options.timeSource.now()
@@ -69,7 +67,7 @@ struct AttemptLoop {
     }
 
     var timeout: Duration? {
-        // A clock's instants end, and adding what goes beyond traps.
+        // At most ten years: adding more to a clock's instant traps.
         (requestOptions.timeout ?? options.timeout).map { min($0, .seconds(86_400 * 3650)) }
     }
 
@@ -78,23 +76,25 @@ struct AttemptLoop {
         let response: HTTPResponse
     }
 
-    /// Why an attempt failed, and what interceptors are told about it.
+    /// The error of a failed attempt, with the request and response that interceptors evaluate.
     struct Failure: Error {
         let error: any Error
         var request: URLRequest?
         var response: HTTPResponse?
-        /// Whether the request's credentials were for the server that responded.
+        /// A Boolean value that indicates whether the response comes from the server that the
+        /// request's credentials are for.
         var isFromFirstOrigin = true
-        /// Whether there is nothing to ask interceptors about: the request could not be made, or was cancelled.
+        /// A Boolean value that indicates whether no interceptor is asked for a retry, because the
+        /// request couldn't be made or was cancelled.
         var isFinal = false
 
-        /// The failure of a request that was not made.
+        /// Creates the failure of a request that couldn't be made.
         init(notMade error: any Error) {
             self.error = error
             isFinal = true
         }
 
-        /// The failure of a request that was made.
+        /// Creates the failure of a request that was made.
         init(_ error: any Error, of request: URLRequest, _ response: HTTPResponse?) {
             isFinal = Task.isCancelled || error is CancellationError
             self.error = isFinal ? NetworkError.cancelled(endpoint: request.endpoint) : error.naming(request.endpoint)
@@ -130,7 +130,7 @@ struct AttemptLoop {
                     with: try await link.interceptor.interceptResponse(response, for: request, context: context)
                 )
             }
-            // An interceptor may have turned a response into a failure whose body is still to come.
+            // An interceptor may have made it a failure, whose body isn't received yet.
             guard traits.acceptedStatuses.contains(response.status) else {
                 try await response.collect(upTo: maximumFailureSize)
                 let decoding = errorDecoding ?? options.errorDecoding
@@ -146,7 +146,7 @@ struct AttemptLoop {
         }
     }
 
-    /// Makes the request, and puts the body that it has no room for into the context.
+    /// Makes the request; a body that `URLRequest` can't hold goes into the context.
     private func makeRequest(
         _ makeBase: () async throws -> Base,
         context: inout InterceptorContext
@@ -192,7 +192,7 @@ struct AttemptLoop {
     ) async throws -> HTTPResponse {
         let now = options.timeSource.now()
         if let deadline = context.deadline, now >= deadline {
-            throw NetworkError(.operation, .preparing, "the operation's time was up before the request was sent")
+            throw NetworkError(.operation, .preparing, "the operation timed out before the request was sent")
         }
         var limits = HTTPTransportLimits(
             deadline: context.deadline,
@@ -220,14 +220,14 @@ struct AttemptLoop {
         } else if !traits.acceptedStatuses.contains(response.status) {
             try await response.collect(upTo: maximumFailureSize)
         } else if response.unread == nil {
-            // A transport that receives the whole body first makes no difference to interceptors.
+            // Interceptors see the same response from a transport that doesn't stream.
             (response.unread, response.body, response.trailers) = (response.stream, Data(), [:])
         }
         return response
     }
 
     private var maximumBodySize: Int { requestOptions.maximumBodySize ?? options.maximumBodySize }
-    /// What is not accepted is held in memory, also where what is accepted goes somewhere else.
+    /// The limit for rejected responses, whose bodies are always kept in memory.
     private var maximumFailureSize: Int {
         receiver == nil ? maximumBodySize : min(maximumBodySize, options.maximumBodySize)
     }

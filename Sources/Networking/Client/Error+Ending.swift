@@ -1,5 +1,5 @@
 extension Error {
-    /// The last error of an operation, with its history if there is one.
+    /// Returns the last error of an operation, with the operation's history if it has one.
     func ending(reason: Retry.Error?, _ state: Retry.State) -> any Error {
         guard reason != nil || !state.errors.isEmpty || !state.authenticationErrors.isEmpty else { return self }
         let outcome = Retry.Outcome(reason: reason, state: state)

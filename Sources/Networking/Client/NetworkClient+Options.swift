@@ -1,41 +1,47 @@
 extension NetworkClient {
-    /// What a client does by default.
+    /// The defaults of a client.
     public struct Options: Sendable {
-        /// How long a whole operation may take, all attempts and delays included; `nil` for as long as it takes.
+        /// The timeout of a whole operation, including all attempts and delays.
         ///
-        /// 60 seconds by default.
+        /// The default is 60 seconds; `nil` means no limit.
         public var timeout: Duration?
-        /// The largest response body accepted, in octets after content decoding; 64 MiB by default.
+        /// The largest response body accepted, in decoded bytes; the default is 64 MiB.
         public var maximumBodySize: Int
-        /// Which redirects are followed; ``RedirectPolicy/follow`` by default.
+        /// The redirect policy; the default is ``RedirectPolicy/follow``.
         public var redirects: RedirectPolicy
-        /// The `User-Agent` of requests that have none; the process's own by default.
+        /// The `User-Agent` of requests that don't set one; the default names the process.
         ///
-        /// Some servers refuse requests without one.
+        /// Some servers reject requests without one.
         public var userAgent: String
-        /// Which of two interceptors' actions wins; ``Retry/Action/highestPriority(_:_:)`` by default.
+        /// Chooses between the actions of two interceptors; the default is
+        /// ``Retry/Action/highestPriority(_:_:)``.
         public var retryActionPriority: @Sendable (Retry.Action, Retry.Action) -> Retry.Action
-        /// What all operations together may spend on retries; a ``Retry/Budget`` of the client's own by default, `nil` for no limit.
+        /// The retry budget shared by all operations.
+        ///
+        /// By default every client has its own ``Retry/Budget``; `nil` means no limit.
         public var retryBudget: Retry.Budget?
-        /// What the body of a response that is not accepted means; ``ErrorDecoding/problemDetails`` by default.
+        /// The decoding of rejected responses' bodies; the default is
+        /// ``ErrorDecoding/problemDetails``.
         public var errorDecoding: ErrorDecoding
-        /// Where time comes from.
+        /// The clocks.
         public var timeSource: TimeSource
-        /// How many downloads and uploads are in progress at once, at least 1, while the others wait for their turn; 6 by default.
+        /// The maximum number of concurrent downloads and uploads, at least 1; the default is 6.
+        ///
+        /// Further transfers wait in a queue.
         public var maximumTransfers: Int
 
-        /// Makes options.
+        /// Creates options.
         ///
         /// - Parameters:
-        ///   - timeout: How long a whole operation may take.
-        ///   - maximumBodySize: The largest response body accepted, in octets.
-        ///   - userAgent: The `User-Agent` of requests that have none.
-        ///   - retryActionPriority: Which of two interceptors' actions wins.
-        ///   - timeSource: Where time comes from.
-        ///   - redirects: Which redirects are followed.
-        ///   - errorDecoding: What the body of a response that is not accepted means.
-        ///   - retryBudget: What all operations together may spend on retries.
-        ///   - maximumTransfers: How many downloads and uploads are in progress at once.
+        ///   - timeout: The timeout of a whole operation. The default is 60 seconds.
+        ///   - maximumBodySize: The largest response body, in bytes. The default is 64 MiB.
+        ///   - userAgent: The `User-Agent` of requests that don't set one.
+        ///   - retryActionPriority: Chooses between the actions of two interceptors.
+        ///   - timeSource: The clocks.
+        ///   - redirects: The redirect policy.
+        ///   - errorDecoding: The decoding of rejected responses' bodies.
+        ///   - retryBudget: The retry budget shared by all operations.
+        ///   - maximumTransfers: The maximum number of concurrent transfers. The default is 6.
         public init(
             timeout: Duration? = .seconds(60),
             maximumBodySize: Int = 64 << 20,

@@ -1,16 +1,17 @@
 extension NetworkClient {
-    /// Makes a client on libcurl whose servers and whose own identity are as a TLS configuration says.
+    /// Creates a libcurl client with a TLS configuration.
     ///
-    /// There is no falling back to `URLSession`, which would not keep to it.
+    /// The client never falls back to `URLSession`, which can't enforce the configuration.
     ///
     /// - Parameters:
-    ///   - tls: Which servers are trusted, and who this process is to them.
-    ///   - interceptors: What hooks into every attempt, in order.
-    ///   - authenticationProvider: Who has the token that
+    ///   - tls: The trusted servers and the client's own certificate.
+    ///   - interceptors: The interceptors, in the order they run.
+    ///   - authenticationProvider: The source of the token that
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
-    ///   - options: What the client does by default.
-    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if the configuration can't be held to in this process:
-    ///   libcurl is missing or too old, or does not use the OpenSSL that this process uses.
+    ///   - options: The defaults of the client.
+    /// - Throws: ``NetworkError`` with the code `transportUnavailable` if this process can't
+    ///   enforce the configuration: libcurl is missing, too old, or doesn't use the same OpenSSL as
+    ///   the process.
     public convenience init(
         tls: TLSConfiguration,
         interceptors: [any RequestInterceptor] = [],

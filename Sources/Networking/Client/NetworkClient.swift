@@ -1,25 +1,25 @@
 public import Foundation
 public import FoundationNetworking
 
-/// The HTTP client: sends requests through interceptors and a transport, repeats them where that is right, and returns
-/// what the server answered.
+/// An HTTP client that sends requests through interceptors and a transport.
 ///
 /// ```swift
 /// let client = NetworkClient()
 /// let data = try await client.makeRequest(URLRequest(url: url))
 /// ```
 ///
-/// A client is made once and shared: it keeps connections open between requests. Cancelling the task of a request
-/// cancels the exchange at once, and the error is ``NetworkError`` with the code `cancelled`.
+/// Create one client and share it: it keeps connections open. It retries only if an interceptor
+/// asks for it. Cancelling a request's task ends the request at once with a ``NetworkError`` with
+/// the code `cancelled`.
 ///
-/// Redirects are followed as ``RedirectPolicy`` says, without carrying credentials elsewhere; a redirect that is not followed
-/// is a ``ServerError`` with its status.
+/// The client follows redirects according to its ``RedirectPolicy`` and never sends credentials to
+/// another server. It throws a ``ServerError`` with the status of any other redirect.
 public final class NetworkClient: Sendable {
-    /// What moves the bytes.
+    /// The transport that sends the requests.
     public let transport: any HTTPTransport
-    /// What the client does by default.
+    /// The defaults of the client.
     public let options: Options
-    /// What hooks into every attempt, in order.
+    /// The interceptors, in the order they run.
     public let interceptors: [any RequestInterceptor]
 
     let chain: InterceptorChain
@@ -27,14 +27,15 @@ public final class NetworkClient: Sendable {
     let serviceTokens: ServiceTokenCache
     let transferQueue: TransferQueue
 
-    /// Makes a client on a transport.
+    /// Creates a client with a transport.
     ///
     /// - Parameters:
-    ///   - transport: What moves the bytes.
-    ///   - interceptors: What hooks into every attempt, in order; authenticators and retry policies among them.
-    ///   - authenticationProvider: Who has the token that
+    ///   - transport: The transport that sends the requests.
+    ///   - interceptors: The interceptors, authenticators and retry policies, in the order they
+    ///     run.
+    ///   - authenticationProvider: The source of the token that
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
-    ///   - options: What the client does by default.
+    ///   - options: The defaults of the client.
     public init(
         transport: any HTTPTransport,
         interceptors: [any RequestInterceptor] = [],
@@ -52,16 +53,17 @@ public final class NetworkClient: Sendable {
         serviceTokens = ServiceTokenCache(timeSource: options.timeSource, policy: policy)
     }
 
-    /// Makes a client on libcurl, with connections of its own.
+    /// Creates a libcurl client with its own connections.
     ///
-    /// Where libcurl can't be used, every request fails with ``NetworkError/Code/transportUnavailable``, and the message says what to
-    /// install. The client never uses another engine instead.
+    /// If libcurl can't be used, every request fails with
+    /// ``NetworkError/Code/transportUnavailable``, and the message says what to install. The client
+    /// never falls back to another engine.
     ///
     /// - Parameters:
-    ///   - interceptors: What hooks into every attempt, in order.
-    ///   - authenticationProvider: Who has the token that
+    ///   - interceptors: The interceptors, in the order they run.
+    ///   - authenticationProvider: The source of the token that
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
-    ///   - options: What the client does by default.
+    ///   - options: The defaults of the client.
     public convenience init(
         interceptors: [any RequestInterceptor] = [],
         authenticationProvider: (any AuthenticationProvider)? = nil,
@@ -75,18 +77,20 @@ public final class NetworkClient: Sendable {
         )
     }
 
-    /// Makes a client on `URLSession`, for callers that need their own configuration, such as custom protocol classes.
+    /// Creates a `URLSession` client, for a custom configuration such as your own protocol classes.
     ///
-    /// - Warning: A server can crash a process that uses `URLSession` on Linux; see ``URLSessionTransport``.
+    /// - Warning: A server can crash a process that uses `URLSession` on Linux; see
+    ///   ``URLSessionTransport``.
     ///
-    /// The configuration is copied; its additional headers are kept, and its `User-Agent` wins over the options'.
+    /// The configuration is copied. Its additional headers are kept, and its `User-Agent` overrides
+    /// the one in the options.
     ///
     /// - Parameters:
     ///   - configuration: The session's configuration.
-    ///   - interceptors: What hooks into every attempt, in order.
-    ///   - authenticationProvider: Who has the token that
+    ///   - interceptors: The interceptors, in the order they run.
+    ///   - authenticationProvider: The source of the token that
     ///     ``makeAuthorizedRequest(exchangeRequest:scope:request:)`` exchanges.
-    ///   - options: What the client does by default.
+    ///   - options: The defaults of the client.
     public convenience init(
         configuration: URLSessionConfiguration,
         interceptors: [any RequestInterceptor] = [],
@@ -108,11 +112,12 @@ public final class NetworkClient: Sendable {
 
     /// Sends a request and returns the response's body.
     ///
-    /// An empty body, as of a 204, is empty data and not an error. ``data(for:options:)`` is another name for it.
+    /// An empty body, such as that of a 204, is empty data and not an error. ``data(for:options:)``
+    /// is another name for this method.
     ///
     /// - Parameters:
-    ///   - request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
-    ///   - options: What it does otherwise than the client.
+    ///   - request: The request. Its `timeoutInterval` limits each attempt, in seconds.
+    ///   - options: The overrides of the client's defaults for this request.
     /// - Returns: The body of a response with a status of 200…299.
     /// - Throws: What ``response(for:options:)`` throws.
     public func makeRequest(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> Data {
@@ -122,8 +127,8 @@ public final class NetworkClient: Sendable {
     /// Sends a request and returns the response's body, as ``makeRequest(_:options:)`` does.
     ///
     /// - Parameters:
-    ///   - request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
-    ///   - options: What it does otherwise than the client.
+    ///   - request: The request. Its `timeoutInterval` limits each attempt, in seconds.
+    ///   - options: The overrides of the client's defaults for this request.
     /// - Returns: The body of a response with a status of 200…299.
     /// - Throws: What ``response(for:options:)`` throws.
     public func data(for request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> Data {
@@ -133,11 +138,12 @@ public final class NetworkClient: Sendable {
     /// Sends a request and returns the whole response.
     ///
     /// - Parameters:
-    ///   - request: What to send. Its `timeoutInterval` bounds each attempt, in seconds.
-    ///   - options: What it does otherwise than the client.
+    ///   - request: The request. Its `timeoutInterval` limits each attempt, in seconds.
+    ///   - options: The overrides of the client's defaults for this request.
     /// - Returns: A response with a status of 200…299.
-    /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response. If the body can be sent only once and
-    ///   an interceptor asked for another attempt, the error's `retry` has the reason `bodyNotReplayable`.
+    /// - Throws: ``ServerError`` for any other status; ``NetworkError`` if there was no response.
+    ///   If an interceptor asks for a retry but the body can be sent only once, the error's `retry`
+    ///   has the reason `bodyNotReplayable`.
     public func response(
         for request: URLRequest,
         options: RequestOptions = RequestOptions()
@@ -145,21 +151,23 @@ public final class NetworkClient: Sendable {
         try await AttemptLoop(client: self, chain: chain, options: options).run { (request, nil) }
     }
 
-    /// Sends a request and returns the response as soon as its header is there; the body is received while it is read.
+    /// Sends a request and returns the response once its header arrives, before its body.
     ///
     /// ```swift
     /// let response = try await client.stream(request)
     /// for try await part in response.stream { try file.write(contentsOf: part) }
     /// ```
     ///
-    /// Interceptors see the response with an empty `body`, and attempts are repeated up to the header. What is lost later, the stream
-    /// throws. The operation's timeout, the request's `timeoutInterval` and the largest body hold until the body's end: give
-    /// ``RequestOptions`` for a long one. A response with another status than 200…299 is received whole before it is thrown.
+    /// Interceptors see the response with an empty `body`, and the client can retry until the
+    /// header has arrived. After that, the stream throws if the connection fails. The operation's
+    /// timeout, the request's `timeoutInterval` and the maximum body size apply until the end of
+    /// the body; pass ``RequestOptions`` for a long one. A response with a status other than
+    /// 200…299 is received completely before it's thrown.
     ///
     /// - Parameters:
-    ///   - request: What to send.
-    ///   - options: What it does otherwise than the client.
-    /// - Returns: A response with a status of 200…299, whose body is read from its ``HTTPResponse/stream``.
+    ///   - request: The request.
+    ///   - options: The overrides of the client's defaults for this request.
+    /// - Returns: A response with a status of 200…299; read its ``HTTPResponse/stream``.
     /// - Throws: What ``response(for:options:)`` throws.
     public func stream(_ request: URLRequest, options: RequestOptions = RequestOptions()) async throws -> HTTPResponse {
         var loop = AttemptLoop(client: self, chain: chain, options: options)

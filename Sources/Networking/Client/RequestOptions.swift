@@ -1,38 +1,36 @@
-/// What one request does otherwise than its client, and what a `URLRequest` has no room for.
+/// The overrides of a client's defaults for one request, and settings that `URLRequest` can't hold.
 ///
 /// ```swift
 /// let options = RequestOptions(body: try .file(archive), redirects: .never)
 /// let response = try await client.response(for: request, options: options)
 /// ```
 public struct RequestOptions: Sendable {
-    /// The body, instead of the request's `httpBody`; `nil` to send that.
+    /// The body, in place of the request's `httpBody`; `nil` to send `httpBody`.
     ///
-    /// A request whose body can be sent only once is not repeated, and follows no redirect that keeps the body.
+    /// A body that can be sent only once prevents retries, and redirects that keep the body.
     public var body: HTTPBody?
-    /// Which redirects are followed; `nil` for what the client's options say.
+    /// The redirect policy; `nil` for the client's.
     public var redirects: RedirectPolicy?
-    /// How long the whole operation may take, all attempts and delays and the receiving of the body included; `nil` for what the
-    /// client's options say.
+    /// The timeout of all attempts, delays and the body's transfer; `nil` for the client's.
     public var timeout: Duration?
-    /// The largest response body accepted, in octets after content decoding; `nil` for what the client's options say.
+    /// The largest response body accepted, in bytes after content decoding; `nil` for the client's.
     public var maximumBodySize: Int?
-    /// The longest wait for the first octet of a response, counted from when the request was sent; `nil` for as long as it takes.
+    /// The maximum time from the sent request to the first byte; `nil` for no limit.
     public var firstByteTimeout: Duration?
-    /// The longest time in which nothing is sent or received; `nil` for as long as it takes.
+    /// The maximum time without any byte sent or received; `nil` for no limit.
     public var idleTimeout: Duration?
-    /// Is told what happens to each exchange of the operation, redirects and further attempts included.
+    /// Receives the events of every request of the operation, including redirects and retries.
     public var observer: (@Sendable (HTTPTransportEvent) -> Void)?
-
-    /// Makes options.
+    /// Creates options.
     ///
     /// - Parameters:
-    ///   - body: The body, instead of the request's `httpBody`.
-    ///   - redirects: Which redirects are followed.
-    ///   - timeout: How long the whole operation may take.
-    ///   - maximumBodySize: The largest response body accepted, in octets.
-    ///   - firstByteTimeout: The longest wait for the first octet of a response.
-    ///   - idleTimeout: The longest time in which nothing is sent or received.
-    ///   - observer: Is told what happens to each exchange.
+    ///   - body: The body, in place of the request's `httpBody`.
+    ///   - redirects: The redirect policy.
+    ///   - timeout: The timeout of the whole operation.
+    ///   - maximumBodySize: The largest response body accepted, in bytes.
+    ///   - firstByteTimeout: The maximum time to the first byte of the response.
+    ///   - idleTimeout: The maximum time without any byte sent or received.
+    ///   - observer: Receives the events of every request.
     public init(
         body: HTTPBody? = nil,
         redirects: RedirectPolicy? = nil,

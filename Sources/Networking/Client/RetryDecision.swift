@@ -1,4 +1,4 @@
-/// What all interceptors together want after a failure.
+/// The combined decision of all interceptors after a failure.
 struct RetryDecision {
     private var authentication: Retry.Action = .none
     private var others: Retry.Action = .none
@@ -15,7 +15,7 @@ struct RetryDecision {
         }
     }
 
-    /// Whether the next attempt is made because an authenticator asked for it.
+    /// A Boolean value that indicates whether an authenticator asked for the next attempt.
     var isForAuthentication: Bool {
         switch authentication {
         case .retry, .retryAfter: true

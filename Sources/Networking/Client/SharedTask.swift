@@ -1,16 +1,16 @@
 import Foundation
 import Synchronization
 
-/// One piece of work whose result many callers wait for.
+/// An asynchronous operation whose result many callers await.
 ///
-/// The work runs in a task of its own: it goes on when callers stop waiting, and no caller's cancellation or priority
-/// reaches it. A caller that is cancelled, or whose time is up, stops waiting at once. Awaiting the value of a shared
-/// `Task` would do neither: a cancelled waiter stays blocked until the task ends.
+/// The work runs in its own task. It continues when callers stop waiting, and isn't affected by
+/// their cancellation or priority. A caller that is cancelled or reaches its deadline stops waiting
+/// at once. A waiter for a plain `Task` would stay blocked until that task ends.
 package final class SharedTask<Value: Sendable>: Sendable {
     private struct State {
         var result: Result<Value, any Error>?
         var waiters: [Int: CheckedContinuation<Value, any Error>] = [:]
-        /// Why waiters stopped waiting before they had a continuation.
+        /// The errors of waiters that stopped waiting before they had a continuation.
         var abandoned: [Int: any Error] = [:]
         var nextWaiter = 0
     }
@@ -21,11 +21,11 @@ package final class SharedTask<Value: Sendable>: Sendable {
     /// Starts the work.
     ///
     /// - Parameters:
-    ///   - timeout: How long the work may take; when it is over the work is cancelled and fails with `timedOut`. `nil`
-    ///     for work that has its own limits.
-    ///   - timeSource: Where time comes from.
-    ///   - timeoutCause: Returns the reason for the timeout, if it is known; called before the work is cancelled.
-    ///   - work: The work. It may finish after its timeout; its result is then dropped.
+    ///   - timeout: The maximum duration of the work. Afterwards the work is cancelled and fails
+    ///     with `timedOut`. Pass `nil` for work that has its own limits.
+    ///   - timeSource: The clocks.
+    ///   - timeoutCause: Returns the timeout's cause, if known. Called before the cancellation.
+    ///   - work: The work. A result after the timeout is dropped.
     package init(
         timeout: Duration?,
         timeSource: TimeSource,
@@ -33,14 +33,14 @@ package final class SharedTask<Value: Sendable>: Sendable {
         _ work: @escaping @Sendable () async throws -> Value
     ) {
         self.timeSource = timeSource
-        // Detached: a task-local value or the priority of whoever came first is not the others' business.
+        // Detached from the first caller's task-local values and priority.
         let working = Task.detached { [self] in
             do { finish(.success(try await work())) } catch { finish(.failure(error)) }
         }
         guard let timeout else { return }
         let timer = Task.detached { [self] in
             do { try await timeSource.sleep(timeout) } catch { return }
-            let message = "the shared work did not end within \(timeout)"
+            let message = "the shared work didn't finish within \(timeout)"
             if let cause = timeoutCause?() {
                 finish(.failure(NetworkError(.timedOut, message, cause: cause)))
             } else {
@@ -54,15 +54,15 @@ package final class SharedTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Whether there is a result; nobody should join a shared task that is over.
+    /// A Boolean value that indicates whether the work has ended; don't join a task that is over.
     package var isOver: Bool { state.withLock { $0.result != nil } }
 
     /// Waits for the result.
     ///
-    /// - Parameter deadline: When to stop waiting.
+    /// - Parameter deadline: The time at which the caller stops waiting.
     /// - Returns: The result of the work.
-    /// - Throws: What the work threw; `CancellationError` if the caller was cancelled; ``NetworkError`` with the code
-    ///   `timedOut` at the deadline.
+    /// - Throws: What the work threw; `CancellationError` if the caller was cancelled;
+    ///   ``NetworkError`` with the code `timedOut` at the deadline.
     package func value(until deadline: ContinuousClock.Instant? = nil) async throws -> Value {
         let waiter = state.withLock { state in
             defer { state.nextWaiter += 1 }
@@ -73,7 +73,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
                 do { try await timeSource.sleep(deadline - timeSource.now()) } catch { return }
                 release(
                     waiter,
-                    with: NetworkError(.operation, .preparing, "the operation's time was up before its credential came")
+                    with: NetworkError(.operation, .preparing, "the operation timed out before its credential arrived")
                 )
             }
         }
@@ -92,7 +92,7 @@ package final class SharedTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Ends the waiting of everyone with an error; the work goes on, and its result is dropped.
+    /// Fails all waiters with an error; the work continues, and its result is dropped.
     package func abandon(with error: any Error) {
         finish(.failure(error))
     }

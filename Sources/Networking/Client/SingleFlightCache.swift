@@ -1,30 +1,30 @@
 import Foundation
 import Synchronization
 
-/// A cache of results of asynchronous work, by key: however many callers need a result, the work runs once.
+/// A cache of results of asynchronous work that runs the work once per key for all callers.
 ///
-/// The work is a ``SharedTask``, so no caller's cancellation or deadline ends it. A cache that keeps nothing shares the
-/// work alone; its owner decides when work starts.
+/// The work is a ``SharedTask``, so no caller's cancellation or deadline ends it. A cache whose
+/// policy stores nothing only shares the work, and its owner decides when to start it.
 package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// The rules for what is kept.
+    /// The caching rules.
     package struct Policy: Sendable {
-        /// Returns how long a value is fresh; zero by default, so that no value is kept.
+        /// Returns the time for which a value is fresh; the default is zero, which stores no value.
         package var lifetime: @Sendable (Value) -> Duration = { _ in .zero }
-        /// How long after that a value is used while the work fails.
+        /// The time for which an expired value is still used if the work fails.
         package var staleLifetime = Duration.zero
-        /// Returns how long a failure delays the next attempt while there is a stale value; `nil` for a failure that
-        /// stale values don't help against.
+        /// Returns the pause before the next attempt after a failure, during which the stale value
+        /// is used; `nil` if the failure must be reported despite a stale value.
         package var retryInterval: @Sendable (any Error) -> Duration? = { _ in nil }
-        /// The maximum number of values of each kind; the one that was used longest ago makes room.
+        /// The maximum number of values of each kind; the least recently used value is evicted.
         package var capacity = 1_000
-        /// Returns the kind of a value: values don't displace those of other kinds.
+        /// Returns the kind of a value; a value evicts only values of its kind.
         package var kind: @Sendable (Value) -> Bool = { _ in true }
         /// The maximum duration of the work; `nil` for work that has its own limits.
         package var timeout: Duration?
-        /// Returns the reason for a timeout, if it is known.
+        /// Returns the cause of a timeout, if known.
         package var timeoutCause: (@Sendable () -> (any Error)?)?
 
-        /// Makes a policy that keeps nothing.
+        /// Creates a policy that stores nothing.
         ///
         /// - Parameter timeout: The maximum duration of the work.
         package init(timeout: Duration? = nil) {
@@ -36,7 +36,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         let value: Value
         let kind: Bool
         var freshUntil: ContinuousClock.Instant
-        /// The time before which no caller asks again after a failure.
+        /// The earliest time of the next attempt after a failure.
         var nextAttempt: ContinuousClock.Instant?
         /// The number of the latest use.
         var used: UInt64
@@ -49,7 +49,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
 
     private struct State {
         var entries: [Key: Entry] = [:]
-        /// The work under way; its number tells it from earlier work that ends late.
+        /// The running work; the number tells it from earlier work that ends late.
         var tasks: [Key: (number: UInt64, task: SharedTask<Value>)] = [:]
         /// Counts uses and tasks.
         var uses: UInt64 = 0
@@ -64,25 +64,25 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
     private let timeSource: TimeSource
     private let state = Mutex(State())
 
-    /// Makes an empty cache.
+    /// Creates an empty cache.
     ///
     /// - Parameters:
-    ///   - timeSource: The source of time.
-    ///   - policy: The rules for what is kept.
+    ///   - timeSource: The clocks.
+    ///   - policy: The caching rules.
     package init(timeSource: TimeSource, policy: Policy = Policy()) {
         self.timeSource = timeSource
         self.policy = policy
     }
 
-    /// The number of values that are kept.
+    /// The number of cached values.
     package var count: Int { state.withLock { $0.entries.count } }
 
-    /// Returns the value that is kept, or waits for work that makes it.
+    /// Returns the cached value, or the result of running work or of the given work.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - deadline: When this caller stops waiting.
-    ///   - work: The work, if none is under way.
+    ///   - deadline: The time at which this caller stops waiting.
+    ///   - work: The work to start if none is running.
     /// - Returns: The value; a stale one if the work has failed and the policy allows it.
     /// - Throws: What the work throws, and what ``SharedTask/value(until:)`` throws.
     package func value(
@@ -91,7 +91,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         let now = timeSource.now()
-        // One lock for both: a result must not come in between.
+        // One critical section for both, so that no result can arrive in between.
         let step: Step = state.withLock { state in
             if let value = kept(key, at: now, in: &state) { return .use(value) }
             if state.tasks[key]?.task.isOver == true { state.tasks[key] = nil }
@@ -103,14 +103,14 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// Joins the work for a key or starts it, whatever is kept.
+    /// Joins or starts the work for a key, even if a value is cached.
     ///
-    /// Work that has timed out and still runs is joined, too.
+    /// Work that has timed out but is still running is joined, too.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - work: The work, if none is under way.
-    /// - Returns: The work.
+    ///   - work: The work to start if none is running.
+    /// - Returns: The running work.
     package func task(
         for key: Key,
         _ work: @escaping @Sendable () async throws -> Value
@@ -118,7 +118,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         state.withLock { task(for: key, in: &$0, work) }
     }
 
-    /// Returns the value that is kept, if it can be used without asking.
+    /// Returns the cached value if it can be used without work.
     ///
     /// - Parameter key: The key.
     /// - Returns: The value.
@@ -127,7 +127,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         return state.withLock { kept(key, at: now, in: &$0) }
     }
 
-    /// Keeps a value in place of what work for the key under way makes.
+    /// Stores a value; the result of running work for the key is ignored.
     ///
     /// - Parameters:
     ///   - value: The value.
@@ -140,7 +140,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// Forgets a key; work under way is for those who wait for it already.
+    /// Removes a key; running work continues only for callers that already wait for it.
     ///
     /// - Parameter key: The key.
     package func remove(_ key: Key) {
@@ -150,18 +150,18 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// Forgets a value that is kept, if it is still the one that is meant.
+    /// Removes a cached value if it satisfies a predicate.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - predicate: Returns whether the value is meant.
+    ///   - predicate: Returns whether to remove the value.
     package func remove(_ key: Key, if predicate: (Value) -> Bool) {
         state.withLock { state in
             if let entry = state.entries[key], predicate(entry.value) { state.entries[key] = nil }
         }
     }
 
-    /// Makes the next caller start the work; a stale value remains in case it fails.
+    /// Makes the next caller start the work; the stale value stays available if the work fails.
     ///
     /// - Parameter key: The key.
     package func expire(_ key: Key) {
@@ -173,7 +173,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// Detaches all work that is under way: no caller joins it, and its results aren't kept.
+    /// Detaches all running work: no caller joins it, and its results aren't cached.
     ///
     /// - Returns: The work, for the caller to abandon.
     package func removeTasks() -> [SharedTask<Value>] {
@@ -230,7 +230,7 @@ package final class SingleFlightCache<Key: Hashable & Sendable, Value: Sendable>
         }
     }
 
-    /// - Returns: The value that is used in spite of the error.
+    /// - Returns: The stale value to use despite the error.
     private func end(_ key: Key, _ number: UInt64, with error: any Error) -> Value? {
         let now = timeSource.now()
         let pause = policy.retryInterval(error)

@@ -1,20 +1,22 @@
 public import Foundation
 
-/// Where time comes from and how waiting is done; replaced in tests so that they need not wait.
+/// The clocks and the sleep function of a client; tests replace them to run without waiting.
 public struct TimeSource: Sendable {
-    /// The monotonic time, which also advances while the machine is suspended; deadlines and lifetimes use it.
+    /// Returns the monotonic time for deadlines and lifetimes.
+    ///
+    /// It also advances during system suspend.
     public var now: @Sendable () -> ContinuousClock.Instant
-    /// The wall-clock time; only what is written into tokens uses it.
+    /// Returns the wall-clock time, which only tokens' claims use.
     public var date: @Sendable () -> Date
-    /// Waits for a duration; throws `CancellationError` at once when the task is cancelled.
+    /// Waits for a duration; throws `CancellationError` at once if the task is cancelled.
     public var sleep: @Sendable (Duration) async throws -> Void
 
-    /// Makes a source of time.
+    /// Creates a source of time.
     ///
     /// - Parameters:
-    ///   - now: The monotonic time.
-    ///   - date: The wall-clock time.
-    ///   - sleep: Waits for a duration and throws when the task is cancelled.
+    ///   - now: Returns the monotonic time.
+    ///   - date: Returns the wall-clock time.
+    ///   - sleep: Waits for a duration. Throws if the task is cancelled.
     public init(
         now: @escaping @Sendable () -> ContinuousClock.Instant,
         date: @escaping @Sendable () -> Date,
@@ -25,7 +27,7 @@ public struct TimeSource: Sendable {
         self.sleep = sleep
     }
 
-    /// The machine's clocks.
+    /// The system's clocks.
     public static let system = TimeSource(
         now: { ContinuousClock.now },
         date: { Date() },

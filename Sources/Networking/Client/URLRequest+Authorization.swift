@@ -1,22 +1,23 @@
 public import FoundationNetworking
 
 extension URLRequest {
-    /// Sets the `Authorization` header field ([RFC 9110 §11.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.6.2)), in place of
-    /// the one that there may be.
+    /// Sets the `Authorization` header field
+    /// ([RFC 9110 §11.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.6.2)), replacing any
+    /// value.
     ///
     /// ```swift
     /// request.setAuthorization("Bearer \(token)")
     /// ```
     ///
-    /// It does what `setValue(_:forHTTPHeaderField:)` does in less than half of its time, and unlike that, which silently sets nothing
-    /// then, lets a value with a line break in it be refused when the request is sent.
+    /// This method takes less than half the time of `setValue(_:forHTTPHeaderField:)`. That method
+    /// also silently drops a value that has a line break; with this one, sending the request fails.
     ///
-    /// - Parameter credentials: The scheme and what it wants, such as `Bearer` and a token.
+    /// - Parameter credentials: The scheme and its credentials, such as `Bearer` and a token.
     public mutating func setAuthorization(_ credentials: String) {
         setFields(("Authorization", credentials))
     }
 
-    /// Sets header fields, each in place of the one that there may be, with their names as they are written here.
+    /// Sets header fields with names exactly as given, replacing fields of the same name.
     package mutating func setFields(_ new: (name: String, value: String)...) {
         var fields = allHTTPHeaderFields ?? [:]
         for field in new {
@@ -26,7 +27,7 @@ extension URLRequest {
         allHTTPHeaderFields = fields
     }
 
-    /// Whether there is an `Authorization` header field.
+    /// A Boolean value that indicates whether the request has an `Authorization` header field.
     package var hasAuthorization: Bool {
         allHTTPHeaderFields?.keys.contains { $0.equalsIgnoringASCIICase("Authorization") } ?? false
     }

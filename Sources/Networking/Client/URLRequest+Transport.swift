@@ -2,12 +2,12 @@ import Foundation
 import FoundationNetworking
 
 extension URLRequest {
-    /// The last component of the path, by which errors name an endpoint; `nil` if the path is empty.
+    /// The last component of the path, which errors name; `nil` if the path is empty.
     var endpoint: String? { url?.pathComponents.last }
 
-    /// How long one attempt may take; `nil` if the request does not say.
+    /// The timeout of one attempt; `nil` if the request doesn't set one.
     var attemptTimeout: Duration? {
-        // A day is more than any attempt needs, and `Duration` traps on what it can't hold.
+        // At most a day, because `Duration` traps on values it can't represent.
         let seconds = timeoutInterval
         guard seconds.isFinite, seconds > 0 else { return nil }
         return .seconds(min(seconds, 86_400))
@@ -15,20 +15,23 @@ extension URLRequest {
 }
 
 extension HTTPTransportRequest {
-    /// Takes from a `URLRequest` what goes over the wire; its header fields are sorted, so that the order is stable.
+    /// Creates a transport request from a `URLRequest`.
+    ///
+    /// The header fields are sorted for a stable order.
     ///
     /// - Parameters:
     ///   - request: The request.
     ///   - body: The body of a request without an `httpBody`.
-    ///   - userAgent: The `User-Agent` if the request has none. It is added here and not to the `URLRequest`, whose setter takes
-    ///     longer than the rest of the client.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a malformed method or a body stream.
+    ///   - userAgent: The `User-Agent` if the request has none. It's added here because the setter
+    ///     of `URLRequest` takes longer than the rest of the client.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the request has no URL, a
+    ///   malformed method or a body stream.
     init(_ request: URLRequest, body: HTTPBody?, userAgent: String) throws(NetworkError) {
         guard let url = request.url else {
             throw NetworkError(.invalidRequest, "the request has no URL")
         }
         guard let method = HTTPMethod(request.httpMethod ?? "GET") else {
-            throw NetworkError(.invalidRequest, "the method has a character that a method must not have")
+            throw NetworkError(.invalidRequest, "the method isn't a valid HTTP token")
         }
         guard request.httpBodyStream == nil else {
             throw NetworkError(
@@ -69,7 +72,7 @@ extension NetworkError {
 }
 
 extension Error {
-    /// The same error, knowing its endpoint if it is one that can and did not.
+    /// Returns the error with the endpoint, if it's a ``NetworkError`` that has none.
     func naming(_ endpoint: String?) -> any Error {
         guard var error = self as? NetworkError, error.endpoint == nil else { return self }
         error.endpoint = endpoint

@@ -1,4 +1,4 @@
-/// The statuses of a response that are not an error.
+/// The statuses that the client doesn't treat as errors.
 ///
 /// ```swift
 /// var acceptedStatuses: AcceptedStatuses { 200..<400 }
@@ -11,30 +11,30 @@ public struct AcceptedStatuses: Sendable, Hashable {
         self.ranges = ranges
     }
 
-    /// 200…299, what is accepted unless something else is asked for.
+    /// The statuses 200…299, which are the default.
     public static let successful = Self(ranges: [200...299])
     /// Every status.
     public static let all = Self(ranges: [Int.min...Int.max])
 
-    /// Accepts more statuses.
+    /// Returns the statuses of both sets.
     ///
-    /// - Parameter other: What is accepted too.
-    /// - Returns: What accepts both.
+    /// - Parameter other: The statuses to add.
+    /// - Returns: The union.
     public func union(_ other: Self) -> Self {
         Self(ranges: ranges + other.ranges)
     }
 
-    /// Whether a status is accepted.
+    /// Returns whether a status is accepted.
     ///
     /// - Parameter status: The status.
-    /// - Returns: Whether it is.
+    /// - Returns: `true` if the status is accepted.
     public func contains(_ status: Int) -> Bool {
         ranges.contains { $0.contains(status) }
     }
 }
 
 extension AcceptedStatuses: ExpressibleByArrayLiteral {
-    /// Accepts single statuses.
+    /// Creates a set of single statuses.
     ///
     /// - Parameter elements: The statuses.
     public init(arrayLiteral elements: Int...) {
@@ -43,7 +43,7 @@ extension AcceptedStatuses: ExpressibleByArrayLiteral {
 }
 
 extension AcceptedStatuses: CustomStringConvertible {
-    /// The ranges, for a person to read: `200…299, 404`.
+    /// The ranges in readable form, such as `200…299, 404`.
     public var description: String {
         if ranges.isEmpty { return "none" }
         return ranges.map { range in
@@ -53,24 +53,24 @@ extension AcceptedStatuses: CustomStringConvertible {
     }
 }
 
-/// Accepts the statuses from one up to another, which isn't accepted.
+/// Returns the statuses from a lower bound up to, but not including, an upper bound.
 ///
 /// - Parameters:
 ///   - lower: The first status.
 ///   - upper: The status after the last one.
-/// - Returns: What accepts these.
-@_disfavoredOverload  // or `0..<10` alone would be statuses wherever this module is imported
+/// - Returns: The accepted statuses.
+@_disfavoredOverload  // Otherwise a bare `0..<10` would become statuses in every importing file.
 public func ..< (lower: Int, upper: Int) -> AcceptedStatuses {
     let range: Range = lower..<upper
     return AcceptedStatuses(ranges: range.isEmpty ? [] : [ClosedRange(range)])
 }
 
-/// Accepts the statuses from one to another.
+/// Returns the statuses from a lower bound through an upper bound.
 ///
 /// - Parameters:
 ///   - lower: The first status.
 ///   - upper: The last status.
-/// - Returns: What accepts these.
+/// - Returns: The accepted statuses.
 @_disfavoredOverload
 public func ... (lower: Int, upper: Int) -> AcceptedStatuses {
     let range: ClosedRange = lower...upper

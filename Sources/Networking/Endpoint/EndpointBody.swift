@@ -1,18 +1,18 @@
 public import Foundation
 
-/// What a request to an endpoint carries, and the media type that says what it is.
+/// The body of a request to an endpoint, with its media type.
 public struct EndpointBody: Sendable {
-    /// The octets.
+    /// The bytes of the body.
     public let content: HTTPBody
     /// The value of `Content-Type`, or `nil` for none.
     ///
-    /// An endpoint whose headers have that field wins over it.
+    /// A `Content-Type` in the endpoint's headers overrides it.
     public let contentType: String?
 
-    /// Makes a body of any content, such as a stream.
+    /// Creates a body from any content, such as a stream.
     ///
     /// - Parameters:
-    ///   - content: The octets.
+    ///   - content: The bytes of the body.
     ///   - contentType: The value of `Content-Type`.
     public init(_ content: HTTPBody, contentType: String?) {
         self.content = content
@@ -22,24 +22,25 @@ public struct EndpointBody: Sendable {
     /// No body.
     public static let none = Self(.none, contentType: nil)
 
-    /// Octets in memory.
+    /// Returns a body with data in memory.
     ///
     /// - Parameters:
-    ///   - data: The octets.
-    ///   - contentType: What they are; `application/octet-stream` by default.
+    ///   - data: The bytes.
+    ///   - contentType: The media type. The default is `application/octet-stream`.
     /// - Returns: The body.
     public static func data(_ data: Data, contentType: String? = "application/octet-stream") -> Self {
         Self(.data(data), contentType: contentType)
     }
 
-    /// A value as JSON.
+    /// Returns a body with a value encoded as JSON.
     ///
     /// - Parameters:
     ///   - value: The value.
-    ///   - encoder: What encodes it. By default members are sorted and `/` is not escaped, so that equal values have equal bodies.
-    ///   - contentType: The media type.
+    ///   - encoder: The encoder. The default sorts keys and doesn't escape `/`, for stable bodies.
+    ///   - contentType: The media type. The default is `application/json`.
     /// - Returns: The body.
-    /// - Throws: What the encoder throws; the operation then fails with ``NetworkError/Code/requestNotMade``.
+    /// - Throws: The encoder's error. The operation then fails with
+    ///   ``NetworkError/Code/requestNotMade``.
     public static func json(
         _ value: some Encodable,
         encoder: JSONEncoder? = nil,
@@ -48,33 +49,36 @@ public struct EndpointBody: Sendable {
         Self(.data(try (encoder ?? .deterministic()).encode(value)), contentType: contentType)
     }
 
-    /// Fields of a form, in the format `application/x-www-form-urlencoded`.
+    /// Returns a body with form fields in the format `application/x-www-form-urlencoded`.
     ///
     /// - Parameter fields: The fields.
     /// - Returns: The body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value that is said to be encoded is not.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     public static func form(_ fields: URLQuery) throws(NetworkError) -> Self {
         Self(.data(Data(try fields.formEncoded().utf8)), contentType: FormURLEncoded.contentType)
     }
 
-    /// A file, which is read while it is sent, of the media type that its name's extension says.
+    /// Returns a body that streams a file, with the media type of the file name's extension.
     ///
-    /// Where the name says nothing, it is `application/octet-stream`.
+    /// The media type of an unknown extension is `application/octet-stream`.
     ///
     /// - Parameter url: The file.
     /// - Returns: The body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no regular file that can be read.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
+    ///   regular file.
     public static func file(_ url: URL) throws(NetworkError) -> Self {
         try file(url, contentType: FileExtension.mediaType(ofFileNamed: url.lastPathComponent))
     }
 
-    /// A file, which is read while it is sent.
+    /// Returns a body that streams a file.
     ///
     /// - Parameters:
     ///   - url: The file.
-    ///   - contentType: What it is; `nil` for no `Content-Type`.
+    ///   - contentType: The media type; `nil` for no `Content-Type`.
     /// - Returns: The body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no regular file that can be read.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
+    ///   regular file.
     public static func file(_ url: URL, contentType: String?) throws(NetworkError) -> Self {
         Self(try .file(url), contentType: contentType)
     }

@@ -2,41 +2,43 @@ public import Foundation
 public import FoundationNetworking
 
 extension HTTPEndpoint {
-    /// The URL: the base URL with the path appended and the query added.
+    /// Returns the base URL with the path appended and the query added.
     ///
-    /// - Returns: An absolute `http` or `https` URL of the base URL's host.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest`, which says what is wrong: the base URL is relative, of another
-    ///   scheme, without a host, or with user information or a fragment; the path's or the query's defect.
+    /// - Returns: An absolute `http` or `https` URL with the base URL's host.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` and a message that names the
+    ///   defect: the base URL is relative, has another scheme, no host, user information or a
+    ///   fragment, or the path or query is malformed.
     public func makeURL() throws(NetworkError) -> URL {
         let base = try baseText()
         if let defect = path.defect { throw NetworkError(.invalidRequest, "\(defect); nothing was sent") }
         let addition = try query.encoded()
         let (location, own) = base.splitAtQuery()
         guard let start = location.pathStart else {
-            throw NetworkError(.invalidRequest, "the base URL has no host; give an absolute URL")
+            throw NetworkError(.invalidRequest, "the base URL has no host; use an absolute URL")
         }
         var text = location[..<start] + path.appended(to: location[start...])
         let whole = [own.map(String.init) ?? "", addition].filter { !$0.isEmpty }.joined(separator: "&")
-        // Without an addition the base URL's own query stays as it is, even if it is empty.
+        // Without new parameters the base URL's query is unchanged, even if it's empty.
         if !addition.isEmpty || own != nil { text += "?\(whole)" }
         guard let url = URL(string: String(text), encodingInvalidCharacters: false),
             let origin = HTTPOrigin(url), origin == HTTPOrigin(baseURL.absoluteURL)
         else {
             throw NetworkError(
                 .invalidRequest,
-                "the base URL, the path and the query make no URL of the base URL's host"
+                "the base URL, path and query don't form a URL with the base URL's host"
             )
         }
         return url
     }
 
-    /// The request, with its body if that is in memory.
+    /// Returns the request, including its body if that is in memory.
     ///
-    /// A client does this for each attempt; it is here for those who send requests by other means.
+    /// The client calls this for each attempt. Call it yourself to send the request by other means.
     ///
     /// - Returns: The request.
-    /// - Throws: What ``makeURL()`` and the endpoint's body throw; ``NetworkError`` with the code `invalidRequest` if the timeout is
-    ///   zero or less, or a header field has a name that isn't a token or a control character in its value.
+    /// - Throws: The errors of ``makeURL()`` and the endpoint's body; ``NetworkError`` with the
+    ///   code `invalidRequest` if the timeout isn't positive, a header field's name isn't a token,
+    ///   or its value has a control character.
     public func urlRequest() throws -> URLRequest {
         let (request, body) = try makeBase()
         guard case .data(let data) = body?.source else { return request }
@@ -45,13 +47,13 @@ extension HTTPEndpoint {
         return copy
     }
 
-    /// The request, and its body.
+    /// Returns the request and its body.
     func makeBase() throws -> AttemptLoop.Base {
         var request = URLRequest(url: try makeURL(), cachePolicy: cachePolicy)
         request.httpMethod = method.rawValue
         if let timeout {
             guard timeout > .zero else {
-                throw NetworkError(.invalidRequest, "the endpoint's timeout is zero or less; nothing was sent")
+                throw NetworkError(.invalidRequest, "the endpoint's timeout isn't positive; nothing was sent")
             }
             request.timeoutInterval = timeout / .seconds(1)
         }
@@ -83,7 +85,7 @@ extension HTTPEndpoint {
 }
 
 extension String {
-    /// What stands before the first `?`, and what follows it.
+    /// Returns the text before and after the first `?`.
     fileprivate func splitAtQuery() -> (location: Substring, query: Substring?) {
         guard let mark = utf8.firstIndex(of: UInt8(ascii: "?")) else { return (self[...], nil) }
         return (self[..<mark], self[index(after: mark)...])
@@ -91,7 +93,7 @@ extension String {
 }
 
 extension Substring {
-    /// Where the path of an absolute URL begins, which is its end if it has none.
+    /// The start of the path in an absolute URL, or its end if it has no path.
     fileprivate var pathStart: Index? {
         guard let authority = range(of: "://")?.upperBound else { return nil }
         return self[authority...].utf8.firstIndex(of: UInt8(ascii: "/")) ?? endIndex

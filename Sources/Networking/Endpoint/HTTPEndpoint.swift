@@ -1,7 +1,7 @@
 public import Foundation
 public import FoundationNetworking
 
-/// What to call: everything about a request that is known before it is made.
+/// The description of an API request: its URL, method, query, header fields and body.
 ///
 /// Only the base URL is required, so an enumeration models an API in a few lines:
 ///
@@ -32,43 +32,45 @@ public import FoundationNetworking
 /// }
 /// ```
 ///
-/// ``NetworkClient`` asks for all of it anew for each attempt. An endpoint without a path is absolute: its base URL is the whole
-/// URL, to which only the query is added. The client never sends a request to a URL that is not below the base URL: what
-/// would lead elsewhere is an error.
+/// ``NetworkClient`` reads all properties again for each attempt. An endpoint without a path uses
+/// the base URL as its whole URL and only adds the query. The client only sends requests to URLs
+/// below the base URL; anything else is an error.
 public protocol HTTPEndpoint: Sendable {
-    /// The absolute `http` or `https` URL that the path is appended to. Its own query stays, before the endpoint's.
+    /// The absolute `http` or `https` URL before the path. Its query precedes the endpoint's.
     var baseURL: URL { get }
-    /// The path below the base URL; none by default.
+    /// The path below the base URL. The default is empty.
     var path: URLPath { get }
-    /// The method; `GET` by default.
+    /// The method. The default is `GET`.
     var method: HTTPMethod { get }
-    /// The parameters that follow those of the base URL; none by default.
+    /// The parameters added after those of the base URL. The default is empty.
     var query: URLQuery { get }
-    /// The header fields; none by default. A `Content-Type` in it wins over the body's.
+    /// The header fields. The default is empty. A `Content-Type` overrides the body's.
     var headers: HTTPHeaders { get }
-    /// What the request carries; nothing by default.
+    /// The body; ``EndpointBody/none`` by default.
     ///
-    /// - Throws: Why there is none. A client sends nothing then; what it throws is the error itself if that is an
-    ///   ``ErrorWithCode``, and otherwise a ``NetworkError`` with the code `requestNotMade`, whose cause it is.
+    /// - Throws: Any error, and nothing is sent. The client rethrows an ``ErrorWithCode``; any
+    ///   other error becomes the cause of a ``NetworkError`` with the code `requestNotMade`.
     var body: EndpointBody { get throws }
-    /// The statuses that are not an error; 200…299 by default.
+    /// The statuses that aren't errors. The default is 200…299.
     var acceptedStatuses: AcceptedStatuses { get }
-    /// Whether the client's authenticators put their credentials on the request; yes by default.
-    ///
-    /// If not, they are left out of the operation.
+    /// A Boolean value that indicates whether the client's authenticators take part in the
+    /// operation. The default is `true`.
     var requiresAuthentication: Bool { get }
-    /// How long one attempt may take; `nil`, the default, for `URLRequest`'s own 60 seconds.
+    /// The timeout of one attempt. The default, `nil`, is `URLRequest`'s 60 seconds.
     var timeout: Duration? { get }
-    /// What caches are told; `useProtocolCachePolicy` by default.
+    /// The cache policy. The default is `useProtocolCachePolicy`.
     var cachePolicy: URLRequest.CachePolicy { get }
-    /// Whether sending the request twice has the effect of sending it once, so that it may be repeated.
+    /// A Boolean value that indicates whether sending the request twice has the same effect as
+    /// sending it once, so that the client may retry it.
     ///
-    /// By default what the method says ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
+    /// The default depends on the method
+    /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)) and is `true` if
+    /// the headers have an `Idempotency-Key`.
     var isIdempotent: Bool { get }
 }
 
 extension HTTPEndpoint {
-    /// No path: the base URL is the whole URL.
+    /// An empty path: the base URL is the whole URL.
     public var path: URLPath { .none }
     /// `GET`.
     public var method: HTTPMethod { .get }
@@ -80,12 +82,12 @@ extension HTTPEndpoint {
     public var body: EndpointBody { .none }
     /// 200…299.
     public var acceptedStatuses: AcceptedStatuses { .successful }
-    /// Yes.
+    /// `true`.
     public var requiresAuthentication: Bool { true }
-    /// `URLRequest`'s own 60 seconds.
+    /// `nil`, for `URLRequest`'s 60 seconds.
     public var timeout: Duration? { nil }
     /// `useProtocolCachePolicy`.
     public var cachePolicy: URLRequest.CachePolicy { .useProtocolCachePolicy }
-    /// What the method says, or yes if the headers have an `Idempotency-Key`.
+    /// `true` if the method is idempotent or the headers have an `Idempotency-Key`.
     public var isIdempotent: Bool { method.isIdempotent || headers["Idempotency-Key"] != nil }
 }

@@ -2,36 +2,37 @@ public import Foundation
 
 /// The path of an endpoint, below its base URL.
 ///
-/// What is written in a literal is the path's structure; what is interpolated is a value, which can't change it:
+/// The literal text is the path's structure. An interpolated value can't change that structure:
 ///
 /// ```swift
 /// let path: URLPath = "/users/\(name)/posts"   // name "a/b?c" → /users/a%2Fb%3Fc/posts
 /// ```
 ///
-/// Text is never taken for percent-encoded: a `%` becomes `%25`. Who has an encoded path says so: ``raw(_:)``.
+/// Text is never treated as percent-encoded: a `%` becomes `%25`. See ``raw(_:)``.
 ///
-/// Making the request fails with ``NetworkError/Code/invalidRequest``, and nothing is sent, if
-/// - a segment is `.` or `..`, or a value has one between slashes: servers resolve them, many even when the slash is escaped,
-///   and the request would reach another resource ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4));
-/// - a segment consists of values that are all empty: `/users/` is another resource than `/users/42`;
+/// Creating the request fails with ``NetworkError/Code/invalidRequest``, and nothing is sent, if
+/// - a segment is `.` or `..`, or a value contains one between slashes: servers resolve them, many
+///   even if the slash is escaped, and the request would reach another resource
+///   ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4));
+/// - all values of a segment are empty: `/users/` is a different resource than `/users/42`;
 /// - a raw path is not percent-encoded properly.
 public struct URLPath: Sendable, Hashable {
-    /// The percent-encoded segments between the slashes, the first without a leading one; empty for no path.
+    /// The percent-encoded path, with a leading slash if the text has one; empty for no path.
     private(set) var encoded: String
-    /// Why no request can be made with this path.
+    /// The reason why the path can't be used, if any.
     private(set) var defect: String?
 
-    /// Makes a path of text in which slashes separate segments.
+    /// Creates a path from text in which slashes separate segments.
     ///
-    /// - Parameter text: The path, not percent-encoded, with or without a leading slash. Text from outside should be
-    ///   interpolated as a value instead.
+    /// - Parameter text: The path, not percent-encoded, with or without a leading slash.
+    ///   Interpolate untrusted text as a value instead.
     public init(_ text: String) {
         var interpolation = StringInterpolation(literalCapacity: text.utf8.count, interpolationCount: 0)
         interpolation.appendLiteral(text)
         self.init(stringInterpolation: interpolation)
     }
 
-    /// Makes a path of segments, each of which is a value.
+    /// Creates a path from segments, each of which is a value.
     ///
     /// - Parameter segments: The segments, not percent-encoded; a slash in one is escaped.
     public init(segments: [String]) {
@@ -43,20 +44,20 @@ public struct URLPath: Sendable, Hashable {
         self.init(stringInterpolation: interpolation)
     }
 
-    /// Takes a path that is percent-encoded already.
+    /// Returns a path from text that is already percent-encoded.
     ///
-    /// - Parameter path: The path, with or without a leading slash; only characters that a path may have.
-    /// - Returns: The path as it is.
+    /// - Parameter path: The encoded path, with or without a leading slash.
+    /// - Returns: The path, unchanged.
     public static func raw(_ path: String) -> Self {
         var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 1)
         interpolation.appendInterpolation(raw: path)
         return Self(stringInterpolation: interpolation)
     }
 
-    /// No path: the base URL is the whole URL.
+    /// An empty path: the base URL is the whole URL.
     public static var none: Self { Self("") }
 
-    /// Whether there is no path, so that the base URL stays as it is.
+    /// A Boolean value that indicates whether the path is empty.
     var isEmpty: Bool { encoded.isEmpty }
 
     /// Appends the path to the path of a base URL, with exactly one slash between them.
@@ -69,14 +70,14 @@ public struct URLPath: Sendable, Hashable {
 }
 
 extension URLPath: ExpressibleByStringInterpolation {
-    /// Makes a path of a literal.
+    /// Creates a path from a literal.
     ///
     /// - Parameter value: The literal.
     public init(stringLiteral value: String) {
         self.init(value)
     }
 
-    /// Makes a path of a literal with values in it.
+    /// Creates a path from a literal with interpolated values.
     ///
     /// - Parameter stringInterpolation: The literal's parts.
     public init(stringInterpolation: StringInterpolation) {
@@ -86,24 +87,24 @@ extension URLPath: ExpressibleByStringInterpolation {
         defect = parts.defect
     }
 
-    /// Collects the parts of a literal.
+    /// The builder for a path literal.
     public struct StringInterpolation: StringInterpolationProtocol {
         fileprivate var encoded = ""
         fileprivate var defect: String?
-        /// The current segment as the server reads it, and what it is made of.
+        /// The current segment, decoded.
         private var segment: [UInt8] = []
         private var hasValue = false
 
-        /// Makes an empty collection.
+        /// Creates an empty builder.
         ///
         /// - Parameters:
-        ///   - literalCapacity: About how much text there is.
-        ///   - interpolationCount: How many values there are.
+        ///   - literalCapacity: The approximate size of the literal text.
+        ///   - interpolationCount: The number of values.
         public init(literalCapacity: Int, interpolationCount: Int) {
             encoded.reserveCapacity(literalCapacity + 16 * interpolationCount)
         }
 
-        /// Adds structure.
+        /// Appends literal text, which is the path's structure.
         ///
         /// - Parameter literal: Text in which slashes separate segments.
         public mutating func appendLiteral(_ literal: String) {
@@ -112,9 +113,9 @@ extension URLPath: ExpressibleByStringInterpolation {
             }
         }
 
-        /// Adds a value.
+        /// Appends a value.
         ///
-        /// - Parameter value: Text that becomes, or becomes part of, one segment.
+        /// - Parameter value: Text that becomes a segment or a part of one.
         public mutating func appendInterpolation(_ value: some StringProtocol) {
             hasValue = true
             let octets = Array(value.utf8)
@@ -122,35 +123,35 @@ extension URLPath: ExpressibleByStringInterpolation {
                 $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\")
             }
             if parts.count > 1, parts.contains(where: { Self.isDots($0) }) {
-                defect = "a value in the path has a “.” or “..” between slashes, which would lead to another resource"
+                defect = "a value in the path has “.” or “..” between slashes, which would address another resource"
             }
             segment += octets
             encoded += PercentEncoding.encode(value)
         }
 
-        /// Adds a number.
+        /// Appends a number.
         ///
-        /// - Parameter value: The number, written in decimal digits.
+        /// - Parameter value: The number, written in decimal.
         public mutating func appendInterpolation(_ value: some BinaryInteger) {
             appendInterpolation(String(value))
         }
 
-        /// Adds a UUID.
+        /// Appends a UUID.
         ///
-        /// - Parameter value: The UUID, written in its upper-case form.
+        /// - Parameter value: The UUID, written in upper case.
         public mutating func appendInterpolation(_ value: UUID) {
             appendInterpolation(value.uuidString)
         }
 
-        /// Adds the raw value of an enumeration or another type of text.
+        /// Appends the raw value of an enumeration or another textual type.
         ///
-        /// - Parameter value: What has a raw value, which becomes, or becomes part of, one segment.
+        /// - Parameter value: The value, whose raw value becomes a segment or a part of one.
         public mutating func appendInterpolation<Value: RawRepresentable>(_ value: Value)
         where Value.RawValue: StringProtocol {
             appendInterpolation(value.rawValue)
         }
 
-        /// Adds text that is percent-encoded already.
+        /// Appends text that is already percent-encoded.
         ///
         /// - Parameter raw: The text, in which slashes separate segments.
         public mutating func appendInterpolation(raw: String) {
@@ -179,9 +180,9 @@ extension URLPath: ExpressibleByStringInterpolation {
 
         fileprivate mutating func endSegment() {
             if Self.isDots(segment) {
-                defect = "a segment of the path is “.” or “..”, which would lead to another resource"
+                defect = "a segment of the path is “.” or “..”, which would address another resource"
             } else if segment.isEmpty, hasValue {
-                defect = "a segment of the path is a value that is empty, which would lead to another resource"
+                defect = "a segment of the path is an empty value, which would address another resource"
             }
             segment = []
             hasValue = false

@@ -1,39 +1,40 @@
-/// The query of an endpoint, or the fields of a form: names and values, in order.
+/// The query of an endpoint or the fields of a form: an ordered list of names and values.
 ///
 /// ```swift
 /// let query: URLQuery = ["page": 2, "q": text, "sort": optional, "id": [1, 2, 3]]
 /// ```
 ///
-/// `nil` is left out and an array repeats the name. Names and values are text, never taken for percent-encoded: everything
-/// but letters, digits and `-._~` is escaped, so that no value can add a parameter, and a `+` stays a `+`.
+/// A `nil` value is omitted, and an array repeats the name. Names and values are never treated as
+/// percent-encoded. Everything except letters, digits and `-._~` is escaped, so no value can add a
+/// parameter, and a `+` stays a `+`.
 public struct URLQuery: Sendable, Hashable {
     enum Content: Sendable, Hashable {
         case text(String)
-        /// Items whose separating commas stay bare.
+        /// Elements separated by unescaped commas.
         case list([String])
         case encoded(String)
-        /// Only the name, without `=`.
+        /// A name without `=`.
         case absent
     }
 
     private(set) var items: [(name: String, value: Content)] = []
 
-    /// Makes an empty query.
+    /// Creates an empty query.
     public init() {}
 
-    /// Whether there is nothing in it.
+    /// A Boolean value that indicates whether the query is empty.
     public var isEmpty: Bool { items.isEmpty }
 
-    /// Adds a parameter after the others.
+    /// Appends a parameter.
     ///
     /// - Parameters:
     ///   - name: The name.
-    ///   - value: The value; `nil` adds nothing, an array adds one parameter for each element.
+    ///   - value: The value. `nil` adds nothing; an array adds one parameter per element.
     public mutating func append(_ name: String, _ value: (any URLQueryValue)?) {
         value?.append(to: &self, name: name)
     }
 
-    /// Adds a name without a value and without `=`, as some APIs have them.
+    /// Appends a name without a value and without `=`, which some APIs require.
     ///
     /// - Parameter name: The name.
     public mutating func appendName(_ name: String) {
@@ -44,27 +45,32 @@ public struct URLQuery: Sendable, Hashable {
         items.append((name, value))
     }
 
-    /// Elements separated by commas in one parameter, as in `id=1,2,3`; commas in elements are escaped.
+    /// Returns elements in one comma-separated parameter, as in `id=1,2,3`.
     ///
-    /// - Parameter elements: The elements; with none the parameter is left out.
+    /// Commas in elements are escaped.
+    ///
+    /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
     public static func commaSeparated(_ elements: [some URLQueryValue]) -> URLQueryList {
         URLQueryList(style: .commaSeparated, elements: elements)
     }
 
-    /// Elements in parameters whose name has brackets, as in `id[]=1&id[]=2`; the brackets are escaped.
+    /// Returns elements in parameters with bracketed names, as in `id[]=1&id[]=2`.
     ///
-    /// - Parameter elements: The elements; with none the parameter is left out.
+    /// The brackets are escaped.
+    ///
+    /// - Parameter elements: The elements. If empty, the parameter is omitted.
     /// - Returns: The value.
     public static func bracketed(_ elements: [some URLQueryValue]) -> URLQueryList {
         URLQueryList(style: .bracketed, elements: elements)
     }
 
-    /// A value that is percent-encoded already and passes as it is.
+    /// Returns a value that is already percent-encoded and is sent unchanged.
     ///
-    /// Making the request fails with ``NetworkError/Code/invalidRequest`` if it has a character that a query can't have.
+    /// Creating the request fails with ``NetworkError/Code/invalidRequest`` if it contains a
+    /// character that isn't valid in a query.
     ///
-    /// - Parameter value: The encoded value. A `&` in it begins another parameter.
+    /// - Parameter value: The encoded value. A `&` in it starts another parameter.
     /// - Returns: The value.
     public static func percentEncoded(_ value: String) -> URLQueryRawValue {
         URLQueryRawValue(encoded: value)
@@ -72,14 +78,16 @@ public struct URLQuery: Sendable, Hashable {
 
     /// The query, percent-encoded, without the question mark.
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value that is said to be encoded is not.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     func encoded() throws(NetworkError) -> String {
         try encoded { PercentEncoding.encode($0) }
     }
 
     /// The fields in the format `application/x-www-form-urlencoded`.
     ///
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a value that is said to be encoded is not.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if a percent-encoded value is
+    ///   malformed.
     func formEncoded() throws(NetworkError) -> String {
         try encoded { FormURLEncoded.encode($0) }
     }
@@ -96,7 +104,7 @@ public struct URLQuery: Sendable, Hashable {
                 guard PercentEncoding.isEncoded(text, allowing: PercentEncoding.isQueryCharacter) else {
                     throw NetworkError(
                         .invalidRequest,
-                        "the value of “\(name)” is said to be percent-encoded, but has a character that must be, or a "
+                        "the percent-encoded value of “\(name)” has a character that must be escaped, or a "
                             + "malformed escape"
                     )
                 }
@@ -106,17 +114,17 @@ public struct URLQuery: Sendable, Hashable {
         return pairs.joined(separator: "&")
     }
 
-    /// Whether two queries have the same parameters in the same order.
+    /// Returns whether two queries have the same parameters in the same order.
     ///
     /// - Parameters:
-    ///   - left: One query.
-    ///   - right: The other.
-    /// - Returns: Whether they are equal.
+    ///   - left: A query.
+    ///   - right: Another query.
+    /// - Returns: `true` if they're equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.items.elementsEqual(right.items) { $0.name == $1.name && $0.value == $1.value }
     }
 
-    /// Feeds the parameters into a hasher.
+    /// Hashes the parameters.
     ///
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
@@ -128,7 +136,7 @@ public struct URLQuery: Sendable, Hashable {
 }
 
 extension URLQuery: ExpressibleByDictionaryLiteral {
-    /// Makes a query of a literal, in its order; a name may be repeated.
+    /// Creates a query from a literal; the order is kept, and a name may be repeated.
     ///
     /// - Parameter elements: Names and values.
     public init(dictionaryLiteral elements: (String, (any URLQueryValue)?)...) {

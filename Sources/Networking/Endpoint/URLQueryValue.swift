@@ -1,18 +1,18 @@
 public import Foundation
 
-/// What can be the value of a query's parameter or a form's field.
+/// A type whose values can be query parameters or form fields.
 ///
-/// Text, numbers, `Bool`, `UUID`, and optionals and arrays of them are. An enumeration with such a raw value becomes one
-/// by declaring it:
+/// Text, numbers, `Bool`, `UUID`, and optionals and arrays of these conform. An enumeration with
+/// such a raw value only has to declare the conformance:
 ///
 /// ```swift
 /// enum Order: String, URLQueryValue { case ascending, descending }
 /// ```
 public protocol URLQueryValue: Sendable {
-    /// The texts of the value: one, or as many as there are elements, or none if it is to be left out.
+    /// The texts of the value: one per element, or none to omit the parameter.
     var queryTexts: [String] { get }
 
-    /// Adds the value to a query; by default one parameter for each text.
+    /// Adds the value to a query, by default as one parameter per text.
     ///
     /// - Parameters:
     ///   - query: The query.
@@ -21,7 +21,7 @@ public protocol URLQueryValue: Sendable {
 }
 
 extension URLQueryValue {
-    /// Adds one parameter for each text of the value.
+    /// Adds one parameter per text.
     ///
     /// - Parameters:
     ///   - query: The query.
@@ -58,15 +58,15 @@ extension Double: URLQueryValue {}
 extension Float: URLQueryValue {}
 
 extension UUID: URLQueryValue {
-    /// The UUID in its upper-case form.
+    /// The UUID in upper case.
     public var queryTexts: [String] { [uuidString] }
 }
 
 extension Optional: URLQueryValue where Wrapped: URLQueryValue {
-    /// The texts of the value, or none.
+    /// The texts of the wrapped value, or none for `nil`.
     public var queryTexts: [String] { self?.queryTexts ?? [] }
 
-    /// Adds the value if there is one.
+    /// Adds the wrapped value, or nothing for `nil`.
     ///
     /// - Parameters:
     ///   - query: The query.
@@ -81,7 +81,8 @@ extension Array: URLQueryValue where Element: URLQueryValue {
     public var queryTexts: [String] { flatMap(\.queryTexts) }
 }
 
-/// Several elements in a form that the API asks for; see ``URLQuery/commaSeparated(_:)`` and ``URLQuery/bracketed(_:)``.
+/// A list of elements in the format that an API requires; see ``URLQuery/commaSeparated(_:)`` and
+/// ``URLQuery/bracketed(_:)``.
 public struct URLQueryList: URLQueryValue {
     enum Style: Sendable {
         case commaSeparated, bracketed
@@ -96,7 +97,7 @@ public struct URLQueryList: URLQueryValue {
         queryTexts = elements.queryTexts
     }
 
-    /// Adds the elements in their form.
+    /// Adds the elements in the list's format.
     ///
     /// - Parameters:
     ///   - query: The query.
@@ -110,14 +111,14 @@ public struct URLQueryList: URLQueryValue {
     }
 }
 
-/// A value that is percent-encoded already; see ``URLQuery/percentEncoded(_:)``.
+/// A value that is already percent-encoded; see ``URLQuery/percentEncoded(_:)``.
 public struct URLQueryRawValue: URLQueryValue {
     let encoded: String
 
     /// The encoded text.
     public var queryTexts: [String] { [encoded] }
 
-    /// Adds the value as it is.
+    /// Adds the value unchanged.
     ///
     /// - Parameters:
     ///   - query: The query.

@@ -1,20 +1,20 @@
 internal import OpenSSLCrypto
 
-/// An error with a code and the endpoint it came from, for tracking and analytics.
+/// An error with a code and the request's endpoint, for tracking and analytics.
 public protocol ErrorWithCode: Error {
-    /// A hash that is the same whenever the code and the endpoint are, or `nil` without an endpoint.
+    /// A hash of the code and the endpoint, stable across processes; `nil` without an endpoint.
     var hash: String? { get }
-    /// The HTTP status code, or the code of a failure before there was one.
+    /// The HTTP status code, or the code of a failure without a response.
     var errorCode: Int { get }
     /// The last component of the request's path.
     var endpoint: String? { get }
 }
 
 extension ErrorWithCode {
-    /// The MD5 digest, in lower-case hex, of the UTF-8 of `{errorCode}_{endpoint}`; `nil` without an endpoint.
+    /// The MD5 digest of `{errorCode}_{endpoint}` in lower-case hex; `nil` without an endpoint.
     ///
-    /// MD5 is kept for compatibility with what is already recorded under these hashes; nothing relies on it for
-    /// security. The hash is also `nil` where OpenSSL has no MD5, as in FIPS mode.
+    /// MD5 is kept for compatibility with hashes that are already recorded; security doesn't rely
+    /// on it. The hash is also `nil` if OpenSSL doesn't provide MD5, as in FIPS mode.
     public var hash: String? {
         guard let endpoint else { return nil }
         let text = [UInt8]("\(errorCode)_\(endpoint)".utf8)

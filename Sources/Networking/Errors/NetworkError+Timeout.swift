@@ -1,5 +1,5 @@
 extension NetworkError {
-    /// Which limit of time an exchange exceeded, and what it was doing then.
+    /// The time limit that a request exceeded, and the phase it was in.
     ///
     /// ```swift
     /// catch let error as NetworkError where error.timeout?.phase == .queued {
@@ -7,16 +7,16 @@ extension NetworkError {
     /// }
     /// ```
     public struct Timeout: Hashable, Sendable {
-        /// Which limit was exceeded.
+        /// The time limit that was exceeded.
         public let limit: Limit
-        /// What the exchange was doing.
+        /// The phase of the request.
         public let phase: Phase
 
-        /// Makes a description of a timeout, for transports.
+        /// Creates a description of a timeout, for use by transports.
         ///
         /// - Parameters:
-        ///   - limit: Which limit was exceeded.
-        ///   - phase: What the exchange was doing.
+        ///   - limit: The time limit that was exceeded.
+        ///   - phase: The phase of the request.
         public init(limit: Limit, phase: Phase) {
             self.limit = limit
             self.phase = phase
@@ -25,7 +25,7 @@ extension NetworkError {
 }
 
 extension NetworkError.Timeout {
-    /// A limit of time.
+    /// A time limit.
     public struct Limit: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case connect, firstByte, idle, deadline, attempt, operation, credential
@@ -37,27 +37,29 @@ extension NetworkError.Timeout {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a fixed set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The time for making a connection: ``CurlTransport/Configuration/connectTimeout``.
+        /// The limit on establishing a connection: ``CurlTransport/Configuration/connectTimeout``.
         ///
         /// The error's code is ``NetworkError/Code/cannotConnect``.
         public static var connect: Self { Self(.connect) }
-        /// The wait for the first octet of the response: ``RequestOptions/firstByteTimeout``.
+        /// The limit on the wait for the response's first byte:
+        /// ``RequestOptions/firstByteTimeout``.
         public static var firstByte: Self { Self(.firstByte) }
-        /// The time in which nothing moves: ``RequestOptions/idleTimeout``.
+        /// The limit on the time without any transfer: ``RequestOptions/idleTimeout``.
         public static var idle: Self { Self(.idle) }
-        /// The deadline that a transport was given: ``HTTPTransportLimits/deadline``.
+        /// The deadline passed to the transport: ``HTTPTransportLimits/deadline``.
         public static var deadline: Self { Self(.deadline) }
-        /// The time for one attempt: ``HTTPEndpoint/timeout``, or `timeoutInterval` of a `URLRequest`.
+        /// The limit on one attempt: ``HTTPEndpoint/timeout`` or `URLRequest.timeoutInterval`.
         public static var attempt: Self { Self(.attempt) }
-        /// The time for all attempts together: ``RequestOptions/timeout`` or ``NetworkClient/Options/timeout``.
+        /// The limit on all attempts: ``RequestOptions/timeout`` or
+        /// ``NetworkClient/Options/timeout``.
         public static var operation: Self { Self(.operation) }
-        /// The time for getting a credential that many requests wait for.
+        /// The limit on obtaining a credential that many requests wait for.
         public static var credential: Self { Self(.credential) }
 
-        /// What to change for more time.
+        /// The setting to raise for more time.
         fileprivate var setting: String {
             switch wrapped {
             case .connect: "connectTimeout of CurlTransport.Configuration"
@@ -71,7 +73,7 @@ extension NetworkError.Timeout {
         }
     }
 
-    /// What an exchange does at some time, as far as the transport can tell.
+    /// A phase of a request, as far as the transport can tell.
     public struct Phase: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case preparing, queued, name, connecting, tlsHandshake, sending, firstByte, receiving
@@ -83,26 +85,26 @@ extension NetworkError.Timeout {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a fixed set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The request is being made: by its endpoint, by interceptors, by an authenticator that waits for a credential, or by its body.
+        /// The endpoint, interceptors, authenticator or body are preparing the request.
         public static var preparing: Self { Self(.preparing) }
-        /// The exchange waits in line for one of the transport's connections.
+        /// The request waits for one of the transport's connections.
         public static var queued: Self { Self(.queued) }
-        /// The name of the host, or of its proxy, is looked up.
+        /// The name of the host, or of its proxy, is being resolved.
         public static var name: Self { Self(.name) }
-        /// A connection is made, through a proxy if there is one.
+        /// A connection is being established, through a proxy if one is used.
         public static var connecting: Self { Self(.connecting) }
-        /// The TLS handshake.
+        /// The TLS handshake is in progress.
         public static var tlsHandshake: Self { Self(.tlsHandshake) }
-        /// The request is sent.
+        /// The request is being sent.
         public static var sending: Self { Self(.sending) }
-        /// The wait for the first octet of the response.
+        /// The request waits for the first byte of the response.
         ///
-        /// `URLSessionTransport` can't tell connecting and sending from it.
+        /// `URLSessionTransport` reports connecting and sending as this phase, too.
         public static var firstByte: Self { Self(.firstByte) }
-        /// The response is received.
+        /// The response is being received.
         public static var receiving: Self { Self(.receiving) }
 
         /// A Boolean value that indicates whether this phase precedes the sending of the request.
@@ -113,34 +115,34 @@ extension NetworkError.Timeout {
             }
         }
 
-        /// When it was, as the end of a sentence.
+        /// The phase as the end of a sentence.
         fileprivate var clause: String {
             switch wrapped {
-            case .preparing: "while the request was made"
-            case .queued: "while it waited for one of the transport's connections"
-            case .name: "while the name was looked up"
-            case .connecting: "while the connection was made"
-            case .tlsHandshake: "in the TLS handshake"
-            case .sending: "while the request was sent"
-            case .firstByte: "before the first octet of the response"
-            case .receiving: "while the response was received"
+            case .preparing: "while preparing the request"
+            case .queued: "while waiting for one of the transport's connections"
+            case .name: "while resolving the host name"
+            case .connecting: "while connecting"
+            case .tlsHandshake: "during the TLS handshake"
+            case .sending: "while sending the request"
+            case .firstByte: "before the first byte of the response"
+            case .receiving: "while receiving the response"
             }
         }
 
-        /// What to do besides waiting longer.
+        /// The remedy other than a longer timeout.
         fileprivate var remedy: String? {
             switch wrapped {
-            case .preparing: "look at what the interceptors, the authenticator or the body wait for"
+            case .preparing: "check what the interceptors, the authenticator or the body wait for"
             case .queued: "allow more connections, or send fewer requests at once"
             case .name: "check the name servers (/etc/resolv.conf)"
-            case .connecting: "look whether the host, its port and any proxy can be reached"
-            case .tlsHandshake: "look whether it is TLS that is spoken on that port"
+            case .connecting: "check that the host, its port and any proxy are reachable"
+            case .tlsHandshake: "check that the port uses TLS"
             case .sending, .firstByte, .receiving: nil
             }
         }
     }
 
-    /// When it was and what to do, as the end of a sentence.
+    /// The phase and the remedy as the end of a sentence.
     var clause: String {
         let more = "raise \(limit.setting)"
         return "\(phase.clause); \(phase.remedy.map { "\($0), or \(more)" } ?? more)"
@@ -148,13 +150,13 @@ extension NetworkError.Timeout {
 }
 
 extension NetworkError {
-    /// The error of an exchange that took too long, in the same words whichever transport it is.
+    /// Returns the error of a request that took too long, with the same text for all transports.
     ///
     /// - Parameters:
-    ///   - limit: Which limit was exceeded.
-    ///   - limits: What the caller was ready to wait for.
-    ///   - phase: What the exchange was doing.
-    ///   - peer: Who did not do their part.
+    ///   - limit: The time limit that was exceeded.
+    ///   - limits: The limits of the request.
+    ///   - phase: The phase of the request.
+    ///   - peer: The server or proxy that took too long.
     /// - Returns: The error.
     package static func timedOut(
         _ limit: Timeout.Limit,
@@ -165,22 +167,22 @@ extension NetworkError {
         switch limit {
         case .firstByte:
             let time = limits.firstByteTimeout ?? .zero
-            return Self(limit, phase, "\(peer) did not begin to answer within \(time) (firstByteTimeout)")
+            return Self(limit, phase, "\(peer) didn't start its response within \(time) (firstByteTimeout)")
         case .idle:
             let time = limits.idleTimeout ?? .zero
-            return Self(limit, phase, "nothing moved on the connection to \(peer) for \(time) (idleTimeout)")
+            return Self(limit, phase, "the connection to \(peer) was idle for \(time) (idleTimeout)")
         default:
-            return Self(limits.deadlineSource, phase, "\(peer) gave no whole response before the deadline")
+            return Self(limits.deadlineSource, phase, "\(peer) didn't complete its response before the deadline")
         }
     }
 
-    /// The error of a limit of time.
+    /// Creates the error of an exceeded time limit.
     ///
     /// - Parameters:
-    ///   - limit: Which one.
-    ///   - phase: What the exchange was doing.
-    ///   - message: What failed.
-    ///   - code: `timedOut` unless it has been another one before there were timeouts in errors.
+    ///   - limit: The time limit that was exceeded.
+    ///   - phase: The phase of the request.
+    ///   - message: The failure.
+    ///   - code: The code. The default is `timedOut`; some limits keep an older code.
     package init(_ limit: Timeout.Limit, _ phase: Timeout.Phase, _ message: String, code: Code = .timedOut) {
         let timeout = Timeout(limit: limit, phase: phase)
         self.init(code, "\(message), \(timeout.clause)", timeout: timeout)

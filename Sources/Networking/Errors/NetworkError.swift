@@ -1,49 +1,50 @@
 public import Foundation
 
-/// What went wrong between asking for something and having it.
+/// An error of the client or its transport.
 ///
-/// A response with a status that is not accepted is a ``ServerError`` instead.
+/// A response with a status that isn't accepted is a ``ServerError`` instead.
 ///
-/// The message says what failed and what to do; it never has a header's value, a token or a body in it. Two errors are
-/// equal if their codes are.
+/// The message says what failed and what to do. It never contains a header field's value, a token
+/// or a body. Two errors are equal if their codes are.
 public struct NetworkError: ErrorWithCode, Sendable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What failed, and what to do about it.
+    /// A description of the failure and its remedy.
     public let message: String
-    /// The error that caused this one, if another layer reported it.
+    /// The underlying error, if another layer reported one.
     public let cause: (any Error)?
-    /// The last component of the request's path, where the client knows it.
+    /// The last component of the request's path, if the client knows it.
     public internal(set) var endpoint: String?
-    /// Why there is no TLS connection, if that is the failure and the reason is known.
+    /// The reason why TLS failed, if known; the code is `tls`.
     ///
-    /// The code is `tls` then. Policies don't retry it unless they retry everything: only somebody who changes a certificate or a
-    /// configuration can help. `URLSessionTransport` can't tell reasons.
+    /// Only a change of a certificate or the configuration helps, so retry policies give up unless
+    /// they retry everything. `URLSessionTransport` can't tell the reason.
     public internal(set) var tlsFailure: TLSFailure?
-    /// Which limit of time was exceeded and when, if that is the failure.
+    /// The time limit that was exceeded, with the request's phase.
     ///
-    /// The code is `timedOut` then, or `cannotConnect` for the time that making a connection may take.
+    /// The code is `timedOut`, or `cannotConnect` for the limit on establishing a connection.
     public let timeout: Timeout?
-    /// A Boolean value that indicates whether it is certain that no server has acted on the request.
+    /// A Boolean value that indicates whether it's certain that no server acted on the request.
     ///
-    /// That is so if the request was not sent, or if the server said that it did not process it
-    /// ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)).
-    /// Such a request can be repeated with any method. False means "perhaps": after a redirect was followed, for example,
-    /// when the request before it was answered.
+    /// It's `true` if the request wasn't sent, or if the server said that it didn't process the
+    /// request ([RFC 9113 §8.7](https://www.rfc-editor.org/rfc/rfc9113#section-8.7)). Such a
+    /// request can be retried with any method. `false` means "perhaps", for example because a
+    /// server answered an earlier request with a redirect.
     public internal(set) var isUnprocessed: Bool
-    /// The response, if one came and this error is about it: with the codes `decoding` and `noData`.
+    /// The response that the error is about, for the codes `decoding` and `noData`.
     public internal(set) var response: HTTPResponse?
-    /// How the operation came to its end: earlier failures, and why there was no further attempt.
+    /// The operation's history: earlier failures, and the reason why the client didn't retry again.
     public internal(set) var retry: Retry.Outcome?
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - message: What failed, and what to do about it. Put no secret into it.
-    ///   - timeout: Which limit of time was exceeded and when, if that is the failure.
-    ///   - isUnprocessed: Whether it is certain that no server has acted on the request; `nil` for what the code and the timeout say.
-    ///   - cause: The error that caused this one.
+    ///   - code: The kind of failure.
+    ///   - message: What failed, and what to do about it. Must not contain a secret.
+    ///   - timeout: The time limit that was exceeded, if any.
+    ///   - isUnprocessed: Whether it's certain that no server acted on the request. The default,
+    ///     `nil`, derives the value from the code and the timeout.
+    ///   - cause: The underlying error.
     public init(
         _ code: Code,
         _ message: String,
@@ -60,7 +61,7 @@ public struct NetworkError: ErrorWithCode, Sendable {
 }
 
 extension NetworkError {
-    /// What kind of failure it is.
+    /// The kind of a ``NetworkError``.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case invalidRequest, requestNotMade, cancelled, timedOut, cannotResolveHost, cannotConnect, connectionLost
@@ -78,13 +79,13 @@ extension NetworkError {
             self.wrapped = wrapped
         }
 
-        /// The code of a name that a recording has.
+        /// Creates a code from its name in a recording.
         init?(name: String) {
             guard let wrapped = Wrapped(rawValue: name) else { return nil }
             self.wrapped = wrapped
         }
 
-        /// The number that ``NetworkError/errorCode`` has: Foundation's for the same failure where there is one.
+        /// The value of ``NetworkError/errorCode``.
         var number: Int {
             switch wrapped {
             case .invalidRequest: -1000
@@ -119,7 +120,7 @@ extension NetworkError {
             }
         }
 
-        /// A Boolean value that indicates whether a failure of this kind ends an exchange before its request is sent.
+        /// A Boolean value that indicates whether the failure precedes the sending.
         fileprivate var isBeforeRequest: Bool {
             switch wrapped {
             case .cannotResolveHost, .cannotConnect, .requestNotMade, .authenticationProviderNotPresent, .rateLimited,
@@ -129,87 +130,91 @@ extension NetworkError {
             }
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a fixed set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The request can't be sent as it is: its URL, method or a header field is malformed, and nothing was sent.
+        /// The request's URL, method or a header field is malformed; nothing was sent.
         public static var invalidRequest: Self { Self(.invalidRequest) }
-        /// An interceptor or authenticator could not make the request; the cause says why, and nothing was sent.
+        /// An interceptor or authenticator failed to prepare the request; nothing was sent.
+        ///
+        /// The error's ``NetworkError/cause`` has the reason.
         public static var requestNotMade: Self { Self(.requestNotMade) }
         /// The task was cancelled.
         public static var cancelled: Self { Self(.cancelled) }
-        /// A limit of time was exceeded; ``NetworkError/timeout`` says which and when.
+        /// A time limit was exceeded; see ``NetworkError/timeout``.
         public static var timedOut: Self { Self(.timedOut) }
-        /// The host's name has no address.
+        /// The host name couldn't be resolved.
         public static var cannotResolveHost: Self { Self(.cannotResolveHost) }
-        /// No connection could be made to the host or the proxy.
+        /// The connection to the host or the proxy couldn't be established.
         public static var cannotConnect: Self { Self(.cannotConnect) }
-        /// The proxy wants credentials, or others ([RFC 9110 §15.5.8](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.8)).
+        /// The proxy requires other credentials
+        /// ([RFC 9110 §15.5.8](https://www.rfc-editor.org/rfc/rfc9110#section-15.5.8)).
         public static var proxyAuthenticationRequired: Self { Self(.proxyAuthenticationRequired) }
-        /// The connection ended before the response was whole.
+        /// The connection closed before the response was complete.
         public static var connectionLost: Self { Self(.connectionLost) }
-        /// The TLS handshake failed or the peer is not trusted; ``NetworkError/tlsFailure`` says why.
+        /// The TLS handshake failed or the peer isn't trusted; see ``NetworkError/tlsFailure``.
         public static var tls: Self { Self(.tls) }
-        /// The peer did not answer with a well-formed HTTP response.
+        /// The peer's response isn't well-formed HTTP.
         public static var invalidResponse: Self { Self(.invalidResponse) }
-        /// The response's body is larger than the caller accepts.
+        /// The response's body exceeds the caller's limit.
         public static var bodyTooLarge: Self { Self(.bodyTooLarge) }
-        /// An authorized request was asked of a client that has no ``AuthenticationProvider``.
+        /// The client has no ``AuthenticationProvider`` for an authorized request.
         public static var authenticationProviderNotPresent: Self { Self(.authenticationProviderNotPresent) }
-        /// The token-exchange endpoint answered 2xx with something that is not a token response.
+        /// The token-exchange endpoint's 2xx response isn't a token response.
         public static var unableToDecodeServiceTokenResponse: Self { Self(.unableToDecodeServiceTokenResponse) }
-        /// The transport can't work in this process, for example because libcurl is missing or too old.
+        /// The transport isn't usable in this process; for example, libcurl is missing or too old.
         public static var transportUnavailable: Self { Self(.transportUnavailable) }
         /// The client or transport was closed.
         public static var closed: Self { Self(.closed) }
-        /// The response could not be decoded; ``NetworkError/cause`` is a ``DecodingFailure`` that names the place.
+        /// The response couldn't be decoded; the cause is a ``DecodingFailure``.
         public static var decoding: Self { Self(.decoding) }
-        /// The response has no content where a model must come from it.
+        /// The response has no body to decode a model from.
         public static var noData: Self { Self(.noData) }
-        /// A ``ReplayTransport`` has no answer to the request, or not all of its answers were asked for.
+        /// A ``ReplayTransport`` has no response for the request, or has unused ones at the end.
         public static var notRecorded: Self { Self(.notRecorded) }
-        /// A ``RateLimiter`` would let the request wait past its deadline; nothing was sent.
+        /// A ``RateLimiter`` would delay the request past its deadline; nothing was sent.
         public static var rateLimited: Self { Self(.rateLimited) }
-        /// A ``CircuitBreaker`` keeps requests from a server that fails; nothing was sent.
+        /// A ``CircuitBreaker`` blocks requests to a failing server; nothing was sent.
         public static var circuitOpen: Self { Self(.circuitOpen) }
-        /// A file of a transfer can't be read or written: the disk is full, the folder is read-only; the cause is a `POSIXError`.
+        /// A transfer's file can't be read or written, as on a full disk; the cause is a
+        /// `POSIXError`.
         public static var cannotUseFile: Self { Self(.cannotUseFile) }
-        /// There is a file of the target's name, and the download is not to replace it.
+        /// The target file exists, and the download doesn't replace files.
         public static var fileExists: Self { Self(.fileExists) }
-        /// Another transfer, perhaps of another process, is writing the same file.
+        /// Another transfer, possibly in another process, is writing the same file.
         public static var transferInProgress: Self { Self(.transferInProgress) }
-        /// The server sent another part of the resource than it was asked for.
+        /// The server sent a different range of the resource than requested.
         public static var rangeMismatch: Self { Self(.rangeMismatch) }
-        /// What was received has not the digest that it should have.
+        /// The received bytes don't match the expected digest.
         public static var digestMismatch: Self { Self(.digestMismatch) }
-        /// An upload's source can be read only once, and has been.
+        /// An upload's source can be read only once and has already been read.
         public static var bodyNotReplayable: Self { Self(.bodyNotReplayable) }
-        /// A failure of the transport that fits no other code; the message has its words.
+        /// A failure of the transport without a more specific code; the message has the details.
         public static var unknown: Self { Self(.unknown) }
-        /// There were more redirects than the ``RedirectPolicy`` allows, or they went round in a circle.
+        /// The redirects exceed the limit of the ``RedirectPolicy`` or form a loop.
         public static var tooManyRedirects: Self { Self(.tooManyRedirects) }
-        /// A redirect leads to where the request must not be sent; see ``RedirectPolicy``.
+        /// The ``RedirectPolicy`` or a security rule forbids the redirect's target.
         public static var redirectRefused: Self { Self(.redirectRefused) }
     }
 }
 
 extension NetworkError {
-    /// The failure as a number: Foundation's for the same failure where there is one, such as -1001 for a timeout.
+    /// The code as a number: Foundation's for the same failure, such as -1001 for a timeout.
     public var errorCode: Int { code.number }
 }
 
 extension NetworkError: Equatable {
-    /// Whether two errors have the same code; messages and causes don't count.
+    /// Returns whether two errors have the same code, ignoring messages and causes.
     ///
     /// - Parameters:
-    ///   - left: One error.
-    ///   - right: The other.
-    /// - Returns: Whether the codes are equal.
+    ///   - left: An error.
+    ///   - right: Another error.
+    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 
 extension NetworkError: CustomStringConvertible, LocalizedError {
-    /// The code, the message and the cause, for a person to read.
+    /// The code, the message and the cause in readable form.
     public var description: String {
         var text = "\(code): \(message)"
         if let cause { text += " (\(cause))" }
@@ -217,6 +222,6 @@ extension NetworkError: CustomStringConvertible, LocalizedError {
         return text
     }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text as ``description``, for Foundation APIs.
     public var errorDescription: String? { description }
 }

@@ -1,11 +1,11 @@
 public import Foundation
 import FoundationNetworking
 
-/// A response whose status the client does not accept.
+/// A response with a status that the client doesn't accept.
 ///
-/// Its texts never contain the response's body; whoever needs it asks for ``response``.
+/// The error's texts never contain the response's body; see ``response`` for it.
 public struct ServerError: ErrorWithCode, Sendable {
-    /// Where the error came from, for analytics: `server`.
+    /// The origin of the error, for analytics; `server` by default.
     public let reason: String
     /// The last component of the request's path; `nil` if the path is empty.
     public let endpoint: String?
@@ -15,23 +15,23 @@ public struct ServerError: ErrorWithCode, Sendable {
     public let response: Data?
     /// The response's header fields.
     public let headers: HTTPHeaders
-    /// What the body means, as ``ErrorDecoding`` read it; `nil` if it says nothing.
+    /// The error decoded from the body by ``ErrorDecoding``; `nil` if the body has none.
     public internal(set) var apiError: (any Error)?
-    /// The whole response, if the error comes from a client.
+    /// The complete response, if the error comes from a client.
     public internal(set) var httpResponse: HTTPResponse?
-    /// The statuses that would have been accepted; 200…299 unless the endpoint says otherwise.
+    /// The statuses that the endpoint accepts; 200…299 by default.
     public internal(set) var acceptedStatuses = AcceptedStatuses.successful
-    /// How the operation came to its end: earlier failures, and why there was no further attempt.
+    /// The operation's history: earlier failures, and the reason why the client didn't retry again.
     public internal(set) var retry: Retry.Outcome?
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
     ///   - endpoint: The last component of the request's path.
     ///   - errorCode: The status code.
     ///   - response: The response's body.
     ///   - headers: The response's header fields.
-    ///   - reason: Where the error came from.
+    ///   - reason: The origin of the error. The default is `server`.
     public init(
         endpoint: String?,
         errorCode: Int,
@@ -46,10 +46,10 @@ public struct ServerError: ErrorWithCode, Sendable {
         self.headers = headers
     }
 
-    /// The problem that the API described ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)); `nil` if it described none.
+    /// The problem in the body ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)), if any.
     public var problem: ProblemDetails? { apiError as? ProblemDetails }
 
-    /// What analytics record: `endpoint` (or `unknown`), `code`, `hash` (or `no hash`) and `reason`.
+    /// Values for analytics: `endpoint` (or `unknown`), `code`, `hash` (or `no hash`), `reason`.
     public var parameters: [String: String] {
         [
             "endpoint": endpoint ?? "unknown",
@@ -61,26 +61,26 @@ public struct ServerError: ErrorWithCode, Sendable {
 }
 
 extension ServerError: CustomNSError, LocalizedError, CustomStringConvertible {
-    /// The domain of the error as an `NSError`; its code is the status code.
+    /// The domain of the error as an `NSError`; the code is the status code.
     public static var errorDomain: String { "Networking.ServerError" }
 
-    /// The status, the endpoint and why there was no further attempt, for a person to read.
+    /// The status, the endpoint and the reason why the client didn't retry, in readable form.
     public var description: String {
         retry?.reason.map { "\(answer); \($0)" } ?? answer
     }
 
-    /// The status and the endpoint.
+    /// The status and the endpoint in readable form.
     var answer: String {
         var text = "the server answered \(errorCode)"
         if let endpoint { text += " to “\(endpoint)”" }
-        if acceptedStatuses != .successful { text += ", where \(acceptedStatuses) would be accepted" }
+        if acceptedStatuses != .successful { text += "; accepted statuses: \(acceptedStatuses)" }
         return text
     }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text as ``description``, for Foundation APIs.
     public var errorDescription: String? { description }
 
-    /// The same text for APIs that ask an `NSError`.
+    /// The same text as ``description``, for `NSError` APIs.
     public var errorUserInfo: [String: Any] { [NSLocalizedDescriptionKey: description] }
 }
 
@@ -99,14 +99,14 @@ extension ServerError {
 }
 
 extension Retry.Error: CustomStringConvertible {
-    /// Why there is no further attempt, for a person to read.
+    /// The reason why the client didn't retry, in readable form.
     public var description: String {
         switch self {
-        case .retries(let limit): "not retried again: \(limit) retries are used up"
+        case .retries(let limit): "gave up after \(limit) retries"
         case .delay(let limit): "not retried again: the delays would exceed \(limit)"
         case .bodyNotReplayable: "not retried: the request's body can be sent only once"
-        case .serverDelay(let delay): "not retried: the server asks to wait for \(delay)"
-        case .budget: "not retried again: the budget for retries to this server is used up"
+        case .serverDelay(let delay): "not retried: the server asked for a delay of \(delay)"
+        case .budget: "not retried again: the retry budget for this server is exhausted"
         case .custom(let error): "not retried: \(error)"
         }
     }

@@ -1,37 +1,37 @@
-/// One challenge of a `WWW-Authenticate` header field
+/// A challenge of a `WWW-Authenticate` header field
 /// ([RFC 9110 §11.6.1](https://www.rfc-editor.org/rfc/rfc9110#section-11.6.1)).
 public struct AuthenticationChallenge: Hashable, Sendable {
-    /// The scheme as the server wrote it; schemes compare without regard to case.
+    /// The scheme as sent by the server; schemes are case-insensitive.
     public let scheme: String
-    /// The `token68` of schemes that have one instead of parameters, such as `Negotiate`.
+    /// The `token68` of a scheme without parameters, such as `Negotiate`.
     public let token68: String?
-    /// The parameters, with names in lower case; of a repeated one the first counts.
+    /// The parameters, with lower-case names; the first of repeated parameters is used.
     public let parameters: [String: String]
 
-    /// Makes a challenge.
+    /// Creates a challenge.
     ///
     /// - Parameters:
     ///   - scheme: The scheme.
-    ///   - token68: The token of schemes that have no parameters.
-    ///   - parameters: The parameters, with names in lower case.
+    ///   - token68: The `token68` of a scheme without parameters.
+    ///   - parameters: The parameters, with lower-case names.
     public init(scheme: String, token68: String? = nil, parameters: [String: String] = [:]) {
         self.scheme = scheme
         self.token68 = token68
         self.parameters = parameters
     }
 
-    /// Whether the challenge is of a scheme, whatever the case.
+    /// Returns whether the challenge has a scheme, ignoring case.
     ///
     /// - Parameter scheme: The scheme's name.
-    /// - Returns: Whether it is this challenge's.
+    /// - Returns: `true` if the schemes match.
     package func isOfScheme(_ scheme: String) -> Bool {
         self.scheme.equalsIgnoringASCIICase(scheme)
     }
 
-    /// Reads the challenges of a field's value, which may be several fields joined by commas.
+    /// Parses the challenges in a field value, which may combine several fields with commas.
     ///
-    /// Commas separate both challenges and parameters: a word that is not followed by `=` begins a challenge. What can't
-    /// be read ends the list; the challenges before it count.
+    /// Commas separate both challenges and parameters: a word without a following `=` starts a
+    /// challenge. Parsing returns the challenges before the first malformed one.
     ///
     /// - Parameter value: The value of a `WWW-Authenticate` or `Proxy-Authenticate` field.
     /// - Returns: The challenges, in order.
@@ -40,15 +40,15 @@ public struct AuthenticationChallenge: Hashable, Sendable {
         return parser.challenges()
     }
 
-    /// Writes challenges as a field's value, which ``parse(_:)`` reads back as they are.
+    /// Formats challenges as a field value that ``parse(_:)`` reads back unchanged.
     ///
-    /// Every parameter is a quoted string, `realm` first and the others by name. What can't be written is refused rather than
-    /// changed, so that nothing in a challenge can end its quotes or its line.
+    /// Every parameter is a quoted string, `realm` first and the others sorted by name. Invalid
+    /// input is rejected, so nothing in a challenge can end its quotes or line.
     ///
     /// - Parameter challenges: The challenges, in order.
-    /// - Returns: The value; `nil` if there is no challenge, a scheme or a name is not a token, a name is not in lower case, a
-    ///   value has control characters, or there are parameters beside a `token68`
-    ///   ([RFC 9110 §11.3](https://www.rfc-editor.org/rfc/rfc9110#section-11.3)).
+    /// - Returns: The value; `nil` if there are no challenges, a scheme or a name isn't a token, a
+    ///   name isn't in lower case, a value has control characters, or parameters are combined with
+    ///   a `token68` ([RFC 9110 §11.3](https://www.rfc-editor.org/rfc/rfc9110#section-11.3)).
     public static func format(_ challenges: [AuthenticationChallenge]) -> String? {
         var parts: [String] = []
         for challenge in challenges {
@@ -76,7 +76,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     }
 }
 
-/// Reads challenges octet by octet; it never fails, it stops.
+/// A parser that reads challenges byte by byte; it never fails but stops at malformed input.
 private struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
@@ -119,7 +119,7 @@ private struct ChallengeParser {
         return AuthenticationChallenge(scheme: scheme, parameters: parameters)
     }
 
-    /// Whether a name and `=` come next, rather than another challenge's scheme.
+    /// A Boolean value that indicates whether a parameter follows, rather than another challenge.
     private var isAtParameter: Bool {
         var ahead = self
         guard ahead.token() != nil else { return false }
@@ -144,7 +144,7 @@ private struct ChallengeParser {
         return (name.lowercased(), value)
     }
 
-    /// A `token68` is the only thing after its scheme: it ends with the text or at a comma.
+    /// Reads a `token68`, which must be followed by a comma or the end of the text.
     private mutating func token68() -> String? {
         let start = position
         while let byte = next, HTTPSyntax.isToken68Byte(byte) { position += 1 }

@@ -1,17 +1,20 @@
-/// The `application/x-www-form-urlencoded` format as OAuth 2 uses it
+/// The `application/x-www-form-urlencoded` format of OAuth 2
 /// ([RFC 6749 Appendix B](https://www.rfc-editor.org/rfc/rfc6749#appendix-B)).
 ///
-/// Foundation's `URLComponents` leaves `+` and `/` bare, which turns every `+` of a token into a space at the server.
+/// Foundation's `URLComponents` doesn't escape `+` and `/`, so servers decode a token's `+` as a
+/// space.
 package enum FormURLEncoded {
     /// The media type of the format.
     package static let contentType = "application/x-www-form-urlencoded"
 
-    /// Joins name–value pairs in their order.
+    /// Encodes name–value pairs in order.
     package static func encode(_ pairs: [(name: String, value: String)]) -> String {
         pairs.map { "\(encode($0.name))=\(encode($0.value))" }.joined(separator: "&")
     }
 
-    /// Encodes one name or value: letters, digits and `*-._` stay, a space becomes `+`, all else `%XX` of its UTF-8.
+    /// Encodes a name or value.
+    ///
+    /// Letters, digits and `*-._` are kept, a space becomes `+`, and other UTF-8 bytes `%XX`.
     package static func encode(_ text: String) -> String {
         let encoded = PercentEncoding.encode(text) { byte in
             byte == UInt8(ascii: " ") || byte == UInt8(ascii: "*")
@@ -20,9 +23,9 @@ package enum FormURLEncoded {
         return String(decoding: encoded.utf8.map { $0 == UInt8(ascii: " ") ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
     }
 
-    /// Splits a form into its pairs, in order.
+    /// Decodes the pairs of a form, in order.
     ///
-    /// - Returns: `nil` if an escape is malformed or the octets are not UTF-8.
+    /// - Returns: The pairs; `nil` if an escape is malformed or the bytes aren't UTF-8.
     package static func decode(_ form: some StringProtocol) -> [(name: String, value: String)]? {
         var pairs: [(name: String, value: String)] = []
         for pair in form.utf8.split(separator: UInt8(ascii: "&")) {
@@ -35,9 +38,9 @@ package enum FormURLEncoded {
         return pairs
     }
 
-    /// Decodes one name or value.
+    /// Decodes a name or value.
     ///
-    /// - Returns: `nil` if an escape is malformed or the octets are not UTF-8.
+    /// - Returns: The text; `nil` if an escape is malformed or the bytes aren't UTF-8.
     package static func decodeComponent(_ text: some StringProtocol) -> String? {
         decodeComponent(octets: text.utf8)
     }

@@ -2,18 +2,19 @@ public import Foundation
 import Synchronization
 
 extension HTTPBody {
-    /// Hands the octets over part by part, as a transport of one's own needs them to send them.
+    /// Passes the bytes to a closure part by part, for use by a custom transport.
     ///
     /// ```swift
     /// try await request.body.read { part in try await connection.write(part) }
     /// ```
     ///
-    /// Each call begins at the first octet; a body that is not ``isReplayable`` can be read once. There are as many octets as
-    /// ``contentLength`` says: a body that turns out to be longer or shorter is an error, longer before the first octet too many is handed over.
+    /// Each call starts at the first byte. A body that isn't ``isReplayable`` can be read once. The
+    /// body must match its ``contentLength``: it throws before it passes on an excess byte.
     ///
-    /// - Parameter take: Takes the next part, which is never empty; called again when it has returned.
-    /// - Throws: What `take` throws; ``NetworkError`` with the code `invalidRequest` if a file can't be read or the body is of another length,
-    ///   with `requestNotMade` if its parts could not be made; `CancellationError` if the task was cancelled.
+    /// - Parameter take: Receives the next, non-empty part. Called again after it returns.
+    /// - Throws: The closure's error; ``NetworkError`` with the code `invalidRequest` if a file
+    ///   can't be read or the length differs, or `requestNotMade` if creating the parts fails;
+    ///   `CancellationError` if the task was cancelled.
     public func read(_ take: @escaping @Sendable (_ part: Data) async throws -> Void) async throws {
         switch source {
         case .none: break
@@ -23,19 +24,20 @@ extension HTTPBody {
         }
     }
 
-    /// The octets, brought into memory.
+    /// Returns all bytes in memory.
     ///
-    /// - Parameter limit: The most octets accepted.
-    /// - Returns: The octets; empty if there is no body.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if there are more, and what ``read(_:)`` throws.
+    /// - Parameter limit: The maximum number of bytes.
+    /// - Returns: The bytes; empty if there is no body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the body exceeds the limit, or
+    ///   an error of ``read(_:)``.
     public func collect(upTo limit: Int) async throws -> Data {
         try await collect(
             upTo: limit,
-            otherwise: NetworkError(.invalidRequest, "the request has a body of more than \(limit) octets")
+            otherwise: NetworkError(.invalidRequest, "the request's body is larger than \(limit) bytes")
         )
     }
 
-    /// The same with an error of the caller's for a body that is too large.
+    /// Returns all bytes, or throws the caller's error if the body is too large.
     func collect(upTo limit: Int, otherwise tooLarge: NetworkError) async throws -> Data {
         if case .data(let data) = source, data.count <= limit { return data }
         if let contentLength, contentLength > limit { throw tooLarge }
@@ -63,7 +65,7 @@ extension HTTPBody {
                     try progress.withLock { try $0.add(part.count, upTo: length) }
                     try await take(part)
                 } catch {
-                    // Whoever makes the parts may wrap the error, or not mind it.
+                    // The producer may wrap or ignore the error.
                     progress.withLock { $0.failure = error }
                     throw error
                 }
@@ -73,31 +75,31 @@ extension HTTPBody {
         }
         let read = progress.withLock { $0 }
         if let failure = read.failure { throw failure }
-        // Sequences end early when they are cancelled, and what came until then must not pass for the whole.
+        // Sequences end early on cancellation. A partial body must not count as complete.
         try Task.checkCancellation()
         guard let length, read.count < length else { return }
-        throw NetworkError(.invalidRequest, "the request's body is shorter than its length of \(length) octets")
+        throw NetworkError(.invalidRequest, "the request's body is shorter than its length of \(length) bytes")
     }
 
     private static func producerFailure(_ error: any Error) -> any Error {
         if error is NetworkError || error is CancellationError { return error }
         return NetworkError(
             .requestNotMade,
-            "the request's body could not be made, and was not sent as a whole",
+            "the request's body couldn't be created; it wasn't sent completely",
             cause: error
         )
     }
 }
 
-/// How far a body was read.
+/// The progress of reading a body.
 private struct ReadingProgress {
     var count = 0
-    /// What whoever takes the parts threw.
+    /// The error thrown by the receiver of the parts.
     var failure: (any Error)?
 
     mutating func add(_ more: Int, upTo length: Int?) throws {
         if let length, more > length - count {
-            throw NetworkError(.invalidRequest, "the request's body is longer than its length of \(length) octets")
+            throw NetworkError(.invalidRequest, "the request's body is longer than its length of \(length) bytes")
         }
         count += more
     }

@@ -1,39 +1,43 @@
 public import Foundation
 
-/// What a request carries.
+/// The body of a request.
 public struct HTTPBody: Sendable {
     package enum Source: Sendable {
         case none
         case data(Data)
-        /// The octets of a regular file from its beginning to the length it had when the body was made.
+        /// The bytes of a regular file, up to the length it had when the body was created.
         case file(URL, length: Int)
-        /// Parts as they come; the closure is called for each attempt, and only once if the body is not replayable.
+        /// Streamed parts. The closure is called for each attempt, or only once if not replayable.
         case stream(length: Int?, isReplayable: Bool, Producer)
     }
 
-    /// Makes the parts one after the other and hands each to the transport, which takes the next when it has room for it.
+    /// Creates the parts in order and delivers each one, waiting until the transport can take more.
     package typealias Producer =
         @Sendable (_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
 
     package let source: Source
 
-    /// No body, and no `Content-Length`, except that methods which anticipate content send `Content-Length: 0`
+    /// No body.
+    ///
+    /// Methods that anticipate content send `Content-Length: 0`; others send no `Content-Length`
     /// ([RFC 9110 §8.6](https://www.rfc-editor.org/rfc/rfc9110#section-8.6)).
     public static let none = Self(source: .none)
 
-    /// A body held in memory.
+    /// Returns a body with data in memory.
     ///
-    /// - Parameter data: The octets to send.
-    /// - Returns: A body that can be sent as often as needed.
+    /// - Parameter data: The bytes.
+    /// - Returns: A replayable body.
     public static func data(_ data: Data) -> Self {
         Self(source: .data(data))
     }
 
-    /// A file, which is read while it is sent.
+    /// Returns a body that streams a file.
     ///
-    /// - Parameter url: The file. It must not change until it is sent: if it has become shorter, the request fails.
-    /// - Returns: A body that can be sent as often as needed.
-    /// - Throws: ``NetworkError`` with the code `invalidRequest` if it is no regular file that can be read.
+    /// - Parameter url: The file. It must not change until it's sent; the request fails if it
+    ///   shrinks.
+    /// - Returns: A replayable body.
+    /// - Throws: ``NetworkError`` with the code `invalidRequest` if the URL isn't a readable
+    ///   regular file.
     public static func file(_ url: URL) throws(NetworkError) -> Self {
         guard url.isFileURL, FileManager.default.isReadableFile(atPath: url.path),
             let attributes = try? FileManager.default.attributesOfItem(atPath: url.resolvingSymlinksInPath().path),
@@ -41,19 +45,19 @@ public struct HTTPBody: Sendable {
         else {
             throw NetworkError(
                 .invalidRequest,
-                "“\(url.lastPathComponent)” can't be sent: it is no regular file that can be read"
+                "“\(url.lastPathComponent)” can't be sent because it isn't a readable regular file"
             )
         }
         return Self(source: .file(url, length: length))
     }
 
-    /// Parts that are made while they are sent, and can be made again.
+    /// Returns a replayable body whose parts are created while it's sent.
     ///
     /// - Parameters:
-    ///   - length: The octets of all parts together, or `nil` if that is not known; then HTTP/1.1 sends them in chunks. If the parts turn
-    ///     out to be of another length, the request fails.
-    ///   - parts: Begins anew; called for every attempt.
-    /// - Returns: A body that can be sent as often as needed.
+    ///   - length: The total number of bytes, or `nil` if unknown; HTTP/1.1 then uses chunked
+    ///     encoding. The request fails if the length is wrong.
+    ///   - parts: Creates the sequence of parts. Called for every attempt.
+    /// - Returns: A replayable body.
     public static func stream<Parts: AsyncSequence & Sendable>(
         length: Int? = nil,
         _ parts: @escaping @Sendable () -> Parts
@@ -65,12 +69,12 @@ public struct HTTPBody: Sendable {
         )
     }
 
-    /// Parts that come only once, such as those of a response that is passed on.
+    /// Returns a body that can be sent only once, such as a forwarded response body.
     ///
     /// - Parameters:
     ///   - parts: The parts.
-    ///   - length: The octets of all parts together, or `nil` if that is not known.
-    /// - Returns: A body that can be sent once: a request with it is not repeated.
+    ///   - length: The total number of bytes, or `nil` if unknown.
+    /// - Returns: A body whose request is never retried.
     public static func once<Parts: AsyncSequence & Sendable>(_ parts: Parts, length: Int? = nil) -> Self
     where Parts.Element == Data {
         Self(
@@ -80,7 +84,7 @@ public struct HTTPBody: Sendable {
         )
     }
 
-    /// The number of octets, if it is known before sending.
+    /// The number of bytes, if it's known before sending.
     public var contentLength: Int? {
         switch source {
         case .none: 0
@@ -90,7 +94,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Whether the body can be sent again, as a retry must.
+    /// A Boolean value that indicates whether the body can be sent again, as retries require.
     public var isReplayable: Bool {
         switch source {
         case .none, .data, .file: true

@@ -1,13 +1,13 @@
 package import Foundation
 
-/// The dates of HTTP ([RFC 9110 §5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
+/// HTTP dates ([RFC 9110 §5.6.7](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.7)).
 package enum HTTPDate {
-    /// Reads a date in any of the three formats that a recipient must accept; `nil` for anything else.
+    /// Parses a date in any of the three formats that a recipient must accept.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - now: The current time, which decides what a year of two digits means.
-    /// - Returns: The moment, to the second.
+    ///   - now: The current time, which determines the century of a two-digit year.
+    /// - Returns: The date, to the second; `nil` if the text isn't a date.
     package static func parse(_ text: some StringProtocol, now: Date) -> Date? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false).map { Array($0.utf8) }
         switch parts.count {
@@ -19,9 +19,9 @@ package enum HTTPDate {
         }
     }
 
-    /// Writes a date in the preferred format, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// Formats a date in the preferred format, as in `Sun, 06 Nov 1994 08:49:37 GMT`.
     ///
-    /// - Parameter date: The moment; fractions of a second are left out.
+    /// - Parameter date: The date. Fractions of a second are dropped.
     /// - Returns: The text.
     package static func format(_ date: Date) -> String {
         let seconds = Int(date.timeIntervalSince1970.rounded(.down))
@@ -52,14 +52,14 @@ package enum HTTPDate {
             let month = month(date[1]), let short = number(date[2], digits: 2), let time = time(parts[2]),
             parts[3].elementsEqual("GMT".utf8)
         else { return nil }
-        // What would be more than 50 years in the future is the most recent past year with these digits.
+        // A date more than 50 years ahead is in the most recent past year with the same digits.
         let today = civil(Int((now.timeIntervalSince1970 / 86_400).rounded(.down))).year
         var year = today - today % 100 + short
         if year > today + 50 { year -= 100 }
         return self.date(year: year, month: month, day: day, time: time)
     }
 
-    /// `Sun Nov  6 08:49:37 1994`; a day of one digit has a space before it.
+    /// `Sun Nov  6 08:49:37 1994`; a single-digit day is preceded by a space.
     private static func asctimeDate(_ parts: [[UInt8]]) -> Date? {
         guard isName(parts[0], weekdays), let month = month(parts[1]), let day = number(parts[2], digits: 2),
             let time = time(parts[3]), let year = number(parts[4], digits: 4)
@@ -96,7 +96,7 @@ package enum HTTPDate {
 
     private static func date(year: Int, month: Int, day: Int, time: Int) -> Date? {
         let days = daysSince1970(year: year, month: month, day: day)
-        // 31 April and its kind come back as another day.
+        // A date such as 31 April converts back to another day.
         guard day > 0, civil(days) == (year, month, day) else { return nil }
         return Date(timeIntervalSince1970: TimeInterval(days * 86_400 + time))
     }
@@ -108,7 +108,9 @@ package enum HTTPDate {
 
     // MARK: Days
 
-    /// Days of the Gregorian calendar, in years that begin in March, so that the leap day is the last.
+    /// Returns the day in the Gregorian calendar.
+    ///
+    /// Years start in March, so that the leap day is last.
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
         let year = month <= 2 ? year - 1 : year
         let (era, yearOfEra) = year.quotientAndRemainder(roundingDownBy: 400)

@@ -1,19 +1,19 @@
 internal import OpenSSLCrypto
 
-/// The header fields of a message, in order, with repetition.
+/// The ordered header fields of a message, including repeated fields.
 ///
-/// Names compare without regard to case ([RFC 9110 §5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1)) and are
-/// kept as they were written. Nothing is checked here: a transport refuses a request with a malformed field before it
-/// sends a byte.
+/// Names are case-insensitive ([RFC 9110 §5.1](https://www.rfc-editor.org/rfc/rfc9110#section-5.1))
+/// but keep their spelling. Fields aren't validated here: a transport rejects a request with a
+/// malformed field before sending a byte.
 public struct HTTPHeaders: Sendable, Hashable {
-    /// One header field.
+    /// A header field.
     public struct Field: Sendable, Hashable {
-        /// The name as it was written.
+        /// The name with its original spelling.
         public var name: String
-        /// The value without surrounding white space.
+        /// The value, without surrounding white space.
         public var value: String
 
-        /// Makes a field.
+        /// Creates a field.
         ///
         /// - Parameters:
         ///   - name: The field's name.
@@ -23,20 +23,20 @@ public struct HTTPHeaders: Sendable, Hashable {
             self.value = value
         }
 
-        /// Returns a Boolean value that indicates whether two fields have the same bytes.
+        /// Returns whether two fields have the same bytes.
         ///
-        /// Canonically equivalent text in two spellings is two values.
+        /// Canonically equivalent text with different bytes isn't equal.
         ///
         /// - Parameters:
-        ///   - left: One field.
-        ///   - right: The other.
+        ///   - left: A field.
+        ///   - right: Another field.
         /// - Returns: `true` if both name and value are the same.
         public static func == (left: Self, right: Self) -> Bool {
             ByteComparedString(left.name) == ByteComparedString(right.name)
                 && ByteComparedString(left.value) == ByteComparedString(right.value)
         }
 
-        /// Feeds the bytes of the name and the value to a hasher.
+        /// Hashes the bytes of the name and the value.
         ///
         /// - Parameter hasher: The hasher.
         public func hash(into hasher: inout Hasher) {
@@ -47,16 +47,17 @@ public struct HTTPHeaders: Sendable, Hashable {
 
     private var fields: [Field]
 
-    /// Makes header fields from a list.
+    /// Creates header fields from a list.
     ///
-    /// - Parameter fields: The fields in the order in which they are sent.
+    /// - Parameter fields: The fields, in the order they're sent.
     public init(_ fields: [Field] = []) {
         self.fields = fields
     }
 
-    /// The first value of a field, or `nil` if there is none.
+    /// The first value of a field, or `nil`.
     ///
-    /// Setting replaces every field of that name by one, at the place of the first; setting `nil` removes them.
+    /// Setting a value replaces all fields of that name by one, in the first one's place; `nil`
+    /// removes them.
     ///
     /// - Parameter name: The field's name, in any case.
     /// - Returns: The value of the first field of that name, or `nil`.
@@ -70,15 +71,15 @@ public struct HTTPHeaders: Sendable, Hashable {
         }
     }
 
-    /// All values of a field, in order.
+    /// Returns all values of a field, in order.
     ///
     /// - Parameter name: The field's name, in any case.
-    /// - Returns: The values; empty if there is no such field.
+    /// - Returns: The values; empty if the field is missing.
     public func values(for name: String) -> [String] {
         fields.filter { $0.name.equalsIgnoringASCIICase(name) }.map(\.value)
     }
 
-    /// Adds a field after the others, even if there is one of that name.
+    /// Appends a field, even if another one has the same name.
     ///
     /// - Parameters:
     ///   - name: The field's name.
@@ -101,7 +102,7 @@ extension HTTPHeaders: RandomAccessCollection {
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral {
-    /// Makes header fields from a literal, in its order.
+    /// Creates header fields from a literal, in order.
     ///
     /// - Parameter elements: Names and values.
     public init(dictionaryLiteral elements: (String, String)...) {
@@ -110,9 +111,9 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension StringProtocol {
-    /// Whether two texts are the same but for the case of ASCII letters.
+    /// Returns whether two texts are equal, ignoring the case of ASCII letters.
     package func equalsIgnoringASCIICase(_ other: some StringProtocol) -> Bool {
-        // Most texts that differ do so in their lengths, which are known.
+        // Most different texts differ in length, which is known.
         guard utf8.count == other.utf8.count else { return false }
         return utf8.elementsEqual(other.utf8) { left, right in
             left == right || (left ^ right == 0x20 && (0x61...0x7A).contains(left | 0x20))

@@ -1,16 +1,17 @@
 /// An HTTP request method.
 ///
-/// The vocabulary is open: any token is a method ([RFC 9110 §9](https://www.rfc-editor.org/rfc/rfc9110#section-9)).
-/// Methods are case-sensitive.
+/// The vocabulary is open: any token is a method
+/// ([RFC 9110 §9](https://www.rfc-editor.org/rfc/rfc9110#section-9)). Methods are case-sensitive.
 public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
-    /// The method as it stands on the wire.
+    /// The method's name on the wire.
     public let rawValue: String
 
-    /// Makes a method from its name.
+    /// Creates a method from its name.
     ///
-    /// The result is `nil` if the name is empty or has a character that a token can't have.
+    /// The result is `nil` if the name isn't a token.
     ///
-    /// - Parameter rawValue: The name, a token of [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
+    /// - Parameter rawValue: The name, a token of
+    ///   [RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2).
     public init?(_ rawValue: String) {
         guard HTTPSyntax.isToken(rawValue) else { return nil }
         self.rawValue = rawValue
@@ -20,7 +21,7 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
         self.rawValue = rawValue
     }
 
-    /// The method as it stands on the wire.
+    /// The method's name on the wire.
     public var description: String { rawValue }
 
     /// The method `GET`.
@@ -42,7 +43,7 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
     /// The method `CONNECT`.
     public static let connect = Self(unchecked: "CONNECT")
 
-    /// Whether sending the same request twice has the effect of sending it once
+    /// A Boolean value that indicates whether repeating the request has the effect of one request
     /// ([RFC 9110 §9.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-9.2.2)).
     public var isIdempotent: Bool {
         switch self {

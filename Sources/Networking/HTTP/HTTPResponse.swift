@@ -1,28 +1,28 @@
 public import Foundation
 public import FoundationNetworking
 
-/// A response as interceptors and callers see it: its head, and its body or a stream of it.
+/// An HTTP response with its body, or with a stream of it.
 public struct HTTPResponse: Sendable {
-    /// The URL that responded: after redirects, the last one.
+    /// The URL that responded, after any redirects.
     public var url: URL
     /// The status code.
     public var status: Int
-    /// The protocol version: `HTTP/1.1`, `HTTP/2`.
+    /// The protocol version, such as `HTTP/1.1` or `HTTP/2`.
     public var version: String
-    /// The header fields, in order, repeated ones apart.
+    /// The header fields, in order; repeated fields are separate.
     public var headers: HTTPHeaders
-    /// The body after content decoding.
+    /// The decoded body, without its content coding.
     ///
-    /// It is empty if there is none, and while the body can still be read from ``stream``.
+    /// It's empty for a response without a body, and until the body is read from ``stream``.
     public var body: Data
-    /// The fields after the ``body`` ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    /// The trailer fields ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
     public var trailers: HTTPHeaders
-    /// The redirects that were followed, oldest first.
+    /// The redirects that the client followed, oldest first.
     public var redirects: [RedirectHop]
-    /// The body that is received while it is read; `nil` if it is in ``body``.
+    /// The unread body of a streamed response; `nil` if it's in ``body``.
     var unread: HTTPResponseBody?
 
-    /// Makes a response.
+    /// Creates a response.
     ///
     /// - Parameters:
     ///   - url: The URL that responded.
@@ -30,8 +30,8 @@ public struct HTTPResponse: Sendable {
     ///   - version: The protocol version.
     ///   - headers: The header fields.
     ///   - body: The body after content decoding.
-    ///   - trailers: The fields after the body.
-    ///   - redirects: The redirects that were followed, oldest first.
+    ///   - trailers: The trailer fields.
+    ///   - redirects: The redirects that the client followed, oldest first.
     public init(
         url: URL,
         status: Int,
@@ -63,37 +63,37 @@ public struct HTTPResponse: Sendable {
         unread = response.stream
     }
 
-    /// The body in parts: what ``NetworkClient/stream(_:options:)`` receives, or the ``body`` as one part.
+    /// The body in parts, as from ``NetworkClient/stream(_:options:)``, or ``body`` as one part.
     public var stream: HTTPResponseBody { unread ?? HTTPResponseBody(body, trailers: trailers) }
 
-    /// Whether the status is 200…299.
+    /// A Boolean value that indicates whether the status is 200…299.
     public var isSuccessful: Bool { (200...299).contains(status) }
 
-    /// The head of the response as Foundation's type, in which repeated fields are joined by commas.
+    /// The header of the response as Foundation's type, which joins repeated fields with commas.
     public var urlResponse: HTTPURLResponse {
         let fields = Dictionary(headers.map { ($0.name, $0.value) }) { "\($0), \($1)" }
         guard
             let response = HTTPURLResponse(url: url, statusCode: status, httpVersion: version, headerFields: fields)
         else {
-            // No argument makes swift-corelibs-foundation return nil; the tests try odd ones.
-            fatalError("not a response")  // reason: the initializer is failable in name only
+            // swift-corelibs-foundation never returns nil here; the tests cover unusual arguments.
+            fatalError("not a response")  // reason: the initializer never fails
         }
         return response
     }
 }
 
-// What the attempt loop does with a response.
+// Used by the attempt loop.
 extension HTTPResponse {
-    /// Whether all requests went to one scheme, host and port, so that the first one's credentials were for the server that responded.
+    /// A Boolean value that indicates whether all redirects stayed within the first origin.
     var isFromFirstOrigin: Bool {
         guard !redirects.isEmpty else { return true }
         let origin = HTTPOrigin(url)
         return redirects.allSatisfy { HTTPOrigin($0.url) == origin }
     }
 
-    /// Takes what an interceptor made of the response.
+    /// Replaces the response with an interceptor's.
     ///
-    /// A body in it replaces the one that is being received.
+    /// A body in the new response replaces the streamed one.
     mutating func replace(with response: Self) {
         let unread = unread
         self = response
@@ -115,6 +115,6 @@ extension HTTPResponse {
 }
 
 extension HTTPURLResponse {
-    /// Whether the status is 200…299.
+    /// A Boolean value that indicates whether the status is 200…299.
     public var isSuccessful: Bool { (200...299).contains(statusCode) }
 }

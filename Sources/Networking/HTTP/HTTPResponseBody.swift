@@ -1,16 +1,17 @@
 public import Foundation
 import Synchronization
 
-/// The body of a response, received while it is read.
+/// A response body that is received while it's read.
 ///
 /// ```swift
 /// for try await part in response.body { try file.write(contentsOf: part) }
 /// ```
 ///
-/// It is read once, by one task at a time. Who reads slowly slows the sender down: only a bounded part waits in memory. An
-/// exchange whose body is not read to its end is cancelled when the last reference to the body goes, or by ``cancel()``.
+/// The body can be read once, by one task at a time. A slow reader slows the sender down: only a
+/// bounded part is buffered. An unfinished request is cancelled by ``cancel()`` or when the last
+/// reference to the body is released.
 public final class HTTPResponseBody: AsyncSequence, Sendable {
-    /// A part of the body, never empty.
+    /// A non-empty part of the body.
     public typealias Element = Data
 
     private let source: any HTTPResponseBodySource
@@ -20,16 +21,16 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         self.source = source
     }
 
-    /// Makes a body that is in memory already.
+    /// Creates a body from data in memory.
     ///
     /// - Parameters:
-    ///   - data: The octets.
-    ///   - trailers: The fields after the body.
+    ///   - data: The bytes.
+    ///   - trailers: The trailer fields.
     public convenience init(_ data: Data, trailers: HTTPHeaders = [:]) {
         self.init(source: HeldBody(data, trailers: trailers))
     }
 
-    /// Makes a body that is received while it is read, for a transport of one's own.
+    /// Creates a body that is received while it's read, for use by a custom transport.
     ///
     /// ```swift
     /// HTTPResponseBody { deliver in
@@ -38,10 +39,11 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter receive: Receives the body and returns the fields after it. It runs in a task of its own, which begins when somebody
-    ///   reads and is cancelled when the body is given up. `deliver` takes a part and returns once the reader wants the next, so that at
-    ///   most one part waits; after the body was given up it throws `CancellationError`. What is thrown, the reader gets: a
-    ///   ``NetworkError`` as it is, anything else as the cause of a `connectionLost`.
+    /// - Parameter receive: Receives the body and returns the trailer fields. It runs in its own
+    ///   task, which starts with the first read and is cancelled with the body. `deliver` takes a
+    ///   part and returns when the reader wants the next one, so at most one part is buffered.
+    ///   After cancellation it throws `CancellationError`. The reader gets a thrown
+    ///   ``NetworkError`` unchanged, and any other error as the cause of a `connectionLost`.
     public convenience init(
         _ receive:
             @escaping @Sendable (
@@ -55,19 +57,21 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         source.cancel()
     }
 
-    /// The fields that came after the body; empty before its end ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5)).
+    /// The trailer fields ([RFC 9110 §6.5](https://www.rfc-editor.org/rfc/rfc9110#section-6.5));
+    /// empty before the end of the body.
     public var trailers: HTTPHeaders { source.trailers }
 
-    /// Gives up what has not been read; harmless at the end.
+    /// Cancels the rest of the body; has no effect at the end.
     public func cancel() {
         source.cancel()
     }
 
-    /// Reads everything that is left.
+    /// Reads the rest of the body.
     ///
-    /// - Parameter limit: The most octets accepted.
-    /// - Returns: The octets.
-    /// - Throws: ``NetworkError``: `bodyTooLarge`, and then the exchange is cancelled, or what ended the exchange.
+    /// - Parameter limit: The maximum number of bytes.
+    /// - Returns: The bytes.
+    /// - Throws: ``NetworkError``: `bodyTooLarge`, which cancels the request, or the request's
+    ///   error.
     public func collect(upTo limit: Int) async throws -> Data {
         var whole = Data()
         for try await part in self {
@@ -75,7 +79,7 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
                 cancel()
                 throw NetworkError(
                     .bodyTooLarge,
-                    "the response has a body of more than \(limit) octets; accept more or ask for less"
+                    "the response's body is larger than \(limit) bytes; raise the limit or request less"
                 )
             }
             if whole.isEmpty { whole = part } else { whole.append(part) }
@@ -83,25 +87,26 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
         return whole
     }
 
-    /// Makes an iterator; all iterators of a body go on where another one stopped.
+    /// Creates an iterator; all iterators of a body share its position.
     ///
     /// - Returns: The iterator.
     public func makeAsyncIterator() -> Iterator {
         Iterator(body: self)
     }
 
-    /// Reads a body part by part.
+    /// An iterator over the parts of a body.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let body: HTTPResponseBody
 
-        /// Reads the next part.
+        /// Returns the next part.
         ///
         /// - Returns: The part, or `nil` at the end.
-        /// - Throws: ``NetworkError`` with what ended the exchange: `cancelled` if the task was cancelled or the body given up,
-        ///   `connectionLost`, `invalidResponse`, `bodyTooLarge` or `timedOut`; `invalidRequest` if another task is reading.
+        /// - Throws: ``NetworkError`` with the code `cancelled` if the task or the body was
+        ///   cancelled, `connectionLost`, `invalidResponse`, `bodyTooLarge` or `timedOut` if the
+        ///   request failed, `invalidRequest` if another task is reading.
         public mutating func next() async throws -> Data? {
             guard body.isReading.compareExchange(expected: false, desired: true, ordering: .acquiring).exchanged else {
-                throw NetworkError(.invalidRequest, "two tasks read a response's body at once; let one do it")
+                throw NetworkError(.invalidRequest, "two tasks read a response's body at once; use only one")
             }
             defer { body.isReading.store(false, ordering: .releasing) }
             return try await body.source.next()
@@ -109,19 +114,19 @@ public final class HTTPResponseBody: AsyncSequence, Sendable {
     }
 }
 
-/// Where a response's body comes from.
+/// A source of a response's body.
 package protocol HTTPResponseBodySource: Sendable {
-    /// The fields after the body; empty before its end.
+    /// The trailer fields; empty before the end of the body.
     var trailers: HTTPHeaders { get }
-    /// The next part, never empty, or `nil` at the end; called by one task at a time.
+    /// Returns the next part, never empty, or `nil` at the end. Called by one task at a time.
     ///
-    /// - Throws: ``NetworkError``, and the same one again when asked again.
+    /// - Throws: ``NetworkError``; every later call throws the same error.
     func next() async throws -> Data?
-    /// Gives up what has not been read; harmless at any time.
+    /// Cancels the rest of the body. Can be called at any time.
     func cancel()
 }
 
-/// A body that is in memory already.
+/// A body in memory.
 private final class HeldBody: HTTPResponseBodySource {
     private let data: Mutex<Data?>
     private let fields: HTTPHeaders

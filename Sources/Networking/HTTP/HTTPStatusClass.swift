@@ -1,20 +1,20 @@
-/// The class of a status code, by its first digit ([RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15)).
+/// The class of a status code ([RFC 9110 §15](https://www.rfc-editor.org/rfc/rfc9110#section-15)).
 @nonexhaustive
 public enum HTTPStatusClass: Sendable, Hashable {
-    /// 1xx: the request was received, more follows.
+    /// 1xx: the request was received, and a final response follows.
     case informational
     /// 2xx: the request was received, understood and accepted.
     case successful
-    /// 3xx: more must be done to complete the request.
+    /// 3xx: the request needs further action.
     case redirection
-    /// 4xx: the request has a fault or can't be fulfilled.
+    /// 4xx: the request is invalid or can't be fulfilled.
     case clientError
-    /// 5xx: the server failed to fulfill a request that seems valid.
+    /// 5xx: the server failed to fulfill an apparently valid request.
     case serverError
-    /// Not a status code of HTTP.
+    /// A number that isn't an HTTP status code.
     case unknown
 
-    /// The class of a status code.
+    /// Creates the class of a status code.
     ///
     /// - Parameter status: The status code.
     public init(status: Int) {

@@ -1,13 +1,14 @@
-/// The character classes of RFC 9110 that decide what may stand in a request.
+/// The character classes of RFC 9110 for requests.
 ///
-/// Foundation and libcurl both let a header *name* with CR/LF through to the wire, so each request is checked here.
+/// Foundation and libcurl send a header field *name* with CR/LF unchanged, so they're checked here.
 package enum HTTPSyntax {
-    /// Whether the text is a `token` ([RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
+    /// Returns whether the text is a `token`
+    /// ([RFC 9110 §5.6.2](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2)).
     package static func isToken(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy(isTokenByte)
     }
 
-    /// Whether the byte may stand in a `token`.
+    /// Returns whether the byte is valid in a `token`.
     package static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -21,15 +22,16 @@ package enum HTTPSyntax {
         }
     }
 
-    /// Whether the text may be a field value: no control characters but the horizontal tab
+    /// Returns whether the text is a field value: no control characters except the horizontal tab
     /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     package static func isFieldValue(_ text: some StringProtocol) -> Bool {
         text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
     }
 
-    /// Whether the text is a `token68` ([RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2)).
+    /// Returns whether the text is a `token68`
+    /// ([RFC 9110 §11.2](https://www.rfc-editor.org/rfc/rfc9110#section-11.2)).
     ///
-    /// Not generic: a server asks this of every access token, and a generic function is not specialized for another module.
+    /// Not generic, because generics aren't specialized across modules, and every token is checked.
     package static func isToken68(_ text: Substring) -> Bool {
         var (isEmpty, isPadded) = (true, false)
         for byte in text.utf8 {
@@ -43,7 +45,7 @@ package enum HTTPSyntax {
         return !isEmpty
     }
 
-    /// Whether the byte may stand in a `token68` before its equals signs.
+    /// Returns whether the byte is valid in a `token68` before its equals signs.
     package static func isToken68Byte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -54,12 +56,13 @@ package enum HTTPSyntax {
         }
     }
 
-    /// The text as a `quoted-string` ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)).
+    /// Returns the text as a `quoted-string`
+    /// ([RFC 9110 §5.6.4](https://www.rfc-editor.org/rfc/rfc9110#section-5.6.4)).
     ///
     /// - Parameter text: A field value, without control characters.
-    /// - Returns: The text in quotation marks, with those in it escaped.
+    /// - Returns: The text in quotation marks, with quotation marks and backslashes escaped.
     package static func quotedString(_ text: String) -> String {
-        // Scalars: a combining mark after a quotation mark makes another character of the two.
+        // By scalars: a quotation mark and a following combining mark form one character.
         var quoted = "\""
         for scalar in text.unicodeScalars {
             if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
@@ -70,7 +73,7 @@ package enum HTTPSyntax {
 }
 
 extension Substring {
-    /// The text without the spaces and tabs around it, as a field value is meant
+    /// The text without surrounding spaces and tabs, as in a field value
     /// ([RFC 9110 §5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
     package var trimmingHTTPWhitespace: Substring {
         let text = utf8

@@ -1,13 +1,14 @@
 import Foundation
 
-/// A media type with its parameters ([RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)).
+/// A media type with its parameters
+/// ([RFC 9110 §8.3.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.3.1)).
 struct MediaType {
-    /// Type and subtype in lower case, such as `application/problem+json`.
+    /// The type and subtype in lower case, such as `application/problem+json`.
     let essence: String
-    /// The parameters, with names in lower case; of a repeated one the first counts.
+    /// The parameters, with lower-case names; the first of repeated parameters is used.
     let parameters: [String: String]
 
-    /// Reads a `Content-Type` field's value; `nil` if it does not begin with a type and a subtype.
+    /// Creates a media type from a `Content-Type` value; `nil` without a valid type and subtype.
     init?(_ text: String) {
         let parts = Self.split(text)
         let names = parts[0].asciiOnly.split(separator: "/", omittingEmptySubsequences: false)
@@ -27,10 +28,11 @@ struct MediaType {
         self.parameters = parameters
     }
 
-    /// Whether it is `application/json` or has the suffix `+json` ([RFC 6839 §3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
+    /// A Boolean value that indicates whether the type is `application/json`, `text/json` or has
+    /// the suffix `+json` ([RFC 6839 §3.1](https://www.rfc-editor.org/rfc/rfc6839#section-3.1)).
     var isJSON: Bool { essence == "application/json" || essence == "text/json" || essence.hasSuffix("+json") }
 
-    /// Splits at semicolons outside of quotes, and trims white space.
+    /// Splits at semicolons outside quotes and trims white space.
     private static func split(_ text: String) -> [String] {
         var parts = [""]
         var (isQuoted, isEscaped) = (false, false)

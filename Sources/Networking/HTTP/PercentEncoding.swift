@@ -1,12 +1,13 @@
-/// Percent-encoding as RFC 3986 §2.1 defines it, byte by byte over the text's UTF-8.
+/// The percent-encoding of RFC 3986 §2.1, applied to the bytes of UTF-8 text.
 ///
-/// Foundation's character sets leave `+`, `&` and `=` bare where they must not be, so which bytes stay is said here.
+/// Foundation's character sets don't escape `+`, `&` and `=` where required, so this type defines
+/// the allowed bytes.
 package enum PercentEncoding {
-    /// Encodes every byte but those that may stay.
+    /// Encodes all bytes except those to keep.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - stays: Whether a byte may stay as it is; unreserved characters by default.
+    ///   - stays: Returns whether to keep a byte. The default keeps unreserved characters.
     /// - Returns: The encoded text, with upper-case hex digits.
     package static func encode(
         _ text: some StringProtocol,
@@ -20,13 +21,12 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Encodes what may not stand in a text that is encoded already, such as one whose sender forgot to: well-formed escapes
-    /// stay, and so do allowed bytes.
+    /// Encodes the invalid bytes of a text, keeping well-formed escapes and allowed bytes.
     ///
     /// - Parameters:
     ///   - text: The text.
-    ///   - isAllowed: Whether a byte may stand as it is.
-    /// - Returns: The text, of which ``isEncoded(_:allowing:)`` is true.
+    ///   - isAllowed: Returns whether a byte is allowed unescaped.
+    /// - Returns: A text for which ``isEncoded(_:allowing:)`` is `true`.
     package static func repaired(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> String {
         let octets = Array(text.utf8)
         var encoded: [UInt8] = []
@@ -40,18 +40,18 @@ package enum PercentEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Decodes the escapes of a text; `+` stays what it is.
+    /// Decodes the escapes of a text; a `+` is kept.
     ///
     /// - Parameter text: The text.
-    /// - Returns: The octets; `nil` if an escape is malformed.
+    /// - Returns: The bytes; `nil` if an escape is malformed.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(octets: text.utf8)
     }
 
-    /// Decodes the escapes of a text's UTF-8.
+    /// Decodes the escapes of UTF-8 text.
     ///
-    /// - Parameter octets: The UTF-8.
-    /// - Returns: The octets; `nil` if an escape is malformed.
+    /// - Parameter octets: The UTF-8 bytes.
+    /// - Returns: The bytes; `nil` if an escape is malformed.
     package static func decode(octets: some Sequence<UInt8>) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(octets.underestimatedCount)
@@ -69,12 +69,13 @@ package enum PercentEncoding {
         return decoded
     }
 
-    /// Whether each byte is an allowed one or part of a well-formed escape.
+    /// Returns whether each byte is allowed or part of a well-formed escape.
     package static func isEncoded(_ text: some StringProtocol, allowing isAllowed: (UInt8) -> Bool) -> Bool {
         decode(text) != nil && text.utf8.allSatisfy { $0 == UInt8(ascii: "%") || isAllowed($0) }
     }
 
-    /// Whether the byte is `unreserved` ([RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
+    /// Returns whether the byte is `unreserved`
+    /// ([RFC 3986 §2.3](https://www.rfc-editor.org/rfc/rfc3986#section-2.3)).
     package static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -85,12 +86,14 @@ package enum PercentEncoding {
         }
     }
 
-    /// Whether the byte may stand in a path segment ([RFC 3986 §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
+    /// Returns whether the byte is valid in a path segment
+    /// ([RFC 3986 §3.3](https://www.rfc-editor.org/rfc/rfc3986#section-3.3)).
     package static func isPathCharacter(_ byte: UInt8) -> Bool {
         isUnreserved(byte) || isSubDelimiter(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: "@")
     }
 
-    /// Whether the byte may stand in a query ([RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
+    /// Returns whether the byte is valid in a query
+    /// ([RFC 3986 §3.4](https://www.rfc-editor.org/rfc/rfc3986#section-3.4)).
     package static func isQueryCharacter(_ byte: UInt8) -> Bool {
         isPathCharacter(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?")
     }

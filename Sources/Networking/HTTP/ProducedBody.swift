@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The body of a response that a closure receives, one part ahead of the task that reads it.
+/// A response body received by a closure, at most one part ahead of the reader.
 final class ProducedBody: HTTPResponseBodySource {
     typealias Producer =
         @Sendable (_ deliver: @escaping @Sendable (Data) async throws -> Void) async throws -> HTTPHeaders
@@ -10,10 +10,10 @@ final class ProducedBody: HTTPResponseBodySource {
     private typealias Giver = CheckedContinuation<Void, any Error>
 
     private struct State {
-        /// `nil` once it was started, or nobody wants it any more.
+        /// The closure; `nil` once it has started or the body is cancelled.
         var producer: Producer?
         var task: Task<Void, Never>?
-        /// What was delivered and not read yet; its giver waits.
+        /// The delivered but unread part, whose producer is waiting.
         var part: Data?
         var giver: Giver?
         var reader: Reader?
@@ -44,7 +44,7 @@ final class ProducedBody: HTTPResponseBodySource {
     }
 
     func cancel() {
-        // What the closure holds is let go outside the lock: its end may come back here.
+        // The closure is released outside the lock, because its deinitialization may call back.
         let (task, reader, giver, producer) = state.withLock { state in
             if state.end == nil || state.part != nil { state.end = .failure(.cancelledExchange) }
             state.part = nil
@@ -58,7 +58,7 @@ final class ProducedBody: HTTPResponseBodySource {
     }
 }
 
-// The reader's side.
+// MARK: Reader
 extension ProducedBody {
     func next() async throws -> Data? {
         try await withTaskCancellationHandler {
@@ -92,13 +92,13 @@ extension ProducedBody {
             } catch is CancellationError {
                 end(.failure(.cancelledExchange))
             } catch {
-                end(.failure(NetworkError(.connectionLost, "the response's body could not be received", cause: error)))
+                end(.failure(NetworkError(.connectionLost, "the response's body couldn't be received", cause: error)))
             }
         }
     }
 }
 
-// The producer's side.
+// MARK: Producer
 extension ProducedBody {
     private func deliver(_ part: Data) async throws {
         guard !part.isEmpty else { return }
@@ -120,7 +120,7 @@ extension ProducedBody {
         }
     }
 
-    /// What a reader gets at the end.
+    /// Returns the reader's result at the end.
     private static func last(_ end: Result<HTTPHeaders, NetworkError>) -> Result<Data?, any Error> {
         switch end {
         case .success: .success(nil)
@@ -129,7 +129,7 @@ extension ProducedBody {
     }
 
     private static var crowd: NetworkError {
-        NetworkError(.invalidRequest, "two tasks deliver parts of a response's body at once; let one do it")
+        NetworkError(.invalidRequest, "two tasks deliver parts of a response's body at once; use only one")
     }
 
     private func end(_ end: Result<HTTPHeaders, NetworkError>) {

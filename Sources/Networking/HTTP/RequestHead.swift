@@ -1,6 +1,7 @@
-/// A request's first line and header fields.
+/// The request line and header fields of a request.
 package struct RequestHead: Equatable, Sendable {
-    /// How the end of the body is found ([RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6)).
+    /// The framing that determines the end of the body
+    /// ([RFC 9112 §6](https://www.rfc-editor.org/rfc/rfc9112#section-6)).
     package enum Framing: Equatable, Sendable {
         case length(Int)
         case chunked
@@ -17,12 +18,12 @@ package struct RequestHead: Equatable, Sendable {
         (self.minorVersion, self.headers) = (minorVersion, headers)
     }
 
-    /// Whether the client waits for `100 (Continue)` before it sends the body.
+    /// A Boolean value that indicates whether the client waits for `100 (Continue)`.
     package var expectsContinue: Bool {
         minorVersion >= 1 && headers.values(for: "Expect").contains { $0.equalsIgnoringASCIICase("100-continue") }
     }
 
-    /// Whether the client wants to use the connection again
+    /// A Boolean value that indicates whether the client keeps the connection alive
     /// ([RFC 9112 §9.3](https://www.rfc-editor.org/rfc/rfc9112#section-9.3)).
     package var keepsAlive: Bool {
         let options = headers.values(for: "Connection").flatMap { $0.split { ", \t".contains($0) } }
@@ -30,7 +31,8 @@ package struct RequestHead: Equatable, Sendable {
         return minorVersion >= 1 || options.contains { $0.equalsIgnoringASCIICase("keep-alive") }
     }
 
-    /// Whether the text has one of the four forms of [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
+    /// Returns whether the text has one of the four forms of
+    /// [RFC 9112 §3.2](https://www.rfc-editor.org/rfc/rfc9112#section-3.2).
     static func isTarget(_ text: String, for method: HTTPMethod) -> Bool {
         switch method {
         case .connect: text.contains(":") && !text.contains("/")
@@ -39,9 +41,9 @@ package struct RequestHead: Equatable, Sendable {
         }
     }
 
-    /// Checks the fields that decide where the message ends.
+    /// Returns the framing, after validating the fields that determine the end of the message.
     ///
-    /// A message that two parties could read differently is refused, not repaired.
+    /// An ambiguous message is rejected and not repaired.
     package func framing(maximumBodySize: Int) throws(RequestFault) -> Framing {
         let hosts = headers.values(for: "Host")
         guard hosts.count == 1 || (minorVersion == 0 && hosts.isEmpty) else {
@@ -50,10 +52,10 @@ package struct RequestHead: Equatable, Sendable {
         let lengths = headers.values(for: "Content-Length")
         let codings = headers.values(for: "Transfer-Encoding")
         guard codings.isEmpty else {
-            guard minorVersion >= 1 else { throw RequestFault("HTTP/1.0 has no Transfer-Encoding") }
+            guard minorVersion >= 1 else { throw RequestFault("HTTP/1.0 doesn't support Transfer-Encoding") }
             guard lengths.isEmpty else { throw RequestFault("both Transfer-Encoding and Content-Length") }
             guard codings.count == 1, let coding = codings.first, coding.equalsIgnoringASCIICase("chunked") else {
-                throw RequestFault(501, "the only transfer coding here is chunked")
+                throw RequestFault(501, "the only supported transfer coding is chunked")
             }
             return .chunked
         }
@@ -64,13 +66,13 @@ package struct RequestHead: Equatable, Sendable {
         }
         // A number that doesn't fit is larger than any limit.
         guard let length = Int(text), length <= maximumBodySize else {
-            throw RequestFault(413, "the body is larger than \(maximumBodySize) octets")
+            throw RequestFault(413, "the body is larger than \(maximumBodySize) bytes")
         }
         return .length(length)
     }
 }
 
-/// Why bytes are not a request, and the status that says so.
+/// The reason why bytes aren't a valid request, and the status for the response.
 package struct RequestFault: Error, Equatable, Sendable {
     package let status: Int
     package let reason: String
@@ -80,7 +82,7 @@ package struct RequestFault: Error, Equatable, Sendable {
         self.reason = reason
     }
 
-    /// A fault of the message's syntax.
+    /// Creates a syntax fault with the status 400.
     package init(_ reason: String) {
         self.init(400, reason)
     }

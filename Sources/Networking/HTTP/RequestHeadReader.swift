@@ -1,18 +1,19 @@
-/// Reads the heads of requests from bytes that arrive in pieces of any size.
+/// A parser for request heads in bytes that arrive in pieces of any size.
 ///
-/// It follows [RFC 9112](https://www.rfc-editor.org/rfc/rfc9112) strictly: lines end with CRLF, nothing is folded or
-/// repaired. Each byte is looked at once, and nothing is kept that is larger than the limits.
+/// It follows [RFC 9112](https://www.rfc-editor.org/rfc/rfc9112) strictly: lines end with CRLF, and
+/// nothing is unfolded or repaired. Each byte is read once, and buffers never exceed the limits.
 package struct RequestHeadReader: Sendable {
-    /// The limits of what a peer may make the server remember.
+    /// The limits on the memory that a peer can use.
     package struct Limits: Sendable, Equatable {
-        /// The bytes of the request line.
+        /// The maximum number of bytes in the request line.
         package var line: Int
-        /// The bytes of a section of fields.
+        /// The maximum number of bytes in a section of fields.
         package var fields: Int
-        /// The number of fields in a section.
+        /// The maximum number of fields in a section.
         package var fieldCount: Int
-        /// The number of empty lines before a request, which
-        /// [RFC 9112 §2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2) asks servers to ignore.
+        /// The maximum number of empty lines before a request, which
+        /// [RFC 9112 §2.2](https://www.rfc-editor.org/rfc/rfc9112#section-2.2) asks servers to
+        /// ignore.
         package var emptyLines: Int
 
         package init(line: Int = 16 << 10, fields: Int = 64 << 10, fieldCount: Int = 256, emptyLines: Int = 4) {
@@ -26,17 +27,17 @@ package struct RequestHeadReader: Sendable {
     private var emptyLines = 0
     private var sectionSize = 0
     private var fields: [HTTPHeaders.Field] = []
-    /// The request line, while the fields aren't whole.
+    /// The request line, until all fields are read.
     private var head: RequestHead?
 
     package init(limits: Limits) {
         self.limits = limits
     }
 
-    /// Uses up input until a head is whole, or the input is empty.
+    /// Consumes input until a head is complete or the input is empty.
     ///
-    /// - Parameter input: The bytes. What is left of them after a head is the body or the next request.
-    /// - Returns: The head; `nil` if it isn't whole.
+    /// - Parameter input: The bytes. After a head they start with the body or the next request.
+    /// - Returns: The head; `nil` if it's incomplete.
     /// - Throws: A fault; the reader can't be used again.
     package mutating func readHead(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> RequestHead? {
         while head == nil {
@@ -54,10 +55,10 @@ package struct RequestHeadReader: Sendable {
         return head
     }
 
-    /// Uses up input until a section of fields has ended, or the input is empty.
+    /// Consumes input until a section of fields is complete or the input is empty.
     ///
     /// - Parameter input: The bytes of a header or trailer section.
-    /// - Returns: The fields; `nil` if their end isn't there yet.
+    /// - Returns: The fields; `nil` if the section is incomplete.
     /// - Throws: A fault; the reader can't be used again.
     package mutating func readFields(from input: inout ArraySlice<UInt8>) throws(RequestFault) -> HTTPHeaders? {
         while true {
@@ -75,13 +76,13 @@ package struct RequestHeadReader: Sendable {
         }
     }
 
-    /// Takes a line without its CRLF.
+    /// Reads a line without its CRLF.
     ///
     /// - Parameters:
     ///   - input: The bytes.
-    ///   - limit: The longest line that is accepted, with its line feed.
+    ///   - limit: The maximum length of the line, including its line feed.
     ///   - status: The status of the fault if the line is longer.
-    /// - Returns: The line; `nil` if its end isn't there yet.
+    /// - Returns: The line; `nil` if it's incomplete.
     /// - Throws: A fault; the reader can't be used again.
     package mutating func readLine(
         from input: inout ArraySlice<UInt8>,
@@ -93,7 +94,7 @@ package struct RequestHeadReader: Sendable {
         guard partialLine.count + piece.count + (end == nil ? 0 : 1) <= limit else {
             throw RequestFault(status, "a line or section is longer than the server accepts")
         }
-        // Before the end of the line is there, so that a TLS hello, say, is refused and not waited on.
+        // Checked before the line is complete, to reject input such as a TLS hello at once.
         guard piece.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }) else {
             throw RequestFault("a control character in a line")
         }
@@ -116,23 +117,23 @@ package struct RequestHeadReader: Sendable {
             throw RequestFault("the method is not a token")
         }
         guard parts[1].allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x23 }) else {
-            throw RequestFault("the request target has a character it must not have")
+            throw RequestFault("the request target has an invalid character")
         }
         let target = String(decoding: parts[1], as: UTF8.self)
         guard RequestHead.isTarget(target, for: method) else {
-            throw RequestFault("the request target has none of the four forms")
+            throw RequestFault("the request target has an invalid form")
         }
         let version = String(decoding: parts[2], as: UTF8.self)
-        guard version.hasPrefix("HTTP/"), version.utf8.count == 8 else { throw RequestFault("no HTTP version") }
+        guard version.hasPrefix("HTTP/"), version.utf8.count == 8 else { throw RequestFault("missing HTTP version") }
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
-            throw RequestFault(505, "the server speaks HTTP/1.1")
+            throw RequestFault(505, "the server supports only HTTP/1.0 and HTTP/1.1")
         }
         return RequestHead(method: method, target: target, minorVersion: version == "HTTP/1.1" ? 1 : 0, headers: [:])
     }
 
     private static func field(_ line: Span<UInt8>) throws(RequestFault) -> HTTPHeaders.Field {
         let colon = line.firstIndex(of: UInt8(ascii: ":"))
-        guard colon < line.count else { throw RequestFault("a field line without a colon") }
+        guard colon < line.count else { throw RequestFault("a field line has no colon") }
         let name = line.text(0..<colon)
         guard HTTPSyntax.isToken(name) else { throw RequestFault("a field's name is not a token") }
         return HTTPHeaders.Field(name: name, value: line.text(line.trimmed((colon + 1)..<line.count)))

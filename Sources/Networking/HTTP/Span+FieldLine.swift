@@ -1,12 +1,12 @@
 extension Span<UInt8> {
-    /// The index of the first such byte, or the count.
+    /// Returns the index of the first occurrence of a byte, or the count.
     func firstIndex(of byte: UInt8) -> Int {
         var index = 0
         while index < count, self[index] != byte { index += 1 }
         return index
     }
 
-    /// The range without the white space at its ends.
+    /// Returns the range without white space at its ends.
     func trimmed(_ range: Range<Int>) -> Range<Int> {
         var (start, end) = (range.lowerBound, range.upperBound)
         while start < end, self[start].isHTTPWhitespace { start += 1 }
@@ -14,7 +14,7 @@ extension Span<UInt8> {
         return start..<end
     }
 
-    /// UTF-8, or, where that can't be, ISO 8859-1, so that no message is lost for an odd byte.
+    /// Returns UTF-8 text, or ISO 8859-1 if the bytes aren't UTF-8, so that no message is lost.
     func text(_ range: Range<Int>) -> String {
         if let valid = try? UTF8Span(validating: extracting(range)) { return String(copying: valid) }
         var text = ""

@@ -2,30 +2,31 @@ public import Foundation
 public import FoundationNetworking
 import Synchronization
 
-/// Stops sending to a server that fails, so that callers learn it at once and the server can recover.
+/// An interceptor that stops sending to a failing server, so that it can recover.
 ///
-/// For each origin: when enough attempts in a window failed, the circuit opens and requests fail with
-/// ``NetworkError/Code/circuitOpen``. After a pause one request is let through: if it succeeds the circuit closes, otherwise it stays
-/// open for another pause. Failures are a status of 500 or more and a transport's errors; cancellations count as nothing.
+/// It keeps a circuit per origin. When enough attempts in a window fail, the circuit opens and
+/// requests fail with ``NetworkError/Code/circuitOpen``. After a pause the breaker sends one
+/// request: if it succeeds, the circuit closes; otherwise it stays open for another pause. A status
+/// of 500 or more and a transport's error are failures; a cancellation isn't counted.
 public final class CircuitBreaker: RequestInterceptor {
-    /// When a circuit opens, and for how long.
+    /// The conditions that open a circuit, and the pause until it can close.
     public struct Configuration: Sendable {
-        /// The share of failures that opens the circuit; 0.1 by default.
+        /// The failure ratio that opens the circuit; 0.1 by default.
         public var failureRatio: Double
-        /// How many attempts there must be in a window; 100 by default.
+        /// The minimum number of attempts in a window; 100 by default.
         public var minimumAttempts: Int
-        /// The time in which attempts are counted; 30 seconds by default.
+        /// The period in which attempts are counted; 30 seconds by default.
         public var window: Duration
-        /// How long the circuit stays open before a request is let through; 5 seconds by default.
+        /// The time before an open circuit allows a request; 5 seconds by default.
         public var pause: Duration
 
-        /// Makes a configuration.
+        /// Creates a configuration.
         ///
         /// - Parameters:
-        ///   - failureRatio: The share of failures that opens the circuit.
-        ///   - minimumAttempts: How many attempts there must be in a window.
-        ///   - window: The time in which attempts are counted.
-        ///   - pause: How long the circuit stays open.
+        ///   - failureRatio: The failure ratio that opens the circuit. The default is 0.1.
+        ///   - minimumAttempts: The minimum number of attempts in a window. The default is 100.
+        ///   - window: The period in which attempts are counted. The default is 30 seconds.
+        ///   - pause: The time before an open circuit allows a request. The default is 5 seconds.
         public init(
             failureRatio: Double = 0.1,
             minimumAttempts: Int = 100,
@@ -42,12 +43,12 @@ public final class CircuitBreaker: RequestInterceptor {
     private let configuration: Configuration
     private let timeSource: TimeSource
     private let circuits = Mutex<[HTTPOrigin: Circuit]>([:])
-    /// The attempts that were let through, until they end; a later interceptor may keep the request from having a URL.
+    /// The running attempts, because a later interceptor may remove the request's URL.
     private let passed = Mutex<[AttemptName: Passage]>([:])
 
     private struct Passage {
         let origin: HTTPOrigin
-        /// Whether it decides about an open circuit.
+        /// A Boolean value that indicates whether the attempt decides about an open circuit.
         let isProbe: Bool
     }
 
@@ -60,30 +61,30 @@ public final class CircuitBreaker: RequestInterceptor {
         }
     }
 
-    /// Makes a breaker; share it between clients that call the same servers.
+    /// Creates a breaker; share it between clients that call the same servers.
     ///
     /// - Parameters:
-    ///   - configuration: When a circuit opens, and for how long.
-    ///   - timeSource: Where time comes from; the same as the client's.
+    ///   - configuration: The conditions that open a circuit, and the pause.
+    ///   - timeSource: The clocks, the same as the client's.
     public init(_ configuration: Configuration = Configuration(), timeSource: TimeSource = .system) {
         self.configuration = configuration
         self.timeSource = timeSource
     }
 
-    /// Whether requests to an origin fail at once now.
+    /// Returns whether requests to an origin currently fail at once.
     ///
     /// - Parameter url: Any URL of the origin.
-    /// - Returns: Whether its circuit is open.
+    /// - Returns: `true` if its circuit is open.
     public func isOpen(for url: URL) -> Bool {
         guard let origin = HTTPOrigin(url) else { return false }
         return circuits.withLock { $0[origin]?.isOpen(at: timeSource.now()) ?? false }
     }
 
-    /// Lets the request pass if its circuit is closed.
+    /// Passes the request on if its circuit is closed.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     /// - Returns: The request.
     /// - Throws: The error so far; ``NetworkError`` with the code `circuitOpen`.
     public func interceptRequest(
@@ -95,13 +96,13 @@ public final class CircuitBreaker: RequestInterceptor {
         let now = timeSource.now()
         let passage = circuits.withLock { $0[origin, default: Circuit()].passage(at: now) }
         guard passage != .none else {
-            throw NetworkError(.circuitOpen, "too many requests to \(origin) failed; nothing was sent")
+            throw NetworkError(.circuitOpen, "too many requests to \(origin) failed recently; nothing was sent")
         }
         passed.withLock { $0[AttemptName(context)] = Passage(origin: origin, isProbe: passage == .probe) }
         return request
     }
 
-    /// Counts how the attempt ended.
+    /// Counts the outcome of the attempt.
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
@@ -123,7 +124,7 @@ public final class CircuitBreaker: RequestInterceptor {
     }
 }
 
-/// The state of the circuit of one origin.
+/// The state of an origin's circuit.
 struct Circuit {
     enum Outcome {
         case success, failure, nothing
@@ -136,7 +137,7 @@ struct Circuit {
     private enum Phase {
         case closed
         case open(until: ContinuousClock.Instant)
-        /// One request is on its way that decides.
+        /// The request that decides is in progress.
         case probing
     }
 
@@ -170,7 +171,7 @@ struct Circuit {
         at now: ContinuousClock.Instant,
         _ configuration: CircuitBreaker.Configuration
     ) {
-        // What was sent before the circuit opened says nothing of now.
+        // Requests sent before the circuit opened say nothing about the server's current state.
         if case .probing = phase, !isProbe { return }
         switch (phase, outcome) {
         case (.probing, .success):
@@ -178,7 +179,7 @@ struct Circuit {
         case (.probing, .failure):
             phase = .open(until: now + configuration.pause)
         case (.probing, .nothing):
-            // It decided nothing: the next request may.
+            // The probe was inconclusive, so the next request becomes the probe.
             phase = .open(until: now)
         case (.open, _), (.closed, .nothing):
             break

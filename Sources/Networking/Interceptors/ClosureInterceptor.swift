@@ -1,10 +1,12 @@
 public import FoundationNetworking
 
-/// An interceptor that is one closure.
+/// An interceptor that calls a closure.
 ///
 /// ```swift
 /// let client = NetworkClient(interceptors: [
-///     ClosureInterceptor.changingRequest { $0.setValue("de", forHTTPHeaderField: "Accept-Language") },
+///     ClosureInterceptor.changingRequest {
+///         $0.setValue("de", forHTTPHeaderField: "Accept-Language")
+///     },
 ///     ClosureInterceptor.observing { metrics.count($0.response?.status) },
 /// ])
 /// ```
@@ -16,7 +18,7 @@ public struct ClosureInterceptor: RequestInterceptor {
     }
 
     private let hook: Hook
-    /// Whether the closure wants to know what the exchanges took.
+    /// A Boolean value that indicates whether the closure needs metrics.
     public let needsMetrics: Bool
 
     private init(_ hook: Hook, needsMetrics: Bool = false) {
@@ -24,28 +26,29 @@ public struct ClosureInterceptor: RequestInterceptor {
         self.needsMetrics = needsMetrics
     }
 
-    /// Changes each request before it is sent.
+    /// Returns an interceptor that changes each request before it's sent.
     ///
-    /// - Parameter change: Changes the request; what it throws fails the operation with ``NetworkError/Code/requestNotMade``.
+    /// - Parameter change: Changes the request. An error fails the operation with
+    ///   ``NetworkError/Code/requestNotMade``.
     /// - Returns: The interceptor.
     public static func changingRequest(_ change: @escaping @Sendable (inout URLRequest) async throws -> Void) -> Self {
         Self(.request(change))
     }
 
-    /// Changes, or refuses, each response before its status is checked.
+    /// Returns an interceptor that changes or rejects each response before the status check.
     ///
-    /// - Parameter change: Changes the response; what it throws fails the attempt.
+    /// - Parameter change: Changes the response. An error fails the attempt.
     /// - Returns: The interceptor.
     public static func changingResponse(_ change: @escaping @Sendable (inout HTTPResponse) async throws -> Void) -> Self
     {
         Self(.response(change))
     }
 
-    /// Sees how each attempt ended.
+    /// Returns an interceptor that observes the outcome of each attempt.
     ///
     /// - Parameters:
-    ///   - needsMetrics: Whether ``RequestAttempt/exchanges`` should be measured; no by default.
-    ///   - observe: Sees the attempt, and returns at once.
+    ///   - needsMetrics: Whether to measure ``RequestAttempt/exchanges``. The default is `false`.
+    ///   - observe: Receives the attempt. Must return at once.
     /// - Returns: The interceptor.
     public static func observing(
         needsMetrics: Bool = false,
@@ -54,13 +57,13 @@ public struct ClosureInterceptor: RequestInterceptor {
         Self(.attempt(observe), needsMetrics: needsMetrics)
     }
 
-    /// Calls the closure, if it is about requests.
+    /// Calls the closure if it changes requests.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
-    /// - Returns: The request, changed.
-    /// - Throws: The error so far, or what the closure throws.
+    ///   - context: The context of the operation.
+    /// - Returns: The changed request.
+    /// - Throws: The error so far, or the closure's error.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -70,14 +73,14 @@ public struct ClosureInterceptor: RequestInterceptor {
         return request
     }
 
-    /// Calls the closure, if it is about responses.
+    /// Calls the closure if it changes responses.
     ///
     /// - Parameters:
     ///   - response: The response so far.
     ///   - request: The request as it was sent.
-    ///   - context: What is known about the operation.
-    /// - Returns: The response, changed.
-    /// - Throws: What the closure throws.
+    ///   - context: The context of the operation.
+    /// - Returns: The changed response.
+    /// - Throws: The closure's error.
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
@@ -88,7 +91,7 @@ public struct ClosureInterceptor: RequestInterceptor {
         return response
     }
 
-    /// Calls the closure, if it is about attempts.
+    /// Calls the closure if it observes attempts.
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {

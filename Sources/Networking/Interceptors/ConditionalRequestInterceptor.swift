@@ -3,19 +3,21 @@ public import FoundationNetworking
 internal import OpenSSLCrypto
 import Synchronization
 
-/// Asks servers only for what has changed: sends `If-None-Match` and `If-Modified-Since`, and answers a 304 with the response that was
-/// kept ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
+/// An interceptor that revalidates cached responses with `If-None-Match` and `If-Modified-Since`.
+///
+/// It returns the cached response for a 304
+/// ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
 ///
 /// ```swift
 /// let client = NetworkClient(interceptors: [authenticator, ConditionalRequestInterceptor()])
 /// ```
 ///
-/// Put it after authenticators: responses are kept apart for each credential. It is about `GET`; responses with `no-store` are not kept,
-/// and requests that have conditions of their own, or whose bodies are received while they are read, are left alone. Every request
-/// goes to the server, so what the caller gets is never stale.
+/// Put it after authenticators, because responses are cached per credential. It handles `GET`
+/// requests and never stores responses with `no-store`. It ignores streamed requests and requests
+/// with their own conditions. Every request reaches the server, so the response is never stale.
 public final class ConditionalRequestInterceptor: RequestInterceptor {
     private let cache: any HTTPResponseCache
-    /// What was found for the attempts that are on their way, so that a 304 has its response even if the cache lost it.
+    /// The cached responses of running attempts, even if the cache evicts them meanwhile.
     private let found = Mutex<[AttemptName: CachedResponse]>([:])
 
     private struct AttemptName: Hashable {
@@ -27,19 +29,19 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
         }
     }
 
-    /// Makes an interceptor.
+    /// Creates an interceptor.
     ///
-    /// - Parameter cache: Where responses are kept; 10 MiB of memory by default.
+    /// - Parameter cache: The cache. The default uses up to 10 MiB of memory.
     public init(cache: any HTTPResponseCache = MemoryResponseCache()) {
         self.cache = cache
     }
 
-    /// Adds conditions, if there is a response that they can be about.
+    /// Adds conditions if a cached response has validators.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
-    /// - Returns: The request, with conditions.
+    ///   - context: The context of the operation.
+    /// - Returns: The request with conditions.
     /// - Throws: The error so far.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
@@ -51,20 +53,20 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
             cached.varying.allSatisfy({ request.value(forHTTPHeaderField: $0) ?? "" == $1 })
         else { return request }
         let headers = cached.response.headers
-        // A server that sends what no request can have gets no condition.
+        // A validator that isn't a valid header field value is ignored.
         if let tag = headers["ETag"] { try? request.setHeaderField("If-None-Match", to: tag) }
         if let date = headers["Last-Modified"] { try? request.setHeaderField("If-Modified-Since", to: date) }
         found.withLock { $0[AttemptName(context)] = cached }
         return request
     }
 
-    /// Keeps a response, or answers a 304 with the one that was kept.
+    /// Stores a response, or returns the cached response for a 304.
     ///
     /// - Parameters:
     ///   - response: The response so far.
     ///   - request: The request as it was sent.
-    ///   - context: What is known about the operation.
-    /// - Returns: The response that the server means.
+    ///   - context: The context of the operation.
+    /// - Returns: The current response.
     public func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
@@ -86,7 +88,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
         return response
     }
 
-    /// Forgets what was found for the attempt.
+    /// Removes the attempt's cached response.
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
@@ -95,7 +97,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
 
     // MARK: Rules
 
-    /// The URL, and a digest of the credentials, so that nobody gets another's response; `nil` for what is not kept.
+    /// Returns the URL with a digest of the credentials, to separate users; `nil` if not cacheable.
     private static func key(of request: URLRequest) -> String? {
         guard request.httpMethod ?? "GET" == "GET", let url = request.url?.absoluteString else { return nil }
         let control = request.value(forHTTPHeaderField: "Cache-Control")?.lowercased() ?? ""
@@ -119,7 +121,7 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
             && (response.headers["ETag"] != nil || response.headers["Last-Modified"] != nil)
     }
 
-    /// The request's fields that the response names in `Vary`; `nil` if it depends on what nobody knows.
+    /// Returns the request's fields listed in the response's `Vary`; `nil` for `*`.
     private static func varying(_ response: HTTPResponse, _ request: URLRequest) -> [String: String]? {
         let names = response.headers.values(for: "Vary").flatMap { $0.asciiOnly.split(separator: ",") }
             .map { $0.trimmingCharacters(in: .whitespaces).lowercased() }
@@ -129,7 +131,9 @@ public final class ConditionalRequestInterceptor: RequestInterceptor {
 }
 
 extension HTTPResponse {
-    /// Takes the fields of a 304 ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)), but none that describes a body.
+    /// Adopts the fields of a 304
+    /// ([RFC 9111 §3.2](https://www.rfc-editor.org/rfc/rfc9111#section-3.2)), except those that
+    /// describe a body.
     fileprivate mutating func update(with notModified: HTTPResponse) {
         let describing = ["content-length", "content-encoding", "content-type", "content-range", "transfer-encoding"]
         let fields = notModified.headers.filter { !describing.contains(where: $0.name.equalsIgnoringASCIICase) }

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Where ``ConditionalRequestInterceptor`` keeps responses.
+/// A storage for the responses of ``ConditionalRequestInterceptor``.
 public protocol HTTPResponseCache: Sendable {
-    /// The response that was stored under a key, if it is still there.
+    /// Returns the response stored for a key, if any.
     ///
-    /// - Parameter key: The key. It has no secrets in it.
+    /// - Parameter key: The key. It contains no secrets.
     /// - Returns: The response.
     func response(for key: String) async -> CachedResponse?
 
-    /// Stores a response, in the place of what was stored under its key.
+    /// Stores a response, replacing any previous one for the key.
     ///
     /// - Parameters:
     ///   - response: The response.
@@ -16,25 +16,26 @@ public protocol HTTPResponseCache: Sendable {
     func store(_ response: CachedResponse, for key: String) async
 }
 
-/// A response that is kept until the server says that there is another.
+/// A response in a cache, revalidated before each use.
 public struct CachedResponse: Sendable {
     /// The response.
     public var response: HTTPResponse
-    /// The request's fields that the response depends on, by their names in lower case ([RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
+    /// The values of the request's fields that the response depends on, by lower-case name
+    /// ([RFC 9111 §4.1](https://www.rfc-editor.org/rfc/rfc9111#section-4.1)).
     public var varying: [String: String]
 
-    /// Makes a response.
+    /// Creates a response.
     ///
     /// - Parameters:
     ///   - response: The response.
-    ///   - varying: The request's fields that it depends on.
+    ///   - varying: The values of the request's fields that the response depends on.
     public init(response: HTTPResponse, varying: [String: String]) {
         self.response = response
         self.varying = varying
     }
 }
 
-/// Keeps responses in memory; those that were used least recently go first.
+/// A response cache in memory that evicts the least recently used responses.
 public final class MemoryResponseCache: HTTPResponseCache {
     private struct Entry {
         var response: CachedResponse
@@ -50,14 +51,15 @@ public final class MemoryResponseCache: HTTPResponseCache {
     private let capacity: Int
     private let state = Mutex(State())
 
-    /// Makes a cache.
+    /// Creates a cache.
     ///
-    /// - Parameter capacity: How many octets of bodies are kept; 10 MiB by default.
+    /// - Parameter capacity: The maximum total size of the bodies in bytes, plus 1 KiB per
+    ///   response. The default is 10 MiB.
     public init(capacity: Int = 10 << 20) {
         self.capacity = capacity
     }
 
-    /// The response that was stored under a key, if it is still there.
+    /// Returns the response stored for a key, if any.
     ///
     /// - Parameter key: The key.
     /// - Returns: The response.
@@ -69,10 +71,10 @@ public final class MemoryResponseCache: HTTPResponseCache {
         }
     }
 
-    /// Stores a response, and forgets others if there is no room.
+    /// Stores a response and evicts others if the capacity is exceeded.
     ///
     /// - Parameters:
-    ///   - response: The response; one larger than the capacity is not stored.
+    ///   - response: The response. It isn't stored if it exceeds the capacity.
     ///   - key: The key.
     public func store(_ response: CachedResponse, for key: String) {
         state.withLock { state in
@@ -90,6 +92,6 @@ public final class MemoryResponseCache: HTTPResponseCache {
 }
 
 extension CachedResponse {
-    /// Entries without a body take room too.
+    /// The size of the entry; responses without a body use memory, too.
     fileprivate var cost: Int { response.body.count + 1_024 }
 }

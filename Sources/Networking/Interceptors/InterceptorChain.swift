@@ -1,7 +1,7 @@
 import Foundation
 import FoundationNetworking
 
-/// The interceptors of an operation, in order, and what each attempt has to know of them.
+/// The ordered interceptors of an operation.
 struct InterceptorChain: Sendable {
     struct Link: Sendable {
         let interceptor: any RequestInterceptor
@@ -9,9 +9,9 @@ struct InterceptorChain: Sendable {
     }
 
     let links: [Link]
-    /// The header fields that the authenticators put on requests.
+    /// The header fields that the authenticators set.
     let credentialFields: Set<String>
-    /// Whether one of them wants the exchanges measured.
+    /// A Boolean value that indicates whether an interceptor needs metrics.
     let needsMetrics: Bool
 
     init(_ interceptors: [any RequestInterceptor] = []) {
@@ -29,7 +29,7 @@ struct InterceptorChain: Sendable {
         needsMetrics = links.contains { $0.interceptor.needsMetrics }
     }
 
-    /// The same chain without those that put credentials on requests.
+    /// The chain without authenticators.
     var withoutAuthenticators: Self { Self(links: links.filter { !$0.isAuthenticator }) }
 
     static func + (left: Self, right: Self) -> Self {

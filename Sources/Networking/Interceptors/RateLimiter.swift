@@ -1,42 +1,45 @@
 public import FoundationNetworking
 import Synchronization
 
-/// Sends no more than so many requests in a time, and makes the others wait for their turn.
+/// An interceptor that limits the rate of requests by delaying them.
 ///
 /// ```swift
-/// let client = NetworkClient(interceptors: [RateLimiter(10, per: .seconds(1)), Retry.Policy.maxRetries(2)])
+/// let client = NetworkClient(interceptors: [
+///     RateLimiter(10, per: .seconds(1)), Retry.Policy.maxRetries(2),
+/// ])
 /// ```
 ///
-/// Requests that come at once are let through as far as the burst goes, and then one after the other at equal distances. Each attempt
-/// counts. A request that would have to wait past its operation's deadline fails at once with ``NetworkError/Code/rateLimited``, and
-/// takes no place.
+/// The limiter sends up to a burst of requests at once, and then spaces them evenly. Each attempt
+/// counts. A request that would wait past its operation's deadline fails at once with
+/// ``NetworkError/Code/rateLimited`` and doesn't count.
 public final class RateLimiter: RequestInterceptor {
     private let interval: Duration
     private let tolerance: Duration
     private let timeSource: TimeSource
-    /// When the next request would be sent if all came at equal distances.
+    /// The time of the next request if all were evenly spaced.
     private let next = Mutex<ContinuousClock.Instant?>(nil)
 
-    /// Makes a limiter; share it between the clients that share the limit.
+    /// Creates a limiter; share it between the clients that share the limit.
     ///
     /// - Parameters:
-    ///   - count: How many requests; at least 1.
-    ///   - duration: In which time; more than zero.
-    ///   - burst: How many requests may be sent at once after a pause; 1 by default.
-    ///   - timeSource: Where time comes from; the same as the client's.
+    ///   - count: The number of requests per period; at least 1.
+    ///   - duration: The period; more than zero.
+    ///   - burst: The number of requests sent at once after a pause. The default is 1.
+    ///   - timeSource: The clocks, the same as the client's.
     public init(_ count: Int, per duration: Duration, burst: Int = 1, timeSource: TimeSource = .system) {
         interval = max(.zero, duration) / max(1, count)
         tolerance = interval * (max(1, burst) - 1)
         self.timeSource = timeSource
     }
 
-    /// Waits for the request's turn.
+    /// Delays the request to keep the rate.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     /// - Returns: The request.
-    /// - Throws: The error so far; ``NetworkError`` with the code `rateLimited`; `CancellationError` if the task was cancelled.
+    /// - Throws: The error so far; ``NetworkError`` with the code `rateLimited`;
+    ///   `CancellationError` if the task was cancelled.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
@@ -53,7 +56,7 @@ public final class RateLimiter: RequestInterceptor {
         guard let wait else {
             throw NetworkError(
                 .rateLimited,
-                "the request's turn would come after the operation's deadline; nothing was sent"
+                "the rate limit would delay the request past its deadline; nothing was sent"
             )
         }
         if wait > .zero { try await timeSource.sleep(wait) }

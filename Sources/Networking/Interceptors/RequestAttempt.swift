@@ -1,31 +1,32 @@
 public import FoundationNetworking
 import Synchronization
 
-/// How one attempt of an operation ended, for logs and metrics.
+/// The outcome of one attempt of an operation, for logs and metrics.
 public struct RequestAttempt: Sendable {
-    /// What is known about the operation; its `attempt` is this attempt's number.
+    /// The context of the operation, with this attempt's number.
     public let context: InterceptorContext
-    /// How long the attempt took, interceptors included; delays between attempts are not.
+    /// The duration of the attempt, including interceptors but not the delays between attempts.
     public let duration: Duration
-    /// The request as it was sent; `nil` if it could not be made.
+    /// The request as sent; `nil` if it couldn't be created.
     public var request: URLRequest?
-    /// The response, if there was one; its body is empty if it is received while it is read.
+    /// The response, if any; the body of a streamed response is empty.
     public var response: HTTPResponse?
-    /// Why the attempt failed; `nil` if it succeeded.
+    /// The reason why the attempt failed; `nil` if it succeeded.
     public var error: (any Error)?
-    /// What the exchanges took, one for each request on the wire: more than one if redirects were followed.
+    /// The metrics of each request on the wire; more than one if the client followed redirects.
     ///
-    /// It is empty unless an interceptor of the operation says ``RequestInterceptor/needsMetrics``, and if the transport can't tell.
+    /// Empty unless an interceptor of the operation has ``RequestInterceptor/needsMetrics`` and the
+    /// transport supports metrics.
     public var exchanges: [HTTPTransportMetrics] = []
 
-    /// Makes an attempt, for tests of interceptors.
+    /// Creates an attempt, for testing interceptors.
     ///
     /// - Parameters:
-    ///   - context: What is known about the operation.
-    ///   - duration: How long the attempt took.
-    ///   - request: The request as it was sent.
+    ///   - context: The context of the operation.
+    ///   - duration: The duration of the attempt.
+    ///   - request: The request as sent.
     ///   - response: The response.
-    ///   - error: Why the attempt failed.
+    ///   - error: The reason why the attempt failed.
     public init(
         context: InterceptorContext,
         duration: Duration,
@@ -41,13 +42,13 @@ public struct RequestAttempt: Sendable {
     }
 }
 
-/// Collects what the exchanges of an attempt took.
+/// A collector for the metrics of an attempt's requests.
 final class MetricsBox: Sendable {
     private let exchanges = Mutex<[HTTPTransportMetrics]>([])
 
     var all: [HTTPTransportMetrics] { exchanges.withLock { $0 } }
 
-    /// Listens to an exchange beside whoever listens already.
+    /// Observes a request in addition to any existing observer.
     func observe(_ request: inout HTTPTransportRequest) {
         let other = request.observer
         request.observer = { [self] event in
@@ -57,7 +58,7 @@ final class MetricsBox: Sendable {
     }
 }
 
-/// The numbers of operations.
+/// A generator of operation numbers.
 enum OperationNumber {
     private static let last = Atomic<UInt64>(0)
 

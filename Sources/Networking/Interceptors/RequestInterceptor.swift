@@ -1,75 +1,76 @@
 import Foundation
 public import FoundationNetworking
 
-/// What hooks into every attempt of a request.
+/// A type that changes, observes or retries the attempts of a request.
 ///
-/// A client asks its interceptors in the order in which it was given them. Each method has a default that changes
-/// nothing, so an interceptor implements only what it is about:
+/// A client calls its interceptors in order. Each method's default changes nothing, so an
+/// interceptor implements only the methods it needs:
 ///
-/// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request, before each attempt;
-/// 2. ``requestScheduled(_:context:)`` sees the request as it will be sent;
+/// 1. ``interceptRequest(_:context:)`` may change, fail or recover the request;
+/// 2. ``requestScheduled(_:context:)`` observes the request as it will be sent;
 /// 3. ``interceptResponse(_:for:context:)`` may replace the response;
-/// 4. ``requestSucceeded(_:response:context:)`` sees a response that the client accepts;
-/// 5. ``attemptEnded(_:)`` sees how the attempt ended, whatever came of it;
-/// 6. ``evaluateFailedRequest(_:response:error:context:)`` says whether a failed attempt should be repeated.
-///    *Every* interceptor is asked, and the answer with the highest priority wins.
+/// 4. ``requestSucceeded(_:response:context:)`` observes a response that the client accepts;
+/// 5. ``attemptEnded(_:)`` observes the outcome of every attempt;
+/// 6. ``evaluateFailedRequest(_:response:error:context:)`` decides whether to retry a failed
+///    attempt. The client asks *every* interceptor, and the action with the highest priority wins.
 public protocol RequestInterceptor: Sendable {
-    /// Changes, fails or recovers a request before it is sent.
+    /// Changes, fails or recovers a request before it's sent.
     ///
-    /// The client builds the base request anew for each attempt, so what a previous attempt added is not there.
+    /// The client builds the base request again for each attempt, without earlier changes.
     ///
     /// - Parameters:
-    ///   - request: The base request or what the previous interceptor made of it; or the error it failed with, which
-    ///     this interceptor may recover from by returning a request.
-    ///   - context: What is known about the operation.
-    /// - Returns: The request to go on with.
-    /// - Throws: Any error; the operation then fails with ``NetworkError/Code/requestNotMade`` and this error as its
-    ///   cause, unless a later interceptor recovers. Nothing is sent and nothing is retried.
+    ///   - request: The base request or the previous interceptor's result. If it's an error, this
+    ///     interceptor can recover by returning a request.
+    ///   - context: The context of the operation.
+    /// - Returns: The request to continue with.
+    /// - Throws: Any error. Unless a later interceptor recovers, the operation fails with
+    ///   ``NetworkError/Code/requestNotMade`` and this error as its cause. Nothing is sent or
+    ///   retried.
     func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext
     ) async throws -> URLRequest
 
-    /// Sees a request just before it is handed to the transport.
+    /// Observes a request just before it's passed to the transport.
     ///
     /// - Parameters:
     ///   - request: The request as it will be sent.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     func requestScheduled(_ request: URLRequest, context: InterceptorContext)
 
-    /// Sees, and may replace, a response before its status is checked.
+    /// Replaces or observes a response before its status is checked.
     ///
     /// - Parameters:
-    ///   - response: The response, or what the previous interceptor made of it.
+    ///   - response: The response or the previous interceptor's result.
     ///   - request: The request as it was sent.
-    ///   - context: What is known about the operation.
-    /// - Returns: The response to go on with.
-    /// - Throws: Any error; the attempt then counts as failed with it.
+    ///   - context: The context of the operation.
+    /// - Returns: The response to continue with.
+    /// - Throws: Any error, which fails the attempt.
     func interceptResponse(
         _ response: HTTPResponse,
         for request: URLRequest,
         context: InterceptorContext
     ) async throws -> HTTPResponse
 
-    /// Sees a response that the client accepts, before the caller does.
+    /// Observes a response that the client accepts, before the caller gets it.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
     ///   - response: The response the caller will get.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext)
 
-    /// Says whether a failed attempt should be repeated.
+    /// Decides whether to retry a failed attempt.
     ///
-    /// It is not asked about a cancelled request, nor about one that could not be made.
+    /// The client doesn't call this for a cancelled request or one that couldn't be created.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
-    ///   - response: The response, if there was one.
-    ///   - error: Why the attempt failed: a ``ServerError`` for a status that is not accepted, a ``NetworkError``, or
-    ///     what an interceptor threw.
-    ///   - context: What is known about the operation; the current error is not in its `retryState`.
-    /// - Returns: What this interceptor wants to happen.
+    ///   - response: The response, if any.
+    ///   - error: The reason why the attempt failed: a ``ServerError`` for a status that isn't
+    ///     accepted, a ``NetworkError``, or an interceptor's error.
+    ///   - context: The context of the operation. Its `retryState` lacks the current error.
+    /// - Returns: The action this interceptor asks for.
     func evaluateFailedRequest(
         _ request: URLRequest,
         response: HTTPResponse?,
@@ -77,49 +78,51 @@ public protocol RequestInterceptor: Sendable {
         context: InterceptorContext
     ) -> Retry.Action
 
-    /// Sees how an attempt ended, once for each attempt and whatever came of it: also one that was cancelled, or whose request could
-    /// not be made.
+    /// Observes the outcome of an attempt, once per attempt.
     ///
-    /// It comes before the interceptors are asked whether to go on. It is for logs and metrics; it returns at once.
+    /// The attempt may also have been cancelled, or its request may not have been created. The
+    /// client calls this before ``evaluateFailedRequest(_:response:error:context:)``. Use it for
+    /// logs and metrics, and return at once.
     ///
     /// - Parameter attempt: The attempt.
     func attemptEnded(_ attempt: RequestAttempt)
 
-    /// Whether ``RequestAttempt/exchanges`` should be measured; no by default. It is asked when a client is made or a resource is
-    /// fetched, and not for each attempt.
+    /// A Boolean value that indicates whether to measure ``RequestAttempt/exchanges``.
+    ///
+    /// The default is `false`. Read once, when a client is created or a resource is fetched.
     var needsMetrics: Bool { get }
 }
 
-/// What is known about an operation while it runs.
+/// The context of a running operation.
 public struct InterceptorContext: Sendable {
     /// The failures and delays so far.
     public let retryState: Retry.State
-    /// When the whole operation, all attempts and delays included, must have ended; `nil` for never.
+    /// The deadline of the whole operation, including all attempts and delays; `nil` for none.
     ///
-    /// An interceptor that waits must give up by then.
+    /// An interceptor that waits must stop by then.
     public let deadline: ContinuousClock.Instant?
-    /// A number that all attempts of the operation have, and no other operation of this process.
+    /// A number shared by all attempts of the operation, and unique in this process.
     public let operation: UInt64
-    /// What is particular about the operation's requests.
+    /// The traits of the operation's requests.
     public let traits: RequestTraits
 
-    /// The request's body if it isn't in memory, for which a `URLRequest` has no room; an `httpBody` that an interceptor sets replaces it.
+    /// The request's body if it isn't in memory; an `httpBody` set by an interceptor replaces it.
     public internal(set) var body: HTTPBody?
-    /// Whether the response's body is received while it is read, so that interceptors do not see it.
+    /// A Boolean value that indicates whether the body is streamed, unseen by interceptors.
     public let isStreamed: Bool
 
-    /// The number of the current attempt, from 1; attempts made for an authenticator count.
+    /// The number of the current attempt, starting at 1 and including retries for authentication.
     public var attempt: Int { retryState.errors.count + retryState.authenticationErrors.count + 1 }
 
-    /// Makes a context, for tests of interceptors.
+    /// Creates a context, for testing interceptors.
     ///
     /// - Parameters:
     ///   - retryState: The failures and delays so far.
-    ///   - deadline: When the whole operation must have ended.
+    ///   - deadline: The deadline of the whole operation.
     ///   - operation: The operation's number.
-    ///   - traits: What is particular about the operation's requests.
+    ///   - traits: The traits of the operation's requests.
     ///   - body: The request's body if it isn't in memory.
-    ///   - isStreamed: Whether the response's body is received while it is read.
+    ///   - isStreamed: Whether the response's body is streamed.
     public init(
         retryState: Retry.State = .empty,
         deadline: ContinuousClock.Instant? = nil,
@@ -138,11 +141,11 @@ public struct InterceptorContext: Sendable {
 }
 
 extension RequestInterceptor {
-    /// Passes the request, or its error, on.
+    /// Passes the request or its error on.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     /// - Returns: The same request.
     /// - Throws: The same error.
     public func interceptRequest(
@@ -156,7 +159,7 @@ extension RequestInterceptor {
     ///
     /// - Parameters:
     ///   - request: The request as it will be sent.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {}
 
     /// Passes the response on.
@@ -164,7 +167,7 @@ extension RequestInterceptor {
     /// - Parameters:
     ///   - response: The response so far.
     ///   - request: The request as it was sent.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     /// - Returns: The same response.
     public func interceptResponse(
         _ response: HTTPResponse,
@@ -179,16 +182,16 @@ extension RequestInterceptor {
     /// - Parameters:
     ///   - request: The request as it was sent.
     ///   - response: The response the caller will get.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     public func requestSucceeded(_ request: URLRequest, response: HTTPResponse, context: InterceptorContext) {}
 
-    /// Has no opinion.
+    /// Leaves the decision to the other interceptors.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent.
     ///   - response: The response.
-    ///   - error: Why the attempt failed.
-    ///   - context: What is known about the operation.
+    ///   - error: The reason why the attempt failed.
+    ///   - context: The context of the operation.
     /// - Returns: `none`.
     public func evaluateFailedRequest(
         _ request: URLRequest,
@@ -204,6 +207,6 @@ extension RequestInterceptor {
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {}
 
-    /// No.
+    /// `false`.
     public var needsMetrics: Bool { false }
 }

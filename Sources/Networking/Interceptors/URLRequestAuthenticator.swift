@@ -1,39 +1,39 @@
 public import FoundationNetworking
 
-/// An interceptor that puts a credential on requests and decides what a refused credential means.
+/// An interceptor that adds a credential to requests and decides how to handle a rejected one.
 ///
-/// The client keeps the retries that an authenticator asks for apart from all others: a used-up or zero
-/// ``Retry/Policy`` can't suppress them, another policy's delay does not delay them, and they don't use up a policy's
-/// attempts. An authenticator's `noRetry` ends the operation.
+/// The client counts an authenticator's retries separately. An exhausted or zero ``Retry/Policy``
+/// can't suppress them, another policy's delay doesn't apply to them, and they don't use up a
+/// policy's attempts. An authenticator's `noRetry` ends the operation.
 ///
-/// A redirect to another scheme, host or port loses the ``credentialFields``, and the authenticator is not asked about the response to a
-/// request that lost them.
+/// The client removes the ``credentialFields`` on a redirect to another scheme, host or port, and
+/// doesn't ask the authenticator about the response to that request.
 public protocol URLRequestAuthenticator: RequestInterceptor {
-    /// The names of all header fields that the authenticator may put on a request, such as `Authorization`.
+    /// The names of all header fields that the authenticator may set, such as `Authorization`.
     ///
-    /// A field that is missing here is sent to wherever a redirect leads.
+    /// - Important: A field missing from this set is sent to the target of every redirect.
     var credentialFields: Set<String> { get }
 
-    /// Puts the credential on a request, getting or refreshing it first if need be.
+    /// Adds the credential to a request, obtaining or refreshing it if necessary.
     ///
-    /// `URLRequest.setAuthorization(_:)` does that in less time than Foundation's setter.
+    /// `URLRequest.setAuthorization(_:)` is faster than Foundation's setter.
     ///
     /// - Parameters:
     ///   - request: The request without this authenticator's credential.
-    ///   - context: What is known about the operation; waiting for a credential must end by its deadline.
-    /// - Returns: The request with the credential, or unchanged if it is none of this authenticator's business.
-    /// - Throws: Any error; nothing is sent then.
+    ///   - context: The context of the operation, whose deadline limits the wait for a credential.
+    /// - Returns: The request with the credential, or unchanged if it isn't for this authenticator.
+    /// - Throws: Any error. Nothing is sent.
     func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest
 }
 
 extension URLRequestAuthenticator {
-    /// Authenticates a request that was made, and passes on the error of one that was not.
+    /// Authenticates a request, or throws the error so far.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     /// - Returns: The authenticated request.
-    /// - Throws: The error so far, or what ``authenticateRequest(_:context:)`` throws.
+    /// - Throws: The error so far, or the error of ``authenticateRequest(_:context:)``.
     public func interceptRequest(
         _ request: Result<URLRequest, any Error>,
         context: InterceptorContext

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Replaces the values of secret members in JSON text, and leaves every other octet as it is.
+/// A redactor that replaces the values of secret members in JSON text and keeps all other bytes.
 ///
-/// It reads any sequence of values, such as newline-delimited JSON. What it can't follow to the end is refused, because a secret
-/// could be in it.
+/// It reads any sequence of values, such as newline-delimited JSON. It rejects input that it can't
+/// parse completely, because that could contain a secret.
 struct JSONRedactor {
     private let octets: [UInt8]
     private let isSecret: (String) -> Bool
     private var position = 0
     private var result: [UInt8] = []
-    /// The containers that are open: whether each is an object.
+    /// The open containers: `true` for an object, `false` for an array.
     private var containers: [Bool] = []
 
     init(_ octets: [UInt8], isSecret: @escaping (String) -> Bool) {
@@ -17,7 +17,7 @@ struct JSONRedactor {
         self.isSecret = isSecret
     }
 
-    /// The text without secrets; `nil` if it is not JSON.
+    /// Returns the text without secrets; `nil` if it isn't JSON.
     func redacted() -> [UInt8]? {
         var copy = self
         return copy.run() ? copy.result : nil
@@ -63,7 +63,7 @@ struct JSONRedactor {
         position += count
     }
 
-    /// The length of the string that begins here, with its quotes; `nil` if it does not end.
+    /// The length of the string at the position, with its quotes; `nil` if it doesn't end.
     private var stringLength: Int? {
         var index = position + 1
         while index < octets.count {
@@ -76,7 +76,7 @@ struct JSONRedactor {
         return nil
     }
 
-    /// A name as it is meant, whatever escapes it is written with; `nil` if it can't be read, and is then taken for a secret's.
+    /// Returns an unescaped name; `nil` if it's malformed, which counts as the name of a secret.
     private func text(_ string: ArraySlice<UInt8>) -> String? {
         guard string.contains(UInt8(ascii: "\\")) else {
             return String(decoding: string.dropFirst().dropLast(), as: UTF8.self)
@@ -96,7 +96,7 @@ struct JSONRedactor {
         while let byte = next, [0x20, 0x09, 0x0A, 0x0D].contains(byte) { copy(1) }
     }
 
-    /// Skips a value of any kind; `null` is no secret.
+    /// Replaces a value of any kind except `null`.
     private mutating func replaceValue() -> Bool {
         let start = position
         var depth = 0

@@ -1,13 +1,13 @@
-/// An error of this package, of which a log says more than its type.
+/// An error whose text can be logged.
 ///
-/// Its texts have no secrets; of others' errors nobody knows, even if they are the cause of one of ours.
+/// This package's errors contain no secrets; an error from elsewhere might, even as a cause.
 package protocol LoggableError: Error {
-    /// What failed, with those causes that can be logged, too.
+    /// The failure, with the causes that can be logged.
     var logText: String { get }
 }
 
 extension LoggableError {
-    /// A text with a cause after it, as far as the cause can be logged.
+    /// Returns a text followed by the cause, if the cause can be logged.
     package func logText(_ text: String, cause: (any Error)?) -> String {
         guard let cause = cause as? any LoggableError else { return text }
         return "\(text) (\(cause.logText))"

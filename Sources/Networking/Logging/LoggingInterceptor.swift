@@ -1,39 +1,39 @@
 public import Foundation
 public import FoundationNetworking
 
-/// Writes what is sent and what comes of it, without secrets.
+/// An interceptor that logs requests and their outcomes without secrets.
 ///
 /// ```text
-/// #12.1 GET https://api.example/reports?token=REDACTED, 0 octets
-/// #12.1 503 HTTP/1.1 after 41 ms, 19 octets: the server answered 503 to “reports”
-/// #12.2 GET https://api.example/reports?token=REDACTED, 0 octets
-/// #12.2 200 HTTP/1.1 after 38 ms, 2048 octets
+/// #12.1 GET https://api.example/reports?token=REDACTED, 0 bytes
+/// #12.1 503 HTTP/1.1 after 41 ms, 19 bytes: the server answered 503 to “reports”
+/// #12.2 GET https://api.example/reports?token=REDACTED, 0 bytes
+/// #12.2 200 HTTP/1.1 after 38 ms, 2048 bytes
 /// ```
 ///
-/// The first number is the operation's, the second the attempt's. Put it last, so that it sees what the other interceptors made of
-/// the request. Each call of the sink is one event, of one or more lines; control characters in what comes from outside are replaced,
-/// so that nobody can forge a line.
+/// The first number is the operation's, the second the attempt's. Put this interceptor last to log
+/// the others' changes. Each call of the sink is one event with one or more lines. Control
+/// characters in untrusted text are replaced, so peers can't forge a log line.
 public struct LoggingInterceptor: RequestInterceptor {
-    /// How much is written.
+    /// The amount of detail.
     @nonexhaustive
     public enum Level: Int, Sendable, Comparable {
-        /// One line for each request and for how it ended.
+        /// One line for each request and one for its outcome.
         case line
-        /// The header fields too.
+        /// Also the header fields.
         case headers
-        /// The bodies too, as far as they are text.
+        /// Also the bodies, if they're text.
         case body
 
-        /// Whether one level writes less than another.
+        /// Returns whether a level logs less than another.
         ///
         /// - Parameters:
-        ///   - left: One level.
-        ///   - right: The other.
-        /// - Returns: Whether the left one writes less.
+        ///   - left: A level.
+        ///   - right: Another level.
+        /// - Returns: `true` if the left level logs less.
         public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Takes an event; it is called on whatever thread the request is made on, and returns at once.
+    /// Receives an event on the request's thread; must return at once.
     public typealias Sink = @Sendable (String) -> Void
 
     private let level: Level
@@ -42,14 +42,14 @@ public struct LoggingInterceptor: RequestInterceptor {
     private let writesCurlCommands: Bool
     private let sink: Sink
 
-    /// Makes an interceptor that logs.
+    /// Creates a logging interceptor.
     ///
     /// - Parameters:
-    ///   - level: How much is written; a line by default.
-    ///   - redaction: What is taken out.
-    ///   - maximumBodyLength: How many characters of a body are written.
-    ///   - writesCurlCommands: Whether each request is also written as a command for a shell; no by default.
-    ///   - sink: Where events go; standard error by default.
+    ///   - level: The amount of detail. The default is one line.
+    ///   - redaction: The redaction of secrets.
+    ///   - maximumBodyLength: The maximum number of characters per body. The default is 4096.
+    ///   - writesCurlCommands: Whether to log shell commands, too. The default is `false`.
+    ///   - sink: Receives the events. The default writes to standard error.
     public init(
         level: Level = .line,
         redaction: Redaction = .standard,
@@ -64,15 +64,15 @@ public struct LoggingInterceptor: RequestInterceptor {
         self.sink = sink
     }
 
-    /// Writes the request.
+    /// Logs the request.
     ///
     /// - Parameters:
     ///   - request: The request as it will be sent.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         let url = request.url.map(redaction.redacted) ?? "no URL"
         let body = request.httpBody.map(HTTPBody.data) ?? context.body
-        let size = body?.contentLength.map { "\($0) octets" } ?? (body == nil ? "0 octets" : "octets of unknown number")
+        let size = body?.contentLength.map { "\($0) bytes" } ?? (body == nil ? "0 bytes" : "unknown number of bytes")
         var lines = ["\(Self.name(context)) \(request.httpMethod ?? "GET") \(url), \(size)"]
         if level >= .headers { lines += headerLines(request.headerFields) }
         if level >= .body, case .data(let data)? = body?.source {
@@ -82,14 +82,14 @@ public struct LoggingInterceptor: RequestInterceptor {
         write(lines)
     }
 
-    /// Writes how the attempt ended.
+    /// Logs the outcome of the attempt.
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {
         var line = Self.name(attempt.context)
         if let response = attempt.response {
             line += " \(response.status) \(response.version) after \(Self.text(attempt.duration))"
-            line += ", \(response.body.count) octets"
+            line += ", \(response.body.count) bytes"
             if !response.redirects.isEmpty { line += ", \(response.redirects.count) redirects" }
         } else {
             line += " \(attempt.request == nil ? "not made" : "failed") after \(Self.text(attempt.duration))"
@@ -110,7 +110,7 @@ public struct LoggingInterceptor: RequestInterceptor {
         return milliseconds < 10 ? "\((milliseconds * 10).rounded() / 10) ms" : "\(Int(min(milliseconds, 1e15))) ms"
     }
 
-    /// Our own errors have no secrets in their texts; of others nobody knows.
+    /// Returns the text of one of this package's errors; other errors could contain secrets.
     private static func text(_ error: any Error) -> String {
         (error as? any LoggableError)?.logText ?? "\(type(of: error))"
     }
@@ -122,11 +122,11 @@ public struct LoggingInterceptor: RequestInterceptor {
     private func bodyLines(_ body: Data, contentType: String?) -> [String] {
         guard !body.isEmpty else { return [] }
         guard let text = redaction.redacted(body, contentType: contentType) else {
-            return ["  (\(body.count) octets of \(contentType ?? "unknown type"))"]
+            return ["  (\(body.count) bytes of \(contentType ?? "unknown type"))"]
         }
         let shown = text.prefix(maximumBodyLength)
         var lines = shown.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).map { "  \($0)" }
-        if shown.endIndex < text.endIndex { lines.append("  (and more: \(body.count) octets in all)") }
+        if shown.endIndex < text.endIndex { lines.append("  (truncated; \(body.count) bytes in total)") }
         return lines
     }
 
@@ -136,7 +136,7 @@ public struct LoggingInterceptor: RequestInterceptor {
 }
 
 extension String {
-    /// Without what could begin a line or steer a terminal.
+    /// The text without characters that could start a new line or control a terminal.
     fileprivate var withoutControls: String {
         String(
             String.UnicodeScalarView(

@@ -1,22 +1,22 @@
 public import Foundation
 
-/// What must not be seen in logs and recordings, and how it is taken out.
+/// The rules that remove secrets from logs and recordings.
 ///
 /// ```swift
 /// let redaction = Redaction.standard.adding(headers: ["X-Session"], names: ["pin"])
 /// ```
 ///
-/// Removed are the values of credential header fields; of query parameters, form fields and JSON members whose names say that
-/// they are secrets; and whatever looks like a JWT, wherever it stands. Names compare without regard to case, `_` and `-`. Bodies are
-/// shown only if they can be understood: JSON, forms and plain text.
+/// Redaction removes the values of credential header fields, the values of query parameters, form
+/// fields and JSON members with names of secrets, and anything that resembles a JWT. Names are
+/// compared ignoring case, `_` and `-`. Only JSON, forms and plain text are shown.
 public struct Redaction: Sendable {
-    /// What stands in the place of a secret.
+    /// The text that replaces a secret.
     public static let placeholder = "REDACTED"
 
     private var headers: Set<String>
     private var names: Set<String>
     private var parameterNames: Set<String>
-    /// Whether nothing is taken out.
+    /// A Boolean value that indicates whether redaction is off.
     let isOff: Bool
 
     private init(headers: [String], names: [String], parameterNames: [String], isOff: Bool = false) {
@@ -26,7 +26,7 @@ public struct Redaction: Sendable {
         self.isOff = isOff
     }
 
-    /// The names that credentials and tokens commonly have.
+    /// The redaction of the common names of credentials and tokens.
     public static let standard = Redaction(
         headers: [
             "Authorization", "Proxy-Authorization", "Authentication-Info", "Proxy-Authentication-Info", "Cookie",
@@ -43,16 +43,16 @@ public struct Redaction: Sendable {
             "session_id", "otp", "SAMLResponse", "SAMLRequest", "csrf_token", "X-Amz-Security-Token", "X-Amz-Signature",
             "X-Amz-Credential", "X-Goog-Signature", "X-Goog-Credential", "signature", "authorization",
         ],
-        // In JSON these are the names of harmless things.
+        // In JSON these names are usually harmless.
         parameterNames: ["code", "key", "sig", "auth", "state", "request", "session"]
     )
 
-    /// Takes nothing out.
+    /// No redaction.
     ///
-    /// - Warning: Whoever reads what is written then has the credentials that are in it.
+    /// - Warning: Every reader of the output gets the credentials in it.
     public static let insecureNone = Redaction(headers: [], names: [], parameterNames: [], isOff: true)
 
-    /// Takes out more.
+    /// Returns a redaction that removes more.
     ///
     /// - Parameters:
     ///   - headers: Names of header fields.
@@ -65,9 +65,10 @@ public struct Redaction: Sendable {
         return copy
     }
 
-    /// The header fields without secrets.
+    /// Returns the header fields without secrets.
     ///
-    /// The scheme of an `Authorization` stays; in fields that hold URLs, such as `Location`, query secrets are taken out.
+    /// The scheme of an `Authorization` is kept. Fields with URLs, such as `Location`, lose only
+    /// the secrets in the query.
     ///
     /// - Parameter fields: The fields.
     /// - Returns: The fields in the same order.
@@ -76,7 +77,7 @@ public struct Redaction: Sendable {
         return HTTPHeaders(fields.map { HTTPHeaders.Field(name: $0.name, value: value($0.value, of: $0.name)) })
     }
 
-    /// The URL without query secrets and user information.
+    /// Returns the URL without user information and secrets in the query.
     ///
     /// - Parameter url: The URL.
     /// - Returns: The text of the URL.
@@ -84,12 +85,12 @@ public struct Redaction: Sendable {
         isOff ? url.absoluteString : redactedURL(url.absoluteString)
     }
 
-    /// The body as text without secrets.
+    /// Returns the body as text without secrets.
     ///
     /// - Parameters:
     ///   - body: The body.
     ///   - contentType: The value of its `Content-Type`.
-    /// - Returns: The text; `nil` if it is no text, or of a kind in which secrets can't be found.
+    /// - Returns: The text; `nil` if the body isn't text or its format isn't supported.
     public func redacted(_ body: Data, contentType: String?) -> String? {
         let type = MediaType(contentType ?? "")
         if isOff { return String(data: body, encoding: .utf8) }
@@ -125,7 +126,7 @@ public struct Redaction: Sendable {
 
     // MARK: Values
 
-    /// Schemes are shown; a credential without one could begin with anything.
+    /// The schemes that are shown; any other first word could be part of a credential.
     private static let schemes: Set<String> = [
         "basic", "bearer", "digest", "dpop", "negotiate", "hoba", "mutual", "token",
     ]
@@ -159,7 +160,7 @@ public struct Redaction: Sendable {
     private static let formSeparators = Set("&".utf8)
     private static let textSeparators = Set("&?#; \t\r\n\"'<>,{}()".utf8)
 
-    /// Takes out the values of `name=value` between separators.
+    /// Replaces the values of secret `name=value` pairs between separators.
     private func redactedParameters(_ octets: [UInt8], separators: Set<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(octets.count)
@@ -189,7 +190,7 @@ public struct Redaction: Sendable {
         String(decoding: Self.withoutJWTs(octets), as: UTF8.self)
     }
 
-    /// Takes out what looks like a JWT: base64url of `{"`, and dots.
+    /// Replaces anything that resembles a JWT: base64url of `{"` and dots.
     private static func withoutJWTs(_ octets: [UInt8]) -> [UInt8] {
         let start = Array("eyJ".utf8)
         guard octets.count > 20 else { return octets }

@@ -1,23 +1,24 @@
-/// Where a request belongs in a distributed trace ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
+/// The position of a request in a distributed trace
+/// ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 public struct TraceContext: Sendable, Hashable {
-    /// The trace, 32 lower-case hex digits, not all zero.
+    /// The trace identifier: 32 lower-case hex digits, not all zero.
     public let traceID: String
-    /// The caller's span, 16 lower-case hex digits, not all zero.
+    /// The identifier of the caller's span: 16 lower-case hex digits, not all zero.
     public let parentID: String
-    /// Whether the trace is recorded.
+    /// A Boolean value that indicates whether the trace is recorded.
     public let isSampled: Bool
-    /// What vendors add, passed on as it is; `nil` for nothing.
+    /// The vendors' additions, passed on unchanged; `nil` for none.
     public let state: String?
 
-    /// Makes a context.
+    /// Creates a context.
     ///
-    /// The result is `nil` if an identifier is malformed or zero, or the state no field value.
+    /// The result is `nil` if an identifier is malformed or zero, or the state isn't a field value.
     ///
     /// - Parameters:
-    ///   - traceID: The trace.
-    ///   - parentID: The caller's span.
+    ///   - traceID: The trace identifier.
+    ///   - parentID: The identifier of the caller's span.
     ///   - isSampled: Whether the trace is recorded.
-    ///   - state: What vendors add.
+    ///   - state: The vendors' additions.
     public init?(traceID: String, parentID: String, isSampled: Bool, state: String? = nil) {
         guard Self.isIdentifier(traceID, length: 32), Self.isIdentifier(parentID, length: 16),
             state.map({ HTTPSyntax.isFieldValue($0) }) ?? true
@@ -28,13 +29,13 @@ public struct TraceContext: Sendable, Hashable {
         self.state = state
     }
 
-    /// Reads a `traceparent` header field, as a server got it; `nil` if it is malformed.
+    /// Creates a context from a received `traceparent` header field; `nil` if it's malformed.
     ///
-    /// Later versions are read as far as version 00 goes, as §4.3 of the specification asks.
+    /// Later versions are parsed like version 00, as §4.3 of the specification requires.
     ///
     /// - Parameters:
     ///   - traceparent: The field's value.
-    ///   - tracestate: The value of the field `tracestate`.
+    ///   - tracestate: The value of the `tracestate` field.
     public init?(traceparent: String, tracestate: String? = nil) {
         let parts = traceparent.asciiOnly.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count >= 4, parts[0].utf8.count == 2, Self.isHex(parts[0]), parts[0] != "ff",
@@ -49,7 +50,7 @@ public struct TraceContext: Sendable, Hashable {
         )
     }
 
-    /// The value of the field `traceparent`.
+    /// The value of the `traceparent` field.
     public var traceparent: String { "00-\(traceID)-\(parentID)-\(isSampled ? "01" : "00")" }
 
     private static func isIdentifier(_ text: String, length: Int) -> Bool {

@@ -1,24 +1,25 @@
 public import FoundationNetworking
 internal import OpenSSLCrypto
 
-/// Tells servers which trace a request belongs to, in the header fields `traceparent` and `tracestate`
-/// ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
+/// An interceptor that sends the trace of a request in the header fields `traceparent` and
+/// `tracestate` ([W3C Trace Context](https://www.w3.org/TR/trace-context/)).
 ///
-/// All attempts of an operation have the same trace, and each has a span of its own. A request that has a `traceparent` already keeps
-/// it.
+/// All attempts of an operation share a trace, with separate spans. An existing `traceparent` is
+/// kept.
 public struct TraceContextInterceptor: RequestInterceptor {
     private let isSampled: Bool
     private let current: @Sendable () -> TraceContext?
     private let random: @Sendable () -> UInt64
-    /// What makes the trace of an operation out of its number, so that nobody can foretell it.
+    /// The seed that makes trace identifiers unpredictable.
     private let seed: [UInt64]
 
-    /// Makes an interceptor.
+    /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - isSampled: Whether traces that begin here are recorded; yes by default.
-    ///   - current: The trace that the caller is in, for example the value of a task-local variable; without one a trace begins.
-    ///   - random: Where identifiers come from; the system's random numbers by default.
+    ///   - isSampled: Whether traces that start here are recorded. The default is `true`.
+    ///   - current: Returns the caller's trace, for example a task-local value, or `nil` to start
+    ///     one.
+    ///   - random: Returns random numbers for identifiers. The default uses the system's generator.
     public init(
         isSampled: Bool = true,
         current: @escaping @Sendable () -> TraceContext? = { nil },
@@ -30,11 +31,11 @@ public struct TraceContextInterceptor: RequestInterceptor {
         seed = [random(), random()]
     }
 
-    /// Puts the fields on a request.
+    /// Adds the fields to a request.
     ///
     /// - Parameters:
     ///   - request: The request or the error so far.
-    ///   - context: What is known about the operation.
+    ///   - context: The context of the operation.
     /// - Returns: The request with the fields.
     /// - Throws: The error so far.
     public func interceptRequest(

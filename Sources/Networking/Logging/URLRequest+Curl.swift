@@ -2,15 +2,16 @@ import Foundation
 public import FoundationNetworking
 
 extension URLRequest {
-    /// The request as a command for a POSIX shell, to try it by hand.
+    /// Returns the request as a command for a POSIX shell, for debugging.
     ///
-    /// Every word is quoted, so that no value can be taken for a command. A body that is no text is piped in as base64; one that is not
-    /// in memory is left out and named in a comment.
+    /// Every word is quoted, so that no value can run as a command. A binary body is piped in as
+    /// base64 if nothing is redacted. Otherwise only a comment mentions it, like a body that isn't
+    /// in memory.
     ///
     /// - Parameters:
     ///   - body: The body of a request without an `httpBody`, such as ``InterceptorContext/body``.
-    ///   - redaction: What is taken out; ``Redaction/insecureNone`` for a command that works with its credentials.
-    /// - Returns: The command, in one line unless the body has several.
+    ///   - redaction: The redaction of secrets. ``Redaction/insecureNone`` keeps the credentials.
+    /// - Returns: The command, on one line unless the body has several lines.
     public func curlCommand(body: HTTPBody? = nil, redaction: Redaction = .standard) -> String {
         var words = ["curl", "--globoff", "--path-as-is"]
         let method = httpMethod ?? "GET"
@@ -20,7 +21,7 @@ extension URLRequest {
         default: words += ["--request", method]
         }
         for field in redaction.redacted(headerFields) {
-            // An empty field needs a semicolon, or curl would leave it out.
+            // curl drops an empty field unless its name ends with a semicolon.
             words += ["--header", field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"]
         }
         var (source, comment) = ("", "")
@@ -35,16 +36,16 @@ extension URLRequest {
                 source = "printf %s \(data.base64EncodedString().shellQuoted) | base64 -d | "
                 words += ["--data-binary", "@-"]
             } else {
-                comment = " # and a body of \(data.count) octets"
+                comment = " # plus a body of \(data.count) bytes"
             }
-        case .file(_, let length): comment = " # and a body of \(length) octets"
-        case .stream: comment = " # and a body"
+        case .file(_, let length): comment = " # plus a body of \(length) bytes"
+        case .stream: comment = " # plus a body"
         }
         words.append(url.map(redaction.redacted) ?? "")
         return source + words.map(\.shellQuoted).joined(separator: " ") + comment
     }
 
-    /// The header fields, sorted, because a `URLRequest` has no order.
+    /// The header fields, sorted because a `URLRequest` has no order.
     var headerFields: HTTPHeaders {
         HTTPHeaders(
             (allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }.map {

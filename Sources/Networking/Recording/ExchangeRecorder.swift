@@ -1,21 +1,24 @@
 public import Foundation
 
-/// A transport that records what another one does, in a HAR 1.2 file that browsers' tools open and ``ReplayTransport`` plays back.
+/// A transport that records another transport's requests in a HAR 1.2 file.
+///
+/// Browsers' developer tools open the file, and ``ReplayTransport`` plays it back.
 ///
 /// ```swift
 /// let recorder = try ExchangeRecorder(CurlTransport(), folder: recordings)
 /// let client = NetworkClient(transport: recorder)
 /// ```
 ///
-/// Each exchange on the wire is an entry: retries and redirects are entries of their own. Secrets are taken out as ``Redaction``
-/// says. The file is a whole document after each entry, so that a crash loses no more than the exchange that was on its way.
+/// Each request on the wire is an entry, including retries and redirects. Secrets are removed by
+/// the ``Redaction``. The file is a complete document after each entry, so a crash loses only
+/// requests in progress.
 public final class ExchangeRecorder: HTTPTransport {
-    /// What becomes of bodies in which secrets can't be found, such as images and XML.
+    /// The handling of bodies that can't be redacted, such as images and XML.
     @nonexhaustive
     public enum OpaqueBodies: Sendable {
-        /// They are left out; playing them back fails.
+        /// Omits the body; playing it back fails.
         case omitted
-        /// They are recorded as they are.
+        /// Records the body unchanged.
         case recorded
     }
 
@@ -28,18 +31,21 @@ public final class ExchangeRecorder: HTTPTransport {
     private let timeSource: TimeSource
     private let reportFailure: @Sendable (any Error) -> Void
 
-    /// Begins a session.
+    /// Starts a session.
     ///
     /// - Parameters:
-    ///   - transport: What moves the bytes.
-    ///   - folder: Where the session's file goes; it is made if need be, for this user only.
-    ///   - sessionLimit: How many sessions are kept in the folder, this one included; older ones are removed.
-    ///   - redaction: What is taken out.
-    ///   - opaqueBodies: What becomes of bodies in which secrets can't be found.
-    ///   - maximumBodySize: The largest body that is recorded, in octets; larger ones are left out.
-    ///   - timeSource: Where time comes from.
-    ///   - reportFailure: Is told when an entry can't be written, which fails no request; by default standard error is.
-    /// - Throws: The file system's error if the file can't be made.
+    ///   - transport: The transport that sends the requests.
+    ///   - folder: The folder for the file, created if necessary with access for this user only.
+    ///   - sessionLimit: The maximum number of sessions in the folder, including this one. Older
+    ///     ones are removed. The default is 5.
+    ///   - redaction: The redaction of secrets.
+    ///   - opaqueBodies: The handling of bodies that can't be redacted. The default omits them.
+    ///   - maximumBodySize: The largest recorded body, in bytes; larger ones are omitted. The
+    ///     default is 10 MiB.
+    ///   - timeSource: The clocks.
+    ///   - reportFailure: Receives the error if an entry can't be written; the request doesn't
+    ///     fail. The default writes to standard error.
+    /// - Throws: The file system's error if the file can't be created.
     public init(
         _ transport: any HTTPTransport,
         folder: URL,
@@ -49,7 +55,7 @@ public final class ExchangeRecorder: HTTPTransport {
         maximumBodySize: Int = 10 << 20,
         timeSource: TimeSource = .system,
         reportFailure: @escaping @Sendable (any Error) -> Void = {
-            FileHandle.standardError.write(Data("ExchangeRecorder: an exchange was not recorded: \($0)\n".utf8))
+            FileHandle.standardError.write(Data("ExchangeRecorder: a request wasn't recorded: \($0)\n".utf8))
         }
     ) throws {
         self.transport = transport
@@ -59,13 +65,15 @@ public final class ExchangeRecorder: HTTPTransport {
         recording = try RecordingFile(in: folder, at: timeSource.date(), limit: sessionLimit)
     }
 
-    /// Sends a request through the other transport, and records the exchange; one with a stream when its body has been read or given up.
+    /// Sends a request through the other transport and records it.
+    ///
+    /// A streamed response is recorded when its body has been read or cancelled.
     ///
     /// - Parameters:
-    ///   - request: What to send.
-    ///   - limits: The deadline and the size of body that the caller accepts.
+    ///   - request: The request.
+    ///   - limits: The deadline and the maximum body size.
     /// - Returns: The response.
-    /// - Throws: What the other transport throws, which is recorded too.
+    /// - Throws: The other transport's error, which is recorded, too.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
@@ -106,7 +114,7 @@ public final class ExchangeRecorder: HTTPTransport {
     fileprivate var moment: (ContinuousClock.Instant, Date) { (timeSource.now(), timeSource.date()) }
 }
 
-/// An exchange on its way into the recording.
+/// A request that is being recorded.
 final class RecordedExchange: Sendable {
     let request: HTTPTransportRequest
     let began: Date
@@ -120,7 +128,7 @@ final class RecordedExchange: Sendable {
         (started, began) = recorder.moment
     }
 
-    /// The request as it is sent: somebody listens.
+    /// The request with an observer for its metrics.
     var observedRequest: HTTPTransportRequest {
         var request = request
         metrics.observe(&request)

@@ -1,9 +1,9 @@
 import Foundation
 
-/// One exchange of a recording.
+/// A request and its response in a recording.
 struct HAREntry: Codable {
     var startedDateTime: String
-    /// Milliseconds.
+    /// The total time in milliseconds.
     var time: Double
     var request: Request
     var response: Response
@@ -32,7 +32,7 @@ struct HAREntry: Codable {
     }
 
     struct Response: Codable {
-        /// 0 if there was no response.
+        /// The status; 0 if there was no response.
         var status: Int
         var statusText: String
         var httpVersion: String
@@ -42,11 +42,11 @@ struct HAREntry: Codable {
         var redirectURL: String
         var headersSize: Int
         var bodySize: Int
-        /// The code of the failure if there was no response.
+        /// The code of the error if there was no response.
         var _error: String?
     }
 
-    /// A body; the specification has no `size` in `postData`, and no way to put octets there.
+    /// A body; in HAR, `postData` has no `size` and can't hold binary data.
     struct Content: Codable {
         var size: Int?
         var mimeType: String
@@ -54,10 +54,10 @@ struct HAREntry: Codable {
         var encoding: String?
         var comment: String?
         var _encoding: String?
-        /// Whether there was a body, which was left out.
+        /// `true` if there was a body that was omitted.
         var _omitted: Bool?
 
-        /// The octets; `nil` if they were left out or can't be read.
+        /// The bytes; `nil` if they were omitted or can't be decoded.
         var octets: Data? {
             if _omitted == true { return nil }
             guard let text else { return Data() }
@@ -69,7 +69,7 @@ struct HAREntry: Codable {
         }
     }
 
-    /// Milliseconds; -1 for what did not happen or is not known.
+    /// The timings in milliseconds; -1 if unknown or not applicable.
     struct Timings: Codable {
         var blocked = -1.0
         var dns = -1.0
@@ -79,7 +79,7 @@ struct HAREntry: Codable {
         var wait = 0.0
         var receive = 0.0
 
-        /// Browsers leave out what they don't know.
+        /// Decodes timings; browsers omit unknown values.
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             func value(_ key: CodingKeys) -> Double? { try? container.decode(Double.self, forKey: key) }
@@ -92,12 +92,12 @@ struct HAREntry: Codable {
             receive = value(.receive) ?? 0
         }
 
-        /// Only the total is known.
+        /// Creates timings of which only the total is known.
         init(total: Duration) {
             wait = max(0, total / .milliseconds(1))
         }
 
-        /// The phases between the moments that a transport measured.
+        /// Creates timings from a transport's metrics.
         init(_ metrics: HTTPTransportMetrics) {
             var last = Duration.zero
             func phase(until moment: Duration?) -> Double {
@@ -109,7 +109,7 @@ struct HAREntry: Codable {
             dns = phase(until: metrics.nameLookupTime)
             connect = phase(until: metrics.connectTime)
             ssl = phase(until: metrics.tlsTime)
-            // The time for the handshake is part of the connection's, too.
+            // In HAR, the connection time includes the TLS handshake.
             if ssl >= 0 { connect = max(0, connect) + ssl }
             wait = max(0, phase(until: metrics.firstByteTime ?? metrics.totalTime))
             receive = max(0, phase(until: metrics.totalTime))
@@ -120,9 +120,9 @@ struct HAREntry: Codable {
 }
 
 extension Date {
-    /// The date as HAR writes it: ISO 8601 with milliseconds and a time zone.
+    /// The date in HAR format: ISO 8601 with milliseconds and a time zone.
     var harText: String {
-        // The style cuts what is less than a millisecond, which a binary fraction may just be.
+        // The style truncates, so add a little to avoid losing a millisecond.
         let rounded = Date(timeIntervalSince1970: (timeIntervalSince1970 * 1_000).rounded() / 1_000 + 0.000_1)
         return rounded.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
     }

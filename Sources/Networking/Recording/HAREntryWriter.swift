@@ -1,6 +1,6 @@
 import Foundation
 
-/// Makes entries of a recording out of exchanges, without secrets.
+/// A writer that converts requests and responses to recording entries without secrets.
 struct HAREntryWriter: Sendable {
     let redaction: Redaction
     let opaqueBodies: ExchangeRecorder.OpaqueBodies
@@ -53,11 +53,11 @@ struct HAREntryWriter: Sendable {
             return nil
         case .data(let data):
             var content = content(data, contentType: contentType)
-            // `encoding` and `size` are not for requests in HAR 1.2.
+            // In HAR 1.2, `encoding` and `size` are only defined for responses.
             (content._encoding, content.encoding, content.size) = (content.encoding, nil, nil)
             return content
         case .file, .stream:
-            return HAREntry.Content(mimeType: contentType ?? "", comment: "sent in parts, not recorded", _omitted: true)
+            return HAREntry.Content(mimeType: contentType ?? "", comment: "streamed, not recorded", _omitted: true)
         }
     }
 
@@ -100,13 +100,13 @@ struct HAREntryWriter: Sendable {
         guard !body.isEmpty else { return content }
         if body.count > maximumBodySize {
             content.size = -1
-            (content._omitted, content.comment) = (true, "more than \(maximumBodySize) octets, not recorded")
+            (content._omitted, content.comment) = (true, "more than \(maximumBodySize) bytes, not recorded")
         } else if let text = redaction.redacted(body, contentType: contentType) {
             content.text = text
         } else if opaqueBodies == .recorded {
             (content.text, content.encoding) = (body.base64EncodedString(), "base64")
         } else {
-            (content._omitted, content.comment) = (true, "secrets can't be found in it, not recorded")
+            (content._omitted, content.comment) = (true, "can't be redacted, not recorded")
         }
         return content
     }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// A recording in the format HTTP Archive 1.2, which the network tools of browsers read and write
+/// A recording in the format HTTP Archive 1.2, which browsers' developer tools read and write
 /// ([specification](http://www.softwareishard.com/blog/har-12-spec/)).
 ///
-/// Members whose names begin with an underscore are ours, as the specification asks.
+/// As the specification requires, names of custom members begin with an underscore.
 struct HARLog: Codable {
     var version = "1.2"
     var creator = Creator()
@@ -20,10 +20,10 @@ struct HARLog: Codable {
 
     init() {}
 
-    /// Reads a recording.
+    /// Decodes a recording.
     ///
-    /// One that ends in the middle of an entry, as after a crash of the machine that wrote it, is read as far as it goes if each
-    /// entry has a line of its own, as ours have.
+    /// A recording that is truncated in the middle of an entry, for example by a system crash, is
+    /// decoded up to that entry if each entry is on its own line, as in this library's recordings.
     ///
     /// - Throws: ``NetworkError`` with the code `decoding`.
     init(_ data: Data) throws(NetworkError) {
@@ -31,7 +31,7 @@ struct HARLog: Codable {
             self = try JSONDecoder().decode(Document.self, from: data).log
         } catch {
             guard let log = Self.repaired(data) else {
-                throw NetworkError(.decoding, "the file is no recording in HAR 1.2", cause: DecodingFailure(error))
+                throw NetworkError(.decoding, "the file isn't a HAR 1.2 recording", cause: DecodingFailure(error))
             }
             self = log
         }
@@ -50,20 +50,20 @@ struct HARLog: Codable {
         return log
     }
 
-    // MARK: Writing piece by piece
+    // MARK: Incremental writing
 
-    /// What stands before the entries, in a line of its own.
+    /// Returns the text before the entries, on its own line.
     static func head() throws -> Data {
         var text = try encoder.encode(Document(log: HARLog()))
         let end = Data(#"[],"version":"1.2"}}"#.utf8)
         guard text.suffix(end.count) == end else {
-            throw NetworkError(.unknown, "the head of a recording could not be written")
+            throw NetworkError(.unknown, "the head of the recording couldn't be encoded")
         }
         text.removeLast(end.count)
         return text + Data("[\n".utf8)
     }
 
-    /// What stands after the entries.
+    /// The text after the entries.
     static let tail = #"],"version":"1.2"}}"# + "\n"
 
     static func line(_ entry: HAREntry) throws -> Data {

@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// A body that is recorded while it is read.
+/// A body that is recorded while it's read.
 final class RecordedBody: HTTPResponseBodySource {
     private struct State {
         var data = Data()
-        /// Whether more came than is recorded.
+        /// A Boolean value that indicates whether the body exceeds the recorded size.
         var isCut = false
         var isOver = false
         var received = 0
@@ -60,7 +60,7 @@ final class RecordedBody: HTTPResponseBodySource {
 
     func cancel() {
         stream.cancel()
-        end(error: NetworkError(.cancelled, "the rest of the body was given up"))
+        end(error: NetworkError(.cancelled, "the rest of the body was cancelled"))
     }
 
     private func end(error: (any Error)?) {
@@ -71,7 +71,7 @@ final class RecordedBody: HTTPResponseBodySource {
         }
         guard let ended else { return }
         if let error { return exchange.end(.failure(error)) }
-        // More than the limit is left out as a whole: half a body would play back as a whole one.
+        // A body over the limit is omitted entirely, because a part would play back as the whole.
         let body = ended.isCut ? Data(count: limit + 1) : ended.data
         var response = response
         (response.body, response.trailers, response.stream) = (body, stream.trailers, nil)

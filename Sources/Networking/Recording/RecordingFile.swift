@@ -2,9 +2,9 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// The file of one recording session, a whole HAR document at every moment at which the process could crash.
+/// The file of a recording session, which is a complete HAR document at all times.
 ///
-/// An entry and the end of the document are written in one piece over the previous end.
+/// An entry and the end of the document are written at once over the previous end.
 final class RecordingFile: Sendable {
     private struct State {
         let handle: FileHandle
@@ -15,7 +15,7 @@ final class RecordingFile: Sendable {
     let url: URL
     private let state: Mutex<State>
 
-    /// Begins a file in a folder, and removes the oldest sessions beyond a limit.
+    /// Creates a file in a folder, and removes the oldest sessions beyond a limit.
     init(in folder: URL, at date: Date, limit: Int) throws {
         let files = FileManager.default
         try files.createDirectory(
@@ -25,7 +25,7 @@ final class RecordingFile: Sendable {
         )
         url = folder.appending(path: Self.name(date))
         let head = try HARLog.head()
-        // Bodies are in it: it is nobody else's business.
+        // The file contains bodies, so only this user can read it.
         guard
             files.createFile(
                 atPath: url.path,
@@ -45,7 +45,7 @@ final class RecordingFile: Sendable {
                 try state.handle.seek(toOffset: state.end)
                 try state.handle.write(contentsOf: text + Data("\n\(HARLog.tail)".utf8))
             } catch {
-                // A full disk must not cost what is there already.
+                // A full disk must not damage the existing entries.
                 try? state.handle.truncate(atOffset: state.end)
                 try? state.handle.write(contentsOf: Data(HARLog.tail.utf8))
                 throw error
@@ -57,7 +57,7 @@ final class RecordingFile: Sendable {
 
     // MARK: Names
 
-    /// Sorts by time; without colons, which some file systems don't have.
+    /// Returns a name that sorts by time, without colons, which some file systems don't support.
     private static func name(_ date: Date) -> String {
         let time = date.harText.replacingOccurrences(
             of: ":",
@@ -68,7 +68,7 @@ final class RecordingFile: Sendable {
     }
 
     private static func removeOldest(in folder: URL, limit: Int) throws {
-        // Only what this type has named: the folder may have other files.
+        // Only remove files named by this type; the folder may contain others.
         let pattern = /session-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d+Z-[0-9a-f]{8}\.har/
         let sessions = try FileManager.default.contentsOfDirectory(atPath: folder.path)
             .filter { $0.wholeMatch(of: pattern) != nil }.sorted()

@@ -1,28 +1,29 @@
 public import Foundation
 import Synchronization
 
-/// A transport that answers from a recording in HAR 1.2, made by ``ExchangeRecorder`` or a browser.
+/// A transport that plays back a HAR 1.2 recording from ``ExchangeRecorder`` or a browser.
 ///
 /// ```swift
 /// let transport = try ReplayTransport(contentsOf: recording)
 /// let client = NetworkClient(transport: transport)
 /// ```
 ///
-/// Requests of the same method and URL, in whatever order the parameters of its query are, get the recorded responses in their order; the last one repeats. A failure that was recorded
-/// is thrown again. A request that was not recorded fails with ``NetworkError/Code/notRecorded``, and the message says what is there.
-/// Secrets that were taken out of a recorded URL or body are taken out of a request's before they are compared.
+/// Requests with the same method and URL, regardless of the order of the query's parameters, get
+/// the recorded responses in order; the last one repeats. A recorded failure is thrown again. A
+/// request that wasn't recorded fails with ``NetworkError/Code/notRecorded`` and a message that
+/// lists the recorded requests. Requests are redacted before they're compared.
 public final class ReplayTransport: HTTPTransport {
-    /// What must be the same for a recorded response to be the answer.
+    /// The parts of a request that must match the recorded request.
     @nonexhaustive
     public enum Matching: Sendable {
-        /// The method and the URL. The order of differently named parameters in its query does not count.
+        /// The method and the URL, ignoring the order of differently named query parameters.
         case methodAndURL
-        /// The body's octets too; recorded bodies that were left out match any.
+        /// Also the bytes of the body. An omitted body in the recording matches any body.
         case methodURLAndBody
     }
 
     private struct State {
-        /// How often each entry was the answer.
+        /// The number of times each entry was played back.
         var uses: [Int]
     }
 
@@ -31,13 +32,14 @@ public final class ReplayTransport: HTTPTransport {
     private let redaction: Redaction
     private let state: Mutex<State>
 
-    /// Reads a recording from a file.
+    /// Creates a transport from a recording in a file.
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - matching: What must be the same.
-    ///   - redaction: What was taken out of the recording.
-    /// - Throws: The file system's error; ``NetworkError`` with the code `decoding` if it is no recording.
+    ///   - matching: The parts of a request that must match. The default is the method and the URL.
+    ///   - redaction: The redaction used for the recording.
+    /// - Throws: The file system's error; ``NetworkError`` with the code `decoding` if the file
+    ///   isn't a recording.
     public convenience init(
         contentsOf file: URL,
         matching: Matching = .methodAndURL,
@@ -46,13 +48,13 @@ public final class ReplayTransport: HTTPTransport {
         try self.init(Data(contentsOf: file), matching: matching, redaction: redaction)
     }
 
-    /// Reads a recording.
+    /// Creates a transport from a recording.
     ///
     /// - Parameters:
     ///   - har: The recording.
-    ///   - matching: What must be the same.
-    ///   - redaction: What was taken out of the recording.
-    /// - Throws: ``NetworkError`` with the code `decoding` if it is no recording.
+    ///   - matching: The parts of a request that must match. The default is the method and the URL.
+    ///   - redaction: The redaction used for the recording.
+    /// - Throws: ``NetworkError`` with the code `decoding` if the data isn't a recording.
     public init(_ har: Data, matching: Matching = .methodAndURL, redaction: Redaction = .standard) throws(NetworkError)
     {
         entries = try HARLog(har).entries
@@ -61,15 +63,16 @@ public final class ReplayTransport: HTTPTransport {
         state = Mutex(State(uses: Array(repeating: 0, count: entries.count)))
     }
 
-    /// Plays a recording strictly: fails at the end if an entry was not used.
+    /// Plays back a recording and requires that every entry is used.
     ///
     /// - Parameters:
     ///   - har: The recording.
-    ///   - matching: What must be the same.
-    ///   - redaction: What was taken out of the recording.
-    ///   - body: What uses the transport.
-    /// - Returns: What the closure returns.
-    /// - Throws: ``NetworkError`` with the code `decoding` if it is no recording; what the closure throws; and if a recorded request was not made.
+    ///   - matching: The parts of a request that must match. The default is the method and the URL.
+    ///   - redaction: The redaction used for the recording.
+    ///   - body: A closure that uses the transport.
+    /// - Returns: The closure's result.
+    /// - Throws: ``NetworkError`` with the code `decoding` if the data isn't a recording, or
+    ///   `notRecorded` if a recorded request wasn't made; the closure's error.
     public static func playing<Result>(
         _ har: Data,
         matching: Matching = .methodAndURL,
@@ -82,33 +85,33 @@ public final class ReplayTransport: HTTPTransport {
         return result
     }
 
-    /// The recorded requests that nothing asked for yet, as `GET https://a.example/things`.
+    /// The recorded requests not made yet, such as `GET https://a.example/things`.
     public var unusedRequests: [String] {
         let uses = state.withLock { $0.uses }
         return entries.indices.filter { uses[$0] == 0 }.map { name(entries[$0]) }
     }
 
-    /// Checks that every entry was the answer to a request.
+    /// Checks that every entry was played back.
     ///
-    /// - Throws: ``NetworkError`` with the code `notRecorded`, naming the requests that did not come.
+    /// - Throws: ``NetworkError`` with the code `notRecorded`, naming the missing requests.
     func checkAllUsed() throws(NetworkError) {
         let unused = unusedRequests
         guard unused.isEmpty else {
             throw NetworkError(
                 .notRecorded,
-                "\(unused.count) of \(entries.count) recorded requests did not come: \(Self.list(unused))"
+                "\(unused.count) of \(entries.count) recorded requests weren't made: \(Self.list(unused))"
             )
         }
     }
 
-    /// Answers a request from the recording.
+    /// Returns the recorded response for a request.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - limits: The largest body; recorded responses come at once.
+    ///   - limits: The maximum body size. Recorded responses have no delay.
     /// - Returns: The recorded response.
-    /// - Throws: ``NetworkError``: `notRecorded` for a request, or a body, that is not in the recording; a recorded failure;
-    ///   `invalidRequest`, `cancelled` or `bodyTooLarge`.
+    /// - Throws: ``NetworkError``: `notRecorded` if the request or its response's body isn't in the
+    ///   recording; the recorded failure; `invalidRequest`, `cancelled` or `bodyTooLarge`.
     public func send(
         _ request: HTTPTransportRequest,
         limits: HTTPTransportLimits
@@ -131,7 +134,7 @@ public final class ReplayTransport: HTTPTransport {
             let reason = entries.contains { self.name($0) == name } ? " with this body" : ""
             throw NetworkError(
                 .notRecorded,
-                "\(name)\(reason) is not in the recording, which has \(Self.list(entries.map(self.name)))"
+                "\(name)\(reason) isn't in the recording, which has \(Self.list(entries.map(self.name)))"
             )
         }
         return try response(of: entries[chosen], limits: limits)
@@ -142,18 +145,18 @@ public final class ReplayTransport: HTTPTransport {
         let name = name(entry)
         guard entry.response.status > 0 else {
             let code = entry.response._error.flatMap(NetworkError.Code.init(name:)) ?? .unknown
-            throw NetworkError(code, "the recorded exchange \(name) failed")
+            throw NetworkError(code, "the recorded request \(name) failed")
         }
         guard let body = entry.response.content.octets else {
             throw NetworkError(
                 .notRecorded,
-                "the body of \(name) was left out of the recording; record it with opaqueBodies: .recorded"
+                "the body of \(name) was omitted from the recording; record it with opaqueBodies: .recorded"
             )
         }
         guard body.count <= limits.maximumBodySize else {
-            throw NetworkError(.bodyTooLarge, "the response has a body of more than \(limits.maximumBodySize) octets")
+            throw NetworkError(.bodyTooLarge, "the response's body is larger than \(limits.maximumBodySize) bytes")
         }
-        // Browsers write HTTP/2's pseudo-header fields among the others.
+        // Browsers record HTTP/2's pseudo-header fields, too.
         let fields = entry.response.headers.filter { !$0.name.hasPrefix(":") }
         return HTTPTransportResponse(
             status: entry.response.status,
@@ -168,7 +171,7 @@ public final class ReplayTransport: HTTPTransport {
         return "\(entry.request.method) \(Self.comparable(url))"
     }
 
-    /// The body as a recording would have it; `nil` for one that it would leave out.
+    /// Returns the body as recorded; `nil` if the recorder would omit it.
     private func comparable(_ request: HTTPTransportRequest) -> Data? {
         switch request.body.source {
         case .none: return Data()
@@ -178,7 +181,7 @@ public final class ReplayTransport: HTTPTransport {
         }
     }
 
-    /// A URL without its fragment, and with its parameters in the order of their names; those of one name stay in theirs.
+    /// Returns a URL without its fragment, with its parameters stably sorted by name.
     private static func comparable(_ url: String) -> String {
         let whole = url.prefix { $0 != "#" }
         guard let mark = whole.firstIndex(of: "?") else { return String(whole) }
@@ -198,7 +201,7 @@ public final class ReplayTransport: HTTPTransport {
 }
 
 extension HAREntry.Request {
-    /// The body's octets; `nil` if they were left out.
+    /// The bytes of the body; `nil` if they were omitted.
     fileprivate var body: Data? {
         guard let postData else { return Data() }
         return postData.octets

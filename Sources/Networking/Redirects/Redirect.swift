@@ -1,45 +1,45 @@
 public import Foundation
 
-/// A redirect that is about to be followed, as a policy's closure sees it.
+/// A redirect that a policy's closure decides about.
 public struct Redirect: Sendable {
-    /// The status of the response that redirects.
+    /// The status of the redirect.
     public let status: Int
-    /// The header fields of the response that redirects.
+    /// The header fields of the redirect.
     public let headers: HTTPHeaders
-    /// The URL that answered.
+    /// The URL that sent the redirect.
     public let source: URL
-    /// The request that would be sent next: its method, body and credentials are as ``RedirectPolicy`` says.
+    /// The proposed next request, changed according to ``RedirectPolicy``.
     public let request: HTTPTransportRequest
-    /// The redirects that were followed before this one, oldest first.
+    /// The earlier redirects, oldest first.
     public let hops: [RedirectHop]
 
-    /// What becomes of a redirect.
+    /// The action for a redirect.
     @nonexhaustive
     public enum Action: Sendable {
-        /// This request is sent: the proposed one, or what was made of it. Credentials that were put back on it are sent.
+        /// Sends a request: the proposed one or a changed one. Restored credentials are sent.
         case follow(HTTPTransportRequest)
-        /// The caller gets the response that redirects, as if it had no `Location`.
+        /// Delivers the redirect to the caller, as if it had no `Location`.
         case deliver
     }
 }
 
-/// A redirect that was followed.
+/// A redirect that the client followed.
 public struct RedirectHop: Sendable, Hashable, CustomStringConvertible {
-    /// The URL that answered with the redirect.
+    /// The URL that sent the redirect.
     public let url: URL
-    /// The status it answered with.
+    /// The status of the redirect.
     public let status: Int
 
-    /// Makes a hop, for tests of what reads them.
+    /// Creates a hop, for testing.
     ///
     /// - Parameters:
-    ///   - url: The URL that answered with the redirect.
-    ///   - status: The status it answered with.
+    ///   - url: The URL that sent the redirect.
+    ///   - status: The status of the redirect.
     public init(url: URL, status: Int) {
         self.url = url
         self.status = status
     }
 
-    /// The host and port, without the path and the query, which may have secrets in them.
+    /// The host and port, without the path and the query, which may contain secrets.
     public var description: String { HTTPOrigin(url).map(\.description) ?? "nowhere" }
 }

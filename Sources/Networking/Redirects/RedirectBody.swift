@@ -1,14 +1,14 @@
-/// The budget for the body of a redirect that is followed: it says nothing that the client needs, and the server may never end it.
+/// The limits on reading the body of a followed redirect, which is irrelevant and may never end.
 ///
-/// A body that stays within the budget is read, so that its connection can be used again. A larger or slower one is given up, with its
-/// connection, and the redirect is followed.
+/// A body within the limits is read, so that its connection can be reused. Otherwise the client
+/// closes the connection and follows the redirect.
 package enum RedirectBody {
-    /// The most octets that are read.
+    /// The maximum number of bytes read.
     package static let maximumSize = 64 << 10
-    /// The longest time after the header for which the body is read.
+    /// The maximum time for reading the body, starting at the header.
     package static let patience = Duration.seconds(1)
 
-    /// A Boolean value that indicates whether the body of a response with this header is a redirect's.
+    /// Returns whether a response with this header is a redirect.
     static func belongs(to status: Int, _ fields: [HTTPHeaders.Field]) -> Bool {
         switch status {
         case 300, 301, 302, 303, 307, 308: fields.contains { $0.name.equalsIgnoringASCIICase("Location") }

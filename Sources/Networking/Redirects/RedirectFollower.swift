@@ -1,10 +1,10 @@
 import Foundation
 
-/// Sends a request and follows its redirects; the transport below follows none.
+/// A sender that follows redirects on a transport that doesn't.
 struct RedirectFollower {
     let transport: any HTTPTransport
     let policy: RedirectPolicy
-    /// The header fields of authenticators, which stay with the origin that they were put on for.
+    /// The header fields of authenticators, which are never sent to another origin.
     var credentialFields: Set<String> = []
 
     /// Sends a request and returns the last response.
@@ -22,14 +22,14 @@ struct RedirectFollower {
         guard !response.isCut else {
             throw NetworkError(
                 .bodyTooLarge,
-                "a redirect was not followed, and its body has more than \(RedirectBody.maximumSize) octets, did not end within "
-                    + "\(RedirectBody.patience) or can't be decoded; use the policy never to receive it"
+                "a redirect wasn't followed, and its body exceeds \(RedirectBody.maximumSize) bytes, took longer than "
+                    + "\(RedirectBody.patience) or can't be decoded; use RedirectPolicy.never to receive it"
             )
         }
         return HTTPResponse(response, from: chain.request.url, redirects: chain.hops)
     }
 
-    /// Reads what is left of a redirect if it is short, so that its connection can be kept.
+    /// Reads the rest of a redirect's body if it's short, so that the connection can be reused.
     private func discard(_ body: HTTPResponseBody, _ headers: HTTPHeaders) async {
         let length = headers["Content-Length"].flatMap { Int($0) }
         guard let length, length <= RedirectBody.maximumSize else { return body.cancel() }
@@ -46,7 +46,7 @@ struct RedirectFollower {
 }
 
 extension Error {
-    /// The failure of a request to which another one, that was answered, has led: a server has acted on that one.
+    /// The error of a redirected request: a server has already acted on an earlier one.
     fileprivate var afterAnswer: any Error {
         guard var error = self as? NetworkError else { return self }
         error.isUnprocessed = false
@@ -54,9 +54,11 @@ extension Error {
     }
 }
 
-/// The requests of one operation, each but the first a redirect of the one before.
+/// The requests of one operation, each of which is a redirect of the previous one.
 private struct Chain {
-    /// What makes two requests the same: with the same header fields, so that one which lost its credentials is another.
+    /// The identity of a request.
+    ///
+    /// Header fields are included, because a request that lost its credentials differs.
     private struct Step: Hashable {
         let method: HTTPMethod
         let url: String
@@ -73,10 +75,10 @@ private struct Chain {
 
     let policy: RedirectPolicy
     let credentialFields: Set<String>
-    /// The request to send, or the one that was sent last.
+    /// The next request, or the last one sent.
     private(set) var request: HTTPTransportRequest
     private(set) var hops: [RedirectHop] = []
-    /// What was sent; empty until there is a redirect, because most requests have none.
+    /// The requests sent; empty without redirects, as most operations have none.
     private var steps: Set<Step> = []
 
     init(policy: RedirectPolicy, credentialFields: Set<String>, request: HTTPTransportRequest) {
@@ -85,7 +87,7 @@ private struct Chain {
         self.request = request
     }
 
-    /// Goes on to the next request; false if the response is the caller's.
+    /// Advances to the next request; returns `false` if the response is for the caller.
     mutating func follow(_ response: HTTPTransportResponse) async throws -> Bool {
         if case .never = policy.rule { return false }
         guard let rules = RedirectRules(request: request, status: response.status),
@@ -113,7 +115,7 @@ private struct Chain {
         if hops.isEmpty { steps = [Step(request)] }
         hops.append(RedirectHop(url: request.url, status: response.status))
         guard hops.count <= policy.maximumCount else { throw excess("more than \(policy.maximumCount) redirects") }
-        guard steps.insert(Step(next)).inserted else { throw excess("the redirects go round in a circle") }
+        guard steps.insert(Step(next)).inserted else { throw excess("the redirects form a loop") }
         request = next
         return true
     }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What a redirected request looks like, and whether it may be sent; decides only.
+/// The rules for the request after a redirect.
 struct RedirectRules {
     private let request: HTTPTransportRequest
     private let status: Int
 
-    /// The rules for one response; `nil` if its status does not redirect this request.
+    /// Creates the rules for a response; `nil` if its status doesn't redirect this request.
     init?(request: HTTPTransportRequest, status: Int) {
         switch status {
         case 301, 302, 303, 307, 308: break
-        // The server's preferred choice; whether a request with effects is meant for it, nobody says (RFC 9110 §15.4.1).
+        // Only a preferred choice, undefined for unsafe methods (RFC 9110 §15.4.1).
         case 300 where request.method == .get || request.method == .head: break
         default: return nil
         }
@@ -17,7 +17,7 @@ struct RedirectRules {
         self.status = status
     }
 
-    /// The request to send to the target.
+    /// Returns the request for the target.
     func proposal(for target: URL, sensitiveHeaders: Set<String>) -> HTTPTransportRequest {
         var next = request
         next.url = target
@@ -38,12 +38,12 @@ struct RedirectRules {
         return next
     }
 
-    /// Refuses what must not be sent after this request, whoever proposed it.
+    /// Rejects a request that must not follow this one, even if a policy's closure returned it.
     ///
     /// - Throws: ``NetworkError`` with the code `redirectRefused`.
     func check(_ next: HTTPTransportRequest) throws(NetworkError) {
         guard let from = HTTPOrigin(request.url), let to = HTTPOrigin(next.url) else {
-            throw .refusedRedirect(request.url, "it does not lead to an http or https URL")
+            throw .refusedRedirect(request.url, "its target isn't an http or https URL")
         }
         guard from.scheme != "https" || to.scheme == "https" else {
             throw .refusedRedirect(request.url, "it leads from https to http")
@@ -51,13 +51,13 @@ struct RedirectRules {
         guard next.body.isReplayable else {
             throw .refusedRedirect(request.url, "the body can be sent only once")
         }
-        // RFC 9449 §4.3: a proof is good for one method and one URL without its query.
+        // RFC 9449 §4.3: a proof is valid for one method and one URL without its query.
         if let proof = request.headers["DPoP"], proof == next.headers["DPoP"],
             next.method != request.method || Self.proofURL(next.url) != Self.proofURL(request.url)
         {
             throw .refusedRedirect(
                 request.url,
-                "the request's DPoP proof is not for where it leads; ask there directly"
+                "the request's DPoP proof isn't valid for its target; send the request there directly"
             )
         }
     }
@@ -77,11 +77,12 @@ struct RedirectRules {
         return reference.text
     }
 
-    /// Fields that name the resource that redirects, or the way to it.
+    /// The fields that describe the original request.
     private static let resourceFields = ["Host", "Content-Length"]
     private static let credentialFields = ["Authorization", "Cookie", "Cookie2", "Proxy-Authorization", "DPoP"]
 
-    /// [RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5, and what goes with a body.
+    /// Returns whether a field describes the body
+    /// ([RFC 9110 §15.4](https://www.rfc-editor.org/rfc/rfc9110#section-15.4), step 5).
     private static func isContentField(_ name: String) -> Bool {
         name.prefix(8).equalsIgnoringASCIICase("Content-")
             || ["Digest", "Repr-Digest", "Last-Modified", "Expect", "Trailer"].contains {

@@ -1,17 +1,17 @@
 import Foundation
 import OpenSSLCrypto
 
-/// Where a `Location` header field points ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
+/// The target of a `Location` header field
+/// ([RFC 9110 §10.2.2](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.2)).
 enum RedirectTarget {
-    /// Reads the `Location` of a response.
+    /// Returns the target of a response's `Location`.
     ///
     /// - Parameters:
     ///   - headers: The response's header fields.
-    ///   - source: The URL that answered.
-    /// - Returns: The URL, with the fragment of the source if it has none of its own; `nil` if there is no `Location`, or an
-    ///   empty one.
-    /// - Throws: ``NetworkError`` with the code `redirectRefused` if it is no `http` or `https` URL, has user information or is
-    ///   ambiguous.
+    ///   - source: The URL that sent the response.
+    /// - Returns: The URL, with the source's fragment if it has none; `nil` without a `Location`.
+    /// - Throws: ``NetworkError`` with the code `redirectRefused` if `Location` isn't an `http` or
+    ///   `https` URL, has user information or is ambiguous.
     static func url(in headers: HTTPHeaders, from source: URL) throws(NetworkError) -> URL? {
         let locations = Set(headers.values(for: "Location").map(ByteComparedString.init))
         guard locations.count <= 1 else { throw .refusedRedirect(source, "its Location fields contradict each other") }
@@ -19,31 +19,31 @@ enum RedirectTarget {
         var target = try reference(location, source).resolved(against: URIReference(source.absoluteString))
         if target.fragment == nil { target.fragment = URIReference(source.absoluteString).fragment }
         guard let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-            throw .refusedRedirect(source, "its Location is no http or https URL")
+            throw .refusedRedirect(source, "its Location isn't an http or https URL")
         }
-        // URLSession does not know it in upper case.
+        // URLSession doesn't recognize an upper-case scheme.
         target.scheme = scheme
-        // RFC 3986 §5.2.2: with a scheme, nothing is taken from the URL that answered.
+        // RFC 3986 §5.2.2: a reference with a scheme takes nothing from the base URL.
         guard let authority = target.authority, !authority.isEmpty else {
-            throw .refusedRedirect(source, "its Location has a scheme and no host")
+            throw .refusedRedirect(source, "its Location has a scheme but no host")
         }
         guard !authority.utf8.contains(UInt8(ascii: "@")) else {
             throw .refusedRedirect(source, "its Location has user information")
         }
         guard let url = URL(string: target.text, encodingInvalidCharacters: false), let origin = HTTPOrigin(url),
             (1...65535).contains(origin.port), url.user == nil, url.password == nil
-        else { throw .refusedRedirect(source, "its Location is no URL") }
+        else { throw .refusedRedirect(source, "its Location isn't a URL") }
         return url
     }
 
-    /// Takes the field's value apart, with octets that a URL can't have percent-encoded, as servers often forget to.
+    /// Parses the field's value and percent-encodes invalid bytes, because servers often forget to.
     private static func reference(_ location: String, _ source: URL) throws(NetworkError) -> URIReference {
-        // A backslash is a slash to some parsers, so that two could see two hosts.
+        // Some parsers treat a backslash as a slash and would see another host.
         guard location.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") }) else {
-            throw .refusedRedirect(source, "its Location has a character that a URL can't have")
+            throw .refusedRedirect(source, "its Location has a character that isn't valid in a URL")
         }
         var reference = URIReference(location)
-        // In a host, a percent-encoded octet would not be the name that was meant.
+        // In a host, percent-encoding would change the name.
         guard reference.authority?.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "%") }) != false
         else {
             throw .refusedRedirect(source, "the host in its Location is not in the IDNA form")
@@ -60,9 +60,11 @@ enum RedirectTarget {
 }
 
 extension NetworkError {
-    /// A redirect that is not followed; the text has the origin that sent it, and nothing of where it points to.
+    /// Returns the error of a rejected redirect.
+    ///
+    /// The message names the source's origin and nothing of the target.
     static func refusedRedirect(_ source: URL, _ reason: String) -> Self {
         let origin = HTTPOrigin(source).map(\.description) ?? "the server"
-        return Self(.redirectRefused, "a redirect of \(origin) was not followed: \(reason)")
+        return Self(.redirectRefused, "a redirect from \(origin) wasn't followed: \(reason)")
     }
 }

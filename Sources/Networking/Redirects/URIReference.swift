@@ -1,6 +1,7 @@
-/// A URI or relative reference in its five parts ([RFC 3986 §3](https://www.rfc-editor.org/rfc/rfc3986#section-3)).
+/// The five parts of a URI or relative reference
+/// ([RFC 3986 §3](https://www.rfc-editor.org/rfc/rfc3986#section-3)).
 ///
-/// Foundation's resolution is not used: what a `Location` points to decides where credentials go, so it has one reading.
+/// It replaces Foundation's resolution, because a `Location` decides where credentials go.
 struct URIReference {
     var scheme: String?
     var authority: String?
@@ -8,9 +9,12 @@ struct URIReference {
     var query: String?
     var fragment: String?
 
-    /// Takes a reference apart; every text is one ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
+    /// Parses a reference.
+    ///
+    /// Every text is valid
+    /// ([RFC 3986 Appendix B](https://www.rfc-editor.org/rfc/rfc3986#appendix-B)).
     init(_ text: String) {
-        // Scalars: a combining character after a delimiter is part of what follows it.
+        // By scalars: a combining character after a delimiter belongs to the following part.
         var rest = text.unicodeScalars[...]
         if let hash = rest.firstIndex(of: "#") {
             fragment = String(rest[hash...].dropFirst())
@@ -35,7 +39,8 @@ struct URIReference {
         path = String(rest)
     }
 
-    /// The reference put together again ([RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
+    /// The recomposed reference
+    /// ([RFC 3986 §5.3](https://www.rfc-editor.org/rfc/rfc3986#section-5.3)).
     var text: String {
         var text = scheme.map { "\($0):" } ?? ""
         if let authority { text += "//\(authority)" }
@@ -45,7 +50,7 @@ struct URIReference {
         return text
     }
 
-    /// What the reference means in a document of the base's URI
+    /// Returns the reference resolved against a base URI
     /// ([RFC 3986 §5.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.2)).
     func resolved(against base: Self) -> Self {
         var target = self
@@ -76,7 +81,8 @@ struct URIReference {
         return String(path.unicodeScalars[...slash]) + relative
     }
 
-    /// [RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4), on whole segments.
+    /// Removes dot segments
+    /// ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)).
     private static func removingDotSegments(_ path: String) -> String {
         let isAbsolute = path.utf8.first == UInt8(ascii: "/")
         var segments: [Substring.UTF8View] = []

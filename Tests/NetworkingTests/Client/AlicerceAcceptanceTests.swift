@@ -6,9 +6,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What Alicerce's own tests ask of its stack, where no other suite here does under the same number.
+/// The cases of Alicerce's own tests that no other suite covers.
 ///
-/// Where the outcome is another one on purpose, Docs/Migrating.md says why.
+/// Docs/Migrating.md explains the outcomes that differ on purpose.
 @Suite("Acceptance: Alicerce", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AlicerceAcceptanceTests {
     private struct Odd: Error, Equatable {}
@@ -24,7 +24,7 @@ struct AlicerceAcceptanceTests {
         )
     }
 
-    @Test("An absolute endpoint keeps its query, and adds to it in order")
+    @Test("Appends to the query of an absolute endpoint, in order")
     func absoluteEndpoints() {
         let plain = "https://api.example/a/"
         #expect(SampleEndpoint(plain).url == plain)
@@ -33,7 +33,7 @@ struct AlicerceAcceptanceTests {
         #expect(SampleEndpoint("\(plain)?x=1&y=2", query: ["b": 2, "a": 1]).url == "\(plain)?x=1&y=2&b=2&a=1")
     }
 
-    @Test("A resource makes the endpoint's request, or fails as the endpoint does")
+    @Test("A resource makes the endpoint's request and fails with the endpoint's error")
     func requestMaking() async throws {
         var endpoint = SampleEndpoint("https://api.example/a")
         let transport = MockTransport(.status(204))
@@ -47,7 +47,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.cause is Odd)
     }
 
-    @Test("A mapped decoding maps the model of the same response, and fails as the mapping does")
+    @Test("A mapped decoding maps the model of the same response and fails with the mapping's error")
     func mapping() throws {
         let url = try #require(request.url)
         let response = HTTPResponse(url: url, status: 200, headers: ["X-A": "1"], body: Data("hello".utf8))
@@ -58,7 +58,7 @@ struct AlicerceAcceptanceTests {
         #expect(try ModelDecoding<HTTPResponse>.response.decode(response).headers == response.headers)
     }
 
-    @Test("What is sent is the request that was made")
+    @Test("Sends the request unchanged")
     func sameRequest() async throws {
         let transport = MockTransport(.status(200))
         var request = request
@@ -73,7 +73,7 @@ struct AlicerceAcceptanceTests {
         #expect(sent.headers["X-A"] == "1")
     }
 
-    @Test("Cancelling ends the exchange or the delay, and is cancelled whatever was to follow")
+    @Test("Cancelling ends a request or a delay with the code cancelled")
     func cancelling() async throws {
         let transport = MockTransport(.never, time: time.timeSource)
         let (client, request) = (client(transport, Retry.Policy.maxRetries(3, when: .always)), request)
@@ -96,7 +96,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.retry?.state.errors.map { $0 as? ServerError != nil } == [true])
     }
 
-    @Test("The transport's failure is the error", arguments: [NetworkError.Code.connectionLost, .tls, .timedOut])
+    @Test("Throws the transport's failure", arguments: [NetworkError.Code.connectionLost, .tls, .timedOut])
     func transportFailure(code: NetworkError.Code) async throws {
         let error = await #expect(throws: NetworkError.self) {
             _ = try await client(MockTransport(.failure(NetworkError(code, "scripted")))).response(for: request)
@@ -106,7 +106,7 @@ struct AlicerceAcceptanceTests {
         #expect(error?.endpoint == "1")
     }
 
-    @Test("What is not HTTP is an invalid response")
+    @Test("Rejects a response that isn't HTTP")
     func notHTTP() async throws {
         try await withLoopbackServer { server in
             server.fallback { _ in .raw("220 mail.example ESMTP\r\n") }
@@ -116,7 +116,7 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("A rule sees each failure with what came before, until the request succeeds")
+    @Test("A rule sees each failure with the history until the request succeeds")
     func rules() async throws {
         let seen = Mutex<[String]>([])
         let rule = Retry.Policy.custom { error, state, metadata in
@@ -133,7 +133,7 @@ struct AlicerceAcceptanceTests {
     }
 
     @Test(
-        "An authenticator that throws ends the operation before anything is sent; one that asks again is asked again"
+        "A throwing authenticator ends the operation before sending; a retrying one is asked again"
     )
     func authenticators() async throws {
         let transport = MockTransport(.status(401), .text("ok"))
@@ -149,7 +149,7 @@ struct AlicerceAcceptanceTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2"])
     }
 
-    @Test("An interceptor that does nothing passes everything on and wants nothing")
+    @Test("An interceptor without methods passes everything on and asks for nothing")
     func defaults() async throws {
         struct Idle: RequestInterceptor {}
         let context = InterceptorContext()
@@ -162,7 +162,7 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("An authenticator in the chain is asked about requests that were made, and its action stands")
+    @Test("An authenticator in the chain is only asked about requests that were made")
     func authenticatorAsInterceptor() async throws {
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retryAfter(.seconds(3)) : .none }
         let made = try await authenticator.interceptRequest(.success(request), context: InterceptorContext())
@@ -170,7 +170,7 @@ struct AlicerceAcceptanceTests {
         await #expect(throws: Odd()) {
             _ = try await authenticator.interceptRequest(.failure(Odd()), context: InterceptorContext())
         }
-        // The failed request did not cost a credential.
+        // The failed request didn't use up a credential.
         let next = try await authenticator.interceptRequest(.success(request), context: InterceptorContext())
         #expect(next.value(forHTTPHeaderField: "Authorization") == "Bearer 2")
         let transport = MockTransport(.status(401), .text("ok"))
@@ -178,7 +178,7 @@ struct AlicerceAcceptanceTests {
         #expect(time.sleeps == [.seconds(3)])
     }
 
-    @Test("A policy in the chain gets the exchange that failed")
+    @Test("A policy in the chain gets the failed request and response")
     func policyAsInterceptor() async throws {
         let seen = Mutex<[String]>([])
         let policy = Retry.Policy.custom { _, _, metadata in
@@ -194,7 +194,7 @@ struct AlicerceAcceptanceTests {
         #expect(seen.withLock { $0 } == ["/things/1 500 why"])
     }
 
-    @Test("The response is reachable from an error that is about one, and from no other")
+    @Test("An error about a response has that response; other errors have none")
     func responses() async throws {
         let failed = await #expect(throws: ServerError.self) {
             _ = try await client(MockTransport(.text("no", status: 500))).response(for: request)
@@ -215,7 +215,7 @@ struct AlicerceAcceptanceTests {
         #expect(lost?.response == nil)
     }
 
-    @Test("When retries end, the error is the last one, with its status and the history")
+    @Test("Exhausted retries throw the last error, with its status and the history")
     func lastErrors() async throws {
         let transport = MockTransport(.failure(NetworkError(.connectionLost, "first")), .status(503))
         let error = await #expect(throws: ServerError.self) {
@@ -231,7 +231,7 @@ struct AlicerceAcceptanceTests {
         #expect(last?.retry?.state.errors.compactMap { ($0 as? ServerError)?.errorCode } == [503])
     }
 
-    @Test("Every policy is asked, a delay wins over none, and of several delays the longest")
+    @Test("Every policy is asked; a delay wins over none and the longest delay wins")
     func severalPolicies() async throws {
         let asked = EventLog()
         func policy(_ name: String, _ action: Retry.Action) -> Retry.Policy {
@@ -253,7 +253,7 @@ struct AlicerceAcceptanceTests {
         let error = await #expect(throws: ServerError.self) {
             _ = try await client(ended, policy("e", .noRetry(.retries(0))), policy("f", .retry)).response(for: request)
         }
-        // Its second generation did not ask the policies behind one that says no.
+        // Alicerce's second generation doesn't ask the policies after one that says no.
         #expect(asked.all == ["a", "b", "c", "d", "e", "f"])
         guard case .retries(0)? = error?.retry?.reason else {
             Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
@@ -261,7 +261,7 @@ struct AlicerceAcceptanceTests {
         }
     }
 
-    @Test("Tasks take the place of cancelables: cancelling twice, all at once, late and too early")
+    @Test("Tasks replace cancelables: cancelling twice, all at once, late and too early")
     func cancelables() async throws {
         let transport = MockTransport(.text("done"), .never, .never, .never)
         let (client, request) = (client(transport), request)
@@ -276,7 +276,7 @@ struct AlicerceAcceptanceTests {
             try? await transport.waitForRequests(count: 4)
             group.cancelAll()
             group.cancelAll()
-            // One that is added to what is cancelled is cancelled from the beginning.
+            // A task added to a cancelled group is cancelled from the start.
             group.addTask { await failure { _ = try await client.makeRequest(request) }?.code }
             return await group.reduce(into: []) { $0.append($1) }
         }

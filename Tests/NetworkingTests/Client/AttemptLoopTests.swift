@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The attempt loop")
 struct AttemptLoopTests {
-    // The client's clock stands still while the transport's goes on: only tests of deadlines have one.
+    // The client's clock stands still while the transport's runs: only deadline tests set timeouts.
     private let request = URLRequest(
         url: URL(string: "http://a.example/things/42?q=1")!,
         timeoutInterval: .infinity
@@ -27,7 +27,7 @@ struct AttemptLoopTests {
 
     // MARK: Interceptors
 
-    @Test("Interceptors see each stage in order, and success once")
+    @Test("Calls interceptors in order at each stage, and reports success once")
     func stages() async throws {
         let log = EventLog()
         let client = client(
@@ -43,7 +43,7 @@ struct AttemptLoopTests {
         )
     }
 
-    @Test("On failure every interceptor is asked, whatever another said")
+    @Test("Asks every interceptor after a failure, regardless of the others")
     func failure() async throws {
         let log = EventLog()
         let client = client(
@@ -58,7 +58,7 @@ struct AttemptLoopTests {
         #expect(!log.all.contains { $0.hasSuffix("success") })
     }
 
-    @Test("an interceptor may change the request, and the base request is made anew for each attempt")
+    @Test("Builds the base request again for each attempt, so that changes don't add up")
     func changing() async throws {
         let transport = MockTransport(.status(503), .text("ok"))
         let adding = RecordingInterceptor(
@@ -73,7 +73,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.map { $0.headers.values(for: "X-Added") } == [["1"], ["1"]])
     }
 
-    @Test("The headers of several interceptors and of an authenticator are all there")
+    @Test("Keeps the headers of all interceptors and of an authenticator")
     func severalInterceptors() async throws {
         let transport = MockTransport(.text("ok"))
         let headers = ["OAuth-Client-Attestation": "a", "OAuth-Client-Attestation-PoP": "b", "DPoP": "c"]
@@ -94,7 +94,7 @@ struct AttemptLoopTests {
         #expect(sent["Authorization"] == "Bearer 1")
     }
 
-    @Test("A request that could not be made is not sent, not evaluated, and tells the cause")
+    @Test("A request that can't be created isn't sent or evaluated, and the error has the cause")
     func notMade() async throws {
         struct Refusal: Error {}
         let (transport, log) = (MockTransport(.text("ok")), EventLog())
@@ -112,7 +112,7 @@ struct AttemptLoopTests {
         #expect(log.all == ["a request", "b request"])
     }
 
-    @Test("a later interceptor may recover a request that could not be made")
+    @Test("A later interceptor recovers a request that couldn't be created")
     func recovering() async throws {
         struct Refusal: Error {}
         let original = request
@@ -132,7 +132,7 @@ struct AttemptLoopTests {
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    @Test("an interceptor may replace the response before its status is checked")
+    @Test("An interceptor replaces a response before its status is checked")
     func replacingResponse() async throws {
         let mending = RecordingInterceptor(
             "a",
@@ -144,7 +144,7 @@ struct AttemptLoopTests {
         #expect(try await client.makeRequest(request) == Data("mended".utf8))
     }
 
-    @Test("what a response interceptor throws fails the attempt, and can be retried")
+    @Test("An error of a response interceptor fails the attempt and can be retried")
     func failingResponse() async throws {
         struct Distrust: Error {}
         let (transport, log) = (MockTransport(.text("bad"), .text("bad")), EventLog())
@@ -160,7 +160,7 @@ struct AttemptLoopTests {
 
     // MARK: Retries
 
-    @Test("500, 500, 200 with three retries succeeds after three requests")
+    @Test("Succeeds with the third request after two 500 responses")
     func retrying() async throws {
         let transport = MockTransport(.status(500), .status(500), .text("ok"))
         let client = client(transport, [Retry.Policy.maxRetries(3)])
@@ -168,7 +168,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("always 500 with two retries fails after three requests, with the last error and the history")
+    @Test("Fails after two retries, with the last error and the history")
     func exhausted() async throws {
         let transport = MockTransport(.status(500), .status(502), .status(503))
         let client = client(transport, [Retry.Policy.maxRetries(2)])
@@ -179,10 +179,10 @@ struct AttemptLoopTests {
             Issue.record("unexpected reason: \(String(describing: error?.retry?.reason))")
             return
         }
-        #expect(error?.description.hasSuffix("not retried again: 2 retries are used up") == true)
+        #expect(error?.description.hasSuffix("gave up after 2 retries") == true)
     }
 
-    @Test("Delays are waited for and add up")
+    @Test("Waits for all delays and adds them up")
     func delays() async throws {
         let transport = MockTransport(.status(500), .status(500), .status(500), .text("ok"))
         let seen = EventLog()
@@ -195,7 +195,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps == Array(repeating: .milliseconds(10), count: 3))
     }
 
-    @Test("A delay of zero or less is none", arguments: [Duration.zero, .milliseconds(-1_337)])
+    @Test("Ignores a delay of zero or less", arguments: [Duration.zero, .milliseconds(-1_337)])
     func noDelay(_ delay: Duration) async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let policy = Retry.Policy.custom { _, state, _ in
@@ -206,7 +206,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("A rule may end the retries for its own reason")
+    @Test("A rule ends the retries with a custom reason")
     func customReason() async throws {
         struct Enough: Error {}
         let transport = MockTransport(.status(500), .status(500), .status(500))
@@ -224,14 +224,14 @@ struct AttemptLoopTests {
         #expect(error?.retry?.state.totalDelay == .milliseconds(20))
     }
 
-    @Test("transport failures are evaluated too")
+    @Test("Asks policies about transport failures, too")
     func transportFailure() async throws {
         let transport = MockTransport(.failure(NetworkError(.connectionLost, "cut")), .text("ok"))
         let client = client(transport, [Retry.Policy.maxRetries(1)])
         #expect(try await client.makeRequest(request) == Data("ok".utf8))
     }
 
-    @Test("no delay is begun that would end after the deadline")
+    @Test("Doesn't start a delay that would end after the deadline")
     func deadlineBeforeDelay() async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let policy = Retry.Policy.backoff(.constant(.seconds(5), until: .maxRetries(9)))
@@ -245,7 +245,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("the priority of actions can be replaced")
+    @Test("Uses a custom priority of actions")
     func priority() async throws {
         let transport = MockTransport(.status(500), .text("ok"))
         let client = NetworkClient(
@@ -258,7 +258,7 @@ struct AttemptLoopTests {
 
     // MARK: Authentication
 
-    @Test("a used-up policy does not suppress an authenticator's retry, nor does that use up a policy")
+    @Test("Policies and authenticators don't affect each other's retries")
     func authenticationApart() async throws {
         let transport = MockTransport(.status(401), .status(503), .text("ok"))
         let authenticator = CountingAuthenticator { status, _ in status == 401 ? .retry : .none }
@@ -270,7 +270,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer 1", "Bearer 2", "Bearer 3"])
     }
 
-    @Test("another policy's delay does not delay an authenticator's retry")
+    @Test("A policy's delay doesn't delay an authenticator's retry")
     func authenticationAtOnce() async throws {
         let transport = MockTransport(.status(401), .text("ok"))
         let slow = Retry.Policy.custom { _, _, _ in .retryAfter(.seconds(20)) }
@@ -279,7 +279,7 @@ struct AttemptLoopTests {
         #expect(time.sleeps.isEmpty)
     }
 
-    @Test("an authenticator's noRetry ends the operation")
+    @Test("An authenticator's noRetry ends the operation")
     func authenticationStop() async throws {
         struct Locked: Error {}
         let transport = MockTransport(.status(401), .text("ok"))
@@ -292,7 +292,7 @@ struct AttemptLoopTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("an authenticator that never gives up is stopped")
+    @Test("Stops an authenticator that never gives up")
     func authenticationForEver() async throws {
         let transport = MockTransport { _ in HTTPTransportResponse(status: 401) }
         let client = client(transport, [CountingAuthenticator { _, _ in .retry }])
@@ -303,7 +303,7 @@ struct AttemptLoopTests {
 
     // MARK: Cancellation
 
-    @Test("Cancelling during a delay ends the operation at once with cancelled")
+    @Test("Cancelling a delay ends the operation at once with the code cancelled")
     func cancellingDelay() async throws {
         let time = ManualTime()
         let client = NetworkClient(
@@ -320,7 +320,7 @@ struct AttemptLoopTests {
         #expect(error?.endpoint == "42")
     }
 
-    @Test("cancelling while the response is awaited is cancelled, and no policy is asked")
+    @Test("Cancelling a request throws cancelled and asks no policy")
     func cancellingExchange() async throws {
         let (log, transport) = (EventLog(), MockTransport(.never))
         let client = client(transport, [RecordingInterceptor("a", log: log, action: { _ in .retry })])
@@ -332,7 +332,7 @@ struct AttemptLoopTests {
         #expect(!log.all.contains { $0.contains("failure") })
     }
 
-    @Test("a task that is already cancelled sends nothing")
+    @Test("A task that is already cancelled sends nothing")
     func cancelledBefore() async throws {
         let transport = MockTransport(.text("ok"))
         let (client, request) = (client(transport, []), request)

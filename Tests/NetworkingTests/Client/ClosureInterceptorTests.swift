@@ -8,7 +8,7 @@ import Testing
 struct ClosureInterceptorTests {
     private let request = URLRequest(url: URL(string: "http://a.example/")!)
 
-    @Test("STRV's adapters and processors are one closure each, in order")
+    @Test("Closures replace STRV's adapters and processors, in order")
     func chain() async throws {
         let log = EventLog()
         let transport = MockTransport(.text("ok", status: 404))
@@ -27,7 +27,7 @@ struct ClosureInterceptorTests {
         #expect(log.all == ["200"])
     }
 
-    @Test("what a closure throws fails the operation or the attempt")
+    @Test("An error of a closure fails the operation or the attempt")
     func throwing() async throws {
         struct Refusal: Error {}
         let transport = MockTransport(.text("ok"))

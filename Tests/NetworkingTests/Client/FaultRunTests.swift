@@ -5,23 +5,23 @@ import Networking
 import TestSupport
 import Testing
 
-/// Many requests to a server that fails in every way at random.
+/// Sends many requests to a server that fails randomly in every way.
 ///
-/// `FAULT_REQUESTS=5000 swift test --filter FaultRunTests` makes it the long one, and `FAULT_SEED` another one. Each run has a process of its own, so that
-/// descriptors and threads can be counted.
+/// `FAULT_REQUESTS=5000 swift test --filter FaultRunTests` makes the run longer, and `FAULT_SEED`
+/// changes it. Each run has its own process, so that it can count descriptors and threads.
 @Suite("Fault run", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct FaultRunTests {
-    @Test("On connections of their own, each attempt arrives exactly once and ends in exactly one way")
+    @Test("Without keep-alive, each attempt arrives exactly once and has exactly one outcome")
     func freshConnections() async {
         await #expect(processExitsWith: .success) { try await FaultRun(reusesConnections: false).perform() }
     }
 
-    @Test("On kept connections, nothing arrives that was not attempted, and only what may be repeated arrives twice")
+    @Test("With keep-alive, only attempted requests arrive, and only repeatable ones arrive twice")
     func keptConnections() async {
         await #expect(processExitsWith: .success) { try await FaultRun(reusesConnections: true).perform() }
     }
 
-    @Test("The draw has every fault")
+    @Test("The random sequence contains every fault")
     func draw() {
         let drawn = (0..<1000).map { Fault.drawn(seed: 7, request: $0, attempt: 1) }
         #expect(Set(drawn).count == Fault.allCases.count)
@@ -40,7 +40,7 @@ struct FaultRun {
         self.reusesConnections = reusesConnections
     }
 
-    /// How one request ended.
+    /// The outcome of one request.
     private struct Outcome {
         let request: Int
         let error: (any Error)?
@@ -75,7 +75,7 @@ struct FaultRun {
             let outcomes = try await withCurl(settings) { transport in
                 await send(count, to: server, client(transport, log))
             }
-            // Nothing of a closed transport is left, and nobody is served any more.
+            // The closed transport has no connections left, and the server serves none.
             try await server.waitForOpenConnections(atMost: 0)
             return outcomes
         }
@@ -92,7 +92,7 @@ struct FaultRun {
         let time = TimeSource(
             now: { .now },
             date: { Date() },
-            // Nobody waits: the delays themselves are tested elsewhere.
+            // Doesn't wait: other tests cover the delays.
             sleep: { _ in try Task.checkCancellation() }
         )
         let policy = Retry.Policy.backoff(.constant(.milliseconds(1), until: .maxRetries(maximumRetries)))
@@ -131,8 +131,8 @@ struct FaultRun {
         }
     }
 
-    /// Each request ended as its last attempt did, which was the last that the policy allows; every attempt ended once, and as its fault
-    /// says.
+    /// Checks that each request has the outcome of its last allowed attempt, and that each attempt
+    /// has exactly one outcome, which its fault explains.
     private func check(_ outcomes: [Outcome], _ log: [AttemptKey: [AttemptOutcome]]) throws {
         for outcome in outcomes {
             let attempts = (1...(maximumRetries + 1)).prefix {
@@ -143,7 +143,7 @@ struct FaultRun {
                 let ends = log[AttemptKey(request: outcome.request, attempt: attempt)] ?? []
                 try require(ends.count == 1)
                 let fault = Fault.drawn(seed: seed, request: outcome.request, attempt: attempt)
-                // A machine that is busy with something else may be too slow for any of them.
+                // A busy machine may be too slow for any of them.
                 let isExplained = ends.allSatisfy { fault.explains($0) || isLostAnyway($0) }
                 if !isExplained { ProcessState.report("\(outcome.request).\(attempt): \(fault) ended in \(ends)") }
                 try require(isExplained)
@@ -160,18 +160,19 @@ struct FaultRun {
         try require(Set(log.keys.map(\.request)) == Set(outcomes.map(\.request)))
     }
 
-    /// Whether an attempt may end so whatever the server does: the machine is busy, or the kept connection was closed already.
+    /// Returns whether the attempt may fail regardless of the server: the machine is busy, or the
+    /// kept connection was already closed.
     private func isLostAnyway(_ outcome: AttemptOutcome) -> Bool {
         outcome == .failure(.timedOut) || (reusesConnections && outcome == .failure(.connectionLost))
     }
 
-    /// What the client recorded is what the server saw.
+    /// Compares the client's log with the server's.
     private func compare(_ log: [AttemptKey: [AttemptOutcome]], with arrivals: [AttemptKey: Int]) throws {
         try require(Set(arrivals.keys).isSubset(of: log.keys))
         for (key, ends) in log {
             let count = arrivals[key, default: 0]
             let mayBeUnseen = ends.allSatisfy { isLostAnyway($0) }
-            // libcurl repeats what is idempotent when a kept connection turns out to be closed.
+            // libcurl repeats an idempotent request if a kept connection was closed.
             let mayBeSeenAgain = reusesConnections && key.request % 2 == 0
             let isRight = (mayBeUnseen || count >= 1) && (mayBeSeenAgain || count <= 1)
             if !isRight { ProcessState.report("\(key) arrived \(count) times and ended in \(ends)") }

@@ -4,7 +4,8 @@ import MockNetworking
 import Networking
 import Synchronization
 
-/// What a server does with one attempt; which of them is drawn from a seed, the request's number and the attempt's.
+/// The server's behavior for one attempt, drawn from a seed and the numbers of the request and the
+/// attempt.
 enum Fault: Int, CaseIterable {
     case none, slow
     case resetBeforeHead, resetAfterHead, truncatedBody
@@ -14,7 +15,7 @@ enum Fault: Int, CaseIterable {
     case unannouncedClose
     case redirectLoop
 
-    /// How likely it is, compared with the others.
+    /// The relative probability of the fault.
     private var weight: UInt64 {
         switch self {
         case .none: 20
@@ -33,13 +34,13 @@ enum Fault: Int, CaseIterable {
         return .none
     }
 
-    /// Whether the attempt succeeds.
+    /// A Boolean value that indicates whether the attempt succeeds.
     var isHarmless: Bool { [.none, .slow, .unannouncedClose].contains(self) }
 
-    /// Whether the policy repeats it.
+    /// A Boolean value that indicates whether the policy retries the attempt.
     var isRepeated: Bool { !isHarmless && ![.garbage, .contradictoryLengths, .redirectLoop].contains(self) }
 
-    /// Whether an attempt may end so.
+    /// Returns whether the fault can cause an outcome.
     func explains(_ outcome: AttemptOutcome) -> Bool {
         switch self {
         case .none, .slow, .unannouncedClose: outcome == .success
@@ -77,7 +78,7 @@ enum Fault: Int, CaseIterable {
     }
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt.
 enum AttemptOutcome: Hashable {
     case success
     case status(Int)
@@ -99,7 +100,7 @@ struct AttemptKey: Hashable {
     let attempt: Int
 }
 
-/// Numbers the attempts, for the server, and keeps how each of them ended.
+/// An interceptor that numbers the attempts for the server and records their outcomes.
 final class AttemptLog: RequestInterceptor {
     private let outcomes = Mutex<[AttemptKey: [AttemptOutcome]]>([:])
 
@@ -121,7 +122,7 @@ final class AttemptLog: RequestInterceptor {
     }
 }
 
-/// A server that fails as the seed says, and counts what arrives.
+/// A server that fails according to the seed and counts the attempts that arrive.
 final class FaultyServer: Sendable {
     private let arrivals = Mutex<[AttemptKey: Int]>([:])
     let seed: UInt64
@@ -130,7 +131,7 @@ final class FaultyServer: Sendable {
         self.seed = seed
     }
 
-    /// How often each attempt arrived.
+    /// The number of arrivals of each attempt.
     var all: [AttemptKey: Int] { arrivals.withLock { $0 } }
 
     func answer(_ request: LoopbackRequest) -> LoopbackResponse {
@@ -138,7 +139,7 @@ final class FaultyServer: Sendable {
         guard parts.count == 2, let number = Int(parts[1]),
             let attempt = request.headers["X-Attempt"].flatMap({ Int($0) })
         else { return .status(400) }
-        // A redirect's hop belongs to the attempt that is counted already.
+        // A redirected request belongs to an attempt that was already counted.
         guard parts[0] == "requests" else { return .status(302, headers: ["Location": "/loop/\(number)"]) }
         arrivals.withLock { $0[AttemptKey(request: number, attempt: attempt), default: 0] += 1 }
         return Fault.drawn(seed: seed, request: number, attempt: attempt).response(to: number)

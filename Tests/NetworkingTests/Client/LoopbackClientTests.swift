@@ -4,7 +4,7 @@ import MockNetworking
 import Networking
 import Testing
 
-/// The client on real sockets, with each transport it can have.
+/// Tests of the client on real sockets with each transport.
 @Suite("NetworkClient on loopback")
 struct LoopbackClientTests {
     enum Engine: String, CaseIterable, CustomTestStringConvertible {
@@ -29,7 +29,7 @@ struct LoopbackClientTests {
         URLRequest(url: server.url(for: path), timeoutInterval: timeout)
     }
 
-    @Test("returns the body of a 200, twice from one connection", arguments: Engine.allCases)
+    @Test("Returns the body of a 200 and reuses the connection", arguments: Engine.allCases)
     func success(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("one"), .text("two"))
@@ -41,7 +41,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("returns empty data for 204", arguments: Engine.allCases)
+    @Test("Returns empty data for a 204", arguments: Engine.allCases)
     func noContent(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .status(204))
@@ -49,7 +49,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("throws a ServerError for 404 and 500", arguments: Engine.allCases, [404, 500])
+    @Test("Throws a ServerError for 404 and 500", arguments: Engine.allCases, [404, 500])
     func failure(_ engine: Engine, _ status: Int) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("why", status: status))
@@ -62,7 +62,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a redirect that is not to be followed is returned to the caller as an error", arguments: Engine.allCases)
+    @Test("Throws a ServerError for a redirect that isn't followed", arguments: Engine.allCases)
     func redirect(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .status(302, headers: ["Location": "/elsewhere"]))
@@ -75,7 +75,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("A 401 with a Basic challenge is an error like any other", arguments: Engine.allCases)
+    @Test("Treats a 401 with a Basic challenge like any other error", arguments: Engine.allCases)
     func basicChallenge(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("no", status: 401, headers: ["WWW-Authenticate": #"Basic realm="x""#]))
@@ -87,7 +87,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a connection that ends too early is a connectionLost", arguments: Engine.allCases)
+    @Test("Throws connectionLost if the connection closes too early", arguments: Engine.allCases)
     func cut(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .text("hello").cut(.afterBody(octets: 2)))
@@ -99,15 +99,15 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a server that is not there can't be connected to", arguments: Engine.allCases)
+    @Test("Throws cannotConnect if no server listens", arguments: Engine.allCases)
     func refused(_ engine: Engine) async throws {
-        // Not a port that a server had a moment ago: another test's server may have it by now.
+        // Not a recently closed port, because another test's server may use it by now.
         let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/things")))
         let error = await #expect(throws: NetworkError.self) { try await engine.client().makeRequest(request) }
         #expect(error?.code == .cannotConnect)
     }
 
-    @Test("garbage is an invalidResponse")
+    @Test("Throws invalidResponse for garbage")
     func garbage() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .raw("certainly not HTTP\r\n\r\n"))
@@ -118,7 +118,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a server that never answers is timed out", arguments: Engine.allCases)
+    @Test("Times out if the server doesn't respond", arguments: Engine.allCases)
     func timeout(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .never)
@@ -135,7 +135,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("cancelling the task ends the exchange, and the server sees the connection go", arguments: Engine.allCases)
+    @Test("Cancelling the task closes the connection", arguments: Engine.allCases)
     func cancelling(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .never)
@@ -149,7 +149,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("500, 500, 200 with a retry policy succeeds, and so does a cut connection", arguments: Engine.allCases)
+    @Test("Retries after a 500 and a cut connection", arguments: Engine.allCases)
     func retrying(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .status(500), .text("hello").cut(.afterHead), .text("ok"))
@@ -159,7 +159,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("a POST arrives as it was sent", arguments: Engine.allCases)
+    @Test("Sends a POST unchanged", arguments: Engine.allCases)
     func posting(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.post, "/things", .status(201))
@@ -176,7 +176,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("100 calls at once all get their own answer", arguments: Engine.allCases)
+    @Test("100 concurrent calls get their own responses", arguments: Engine.allCases)
     func concurrency(_ engine: Engine) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things") { .text($0.queryValue("n") ?? "") }
@@ -195,7 +195,7 @@ struct LoopbackClientTests {
         }
     }
 
-    @Test("an exchange of tokens works on real sockets, with a server that checks them")
+    @Test("Exchanges tokens on real sockets with a server that verifies them")
     func tokenExchange() async throws {
         struct Provider: AuthenticationProvider {
             let bearerToken: String
@@ -214,7 +214,8 @@ struct LoopbackClientTests {
                 #expect(data == Data("ok".utf8))
             }
             #expect(authorization.tokenRequestCount == 2)
-            // The kept token is refused, and exchanged anew; the subject token is still good.
+            // The server rejects the cached token, and the client exchanges the valid subject token
+            // again.
             let kept = try #require(api.requests.last?.headers["Authorization"]?.dropFirst("Bearer ".count))
             authorization.revoke(String(kept))
             _ = try await client.makeAuthorizedRequest(
@@ -241,7 +242,7 @@ struct LoopbackClientTests {
 
 @Suite("NetworkClient with MockURLProtocol")
 struct MockURLProtocolClientTests {
-    @Test("Answers from the protocol's handler, each time anew")
+    @Test("Calls the protocol's handler for each request")
     func handler() async throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.protocolClasses = [MockURLProtocol.self]

@@ -12,7 +12,7 @@ struct NetworkClientTests {
         return request
     }
 
-    @Test("Returns the body, each time that of its own response")
+    @Test("Returns the body of each response")
     func body() async throws {
         let client = NetworkClient(transport: MockTransport(.text("one"), .text("two")))
         let request = try request("http://a.example/x")
@@ -20,14 +20,14 @@ struct NetworkClientTests {
         #expect(try await client.makeRequest(request) == Data("two".utf8))
     }
 
-    @Test("an empty success is empty data", arguments: [200, 204, 205])
+    @Test("Returns empty data for an empty success", arguments: [200, 204, 205])
     func empty(_ status: Int) async throws {
         let client = NetworkClient(transport: MockTransport(.status(status)))
         let request = try request("http://a.example/x")
         #expect(try await client.makeRequest(request) == Data())
     }
 
-    @Test("A status that is not 2xx is a ServerError", arguments: [300, 304, 400, 401, 404, 500, 503])
+    @Test("Throws a ServerError for a status other than 2xx", arguments: [300, 304, 400, 401, 404, 500, 503])
     func failure(_ status: Int) async throws {
         let client = NetworkClient(
             transport: MockTransport(.status(status, headers: ["X-Id": "7"], body: Data("why".utf8)))
@@ -42,7 +42,7 @@ struct NetworkClientTests {
     }
 
     @Test(
-        "errors name the last component of the path",
+        "Errors name the last component of the path",
         arguments: [("http://a.example", nil), ("http://a.example/", "/"), ("http://a.example/a/b?c=d", "b")]
     )
     func endpoint(_ url: String, _ endpoint: String?) async throws {
@@ -56,7 +56,7 @@ struct NetworkClientTests {
         #expect(network?.endpoint == endpoint)
     }
 
-    @Test("gives the whole response to whoever asks for it")
+    @Test("Returns the whole response")
     func response() async throws {
         let client = NetworkClient(
             transport: MockTransport(.status(201, headers: ["Location": "/x/1", "Set-Cookie": "a", "Set-Cookie": "b"]))
@@ -69,7 +69,7 @@ struct NetworkClientTests {
         #expect(response.urlResponse.statusCode == 201)
     }
 
-    @Test("sends what the request says, with the process's User-Agent unless it has one")
+    @Test("Sends the request unchanged, with a default User-Agent")
     func sending() async throws {
         let transport = MockTransport(.text(""), .text(""))
         let client = NetworkClient(transport: transport)
@@ -87,7 +87,7 @@ struct NetworkClientTests {
         #expect(sent.map { $0.headers["User-Agent"] } == [UserAgent().description, "mine"])
     }
 
-    @Test("refuses what it can't send, before anything is sent")
+    @Test("Rejects an invalid request before sending anything")
     func refusing() async throws {
         let transport = MockTransport(.text(""), .text(""))
         let client = NetworkClient(transport: transport)
@@ -100,7 +100,7 @@ struct NetworkClientTests {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test("an attempt ends at the request's timeout or the operation's, whichever comes first")
+    @Test("The earlier of the request's and the operation's timeout limits an attempt")
     func deadlines() async throws {
         let (transport, time) = (MockTransport(.text(""), .text(""), .text("")), ManualTime())
         let client = NetworkClient(
@@ -117,7 +117,7 @@ struct NetworkClientTests {
         #expect(transport.requests.allSatisfy { $0.limits.maximumBodySize == 123 })
     }
 
-    @Test("Works on a URLSession configuration, with its protocol classes and headers")
+    @Test("Uses a URLSession configuration with its protocol classes and headers")
     func configuration() throws {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["user-agent": "configured"]
@@ -127,7 +127,7 @@ struct NetworkClientTests {
         #expect(NetworkClient(configuration: .ephemeral).options.userAgent == UserAgent().description)
     }
 
-    @Test("works on libcurl by default")
+    @Test("Uses libcurl by default")
     func defaultTransport() {
         #expect(NetworkClient().transport is CurlTransport)
     }

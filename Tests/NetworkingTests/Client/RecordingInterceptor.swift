@@ -3,7 +3,7 @@ import FoundationNetworking
 import Networking
 import Synchronization
 
-/// An interceptor that writes down what it is asked, and does what closures say.
+/// An interceptor that logs its calls and runs closures.
 final class RecordingInterceptor: RequestInterceptor {
     let name: String
     private let log: EventLog
@@ -61,7 +61,7 @@ final class RecordingInterceptor: RequestInterceptor {
     }
 }
 
-/// What happened, in order.
+/// An ordered log of events.
 final class EventLog: Sendable {
     private let events = Mutex<[String]>([])
 
@@ -72,7 +72,7 @@ final class EventLog: Sendable {
     }
 }
 
-/// An authenticator that puts on numbered credentials, and asks for retries as a closure says.
+/// An authenticator with numbered credentials and a closure that decides about retries.
 final class CountingAuthenticator: URLRequestAuthenticator {
     let credentialFields: Set = ["Authorization"]
     private let count = Mutex(0)

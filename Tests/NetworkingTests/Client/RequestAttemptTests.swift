@@ -7,7 +7,7 @@ import Testing
 
 @Suite("RequestAttempt")
 struct RequestAttemptTests {
-    /// Keeps what it is told of attempts.
+    /// An interceptor that records the attempts.
     private final class Observer: RequestInterceptor {
         let attempts = Mutex<[RequestAttempt]>([])
         let needsMetrics: Bool
@@ -34,7 +34,7 @@ struct RequestAttemptTests {
         )
     }
 
-    @Test("each attempt ends once, with its number, request, response and error")
+    @Test("Reports each attempt once, with its number, request, response and error")
     func attempts() async throws {
         let observer = Observer()
         let transport = MockTransport(.status(401), .failure(NetworkError(.connectionLost, "cut")), .text("ok"))
@@ -51,7 +51,7 @@ struct RequestAttemptTests {
         )
     }
 
-    @Test("operations have different numbers")
+    @Test("Operations have different numbers")
     func operations() async throws {
         let observer = Observer()
         let client = client(MockTransport(.text("a"), .text("b")), [observer])
@@ -60,7 +60,7 @@ struct RequestAttemptTests {
         #expect(Set(observer.all.map(\.context.operation)).count == 2)
     }
 
-    @Test("an attempt whose request could not be made ends too, without a request")
+    @Test("Reports an attempt without a request if the request can't be created")
     func notMade() async throws {
         struct Refusal: Error {}
         let observer = Observer()
@@ -72,7 +72,7 @@ struct RequestAttemptTests {
         #expect((observer.all.first?.error as? NetworkError)?.code == .requestNotMade)
     }
 
-    @Test("a cancelled attempt ends too, with its request")
+    @Test("Reports a cancelled attempt with its request")
     func cancelled() async throws {
         let observer = Observer()
         let transport = MockTransport(.never)
@@ -88,7 +88,7 @@ struct RequestAttemptTests {
         #expect((observer.all.first?.error as? NetworkError)?.code == .cancelled)
     }
 
-    @Test("exchanges are measured for whoever needs it, and others who listen still hear", arguments: [true, false])
+    @Test("Measures requests on demand, and keeps other observers", arguments: [true, false])
     func metrics(_ isNeeded: Bool) async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/", .text("ok"))

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What one request does otherwise than its client, and responses that are streamed through the loop of attempts.
+/// Tests of the overrides for one request, and of streamed responses in the attempt loop.
 @Suite("RequestOptions and streamed responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RequestOptionsTests {
     private let request = URLRequest(url: URL(string: "http://a.example/things")!)
@@ -20,7 +20,7 @@ struct RequestOptionsTests {
         )
     }
 
-    @Test("Options reach the transport, and the client's hold where there are none")
+    @Test("Options override the client's limits")
     func limits() async throws {
         let transport = MockTransport { _ in .init(status: 204) }
         let time = ManualTime()
@@ -46,7 +46,7 @@ struct RequestOptionsTests {
         #expect(limits.map(\.deadline) == [start + .seconds(5), start + .seconds(9)])
     }
 
-    @Test("A timeout beyond all clocks is none that is ever met")
+    @Test("Accepts a timeout beyond the clock's range")
     func endless() async throws {
         let transport = MockTransport(.status(204))
         let client = NetworkClient(transport: transport)
@@ -54,7 +54,7 @@ struct RequestOptionsTests {
         #expect(transport.remainingStepCount == 0)
     }
 
-    @Test("The body takes the place of the request's own, the fields are the request's")
+    @Test("The option's body replaces the request's and keeps the header fields")
     func body() async throws {
         let transport = MockTransport { _ in .init(status: 204) }
         var request = request
@@ -70,7 +70,7 @@ struct RequestOptionsTests {
     }
 
     @Test(
-        "A body that can be sent only once is not sent again, whoever asks for it",
+        "Never sends a body again that can be sent only once",
         arguments: [401, 503]
     )
     func notReplayable(_ status: Int) async throws {
@@ -94,7 +94,7 @@ struct RequestOptionsTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("A body that can be made again is sent again")
+    @Test("Sends a replayable body again")
     func replayable() async throws {
         let transport = MockTransport(.status(503), .text("ok"))
         let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
@@ -112,7 +112,7 @@ struct RequestOptionsTests {
 
     // MARK: Streamed responses
 
-    @Test("Attempts are repeated and authenticated up to the header; then the body is the caller's")
+    @Test("Retries and authenticates until the header arrives, then streams the body")
     func streamed() async throws {
         let transport = MockTransport(.status(503), .status(401), .text("hello", headers: ["X-A": "b"]))
         let log = EventLog()
@@ -132,7 +132,7 @@ struct RequestOptionsTests {
         #expect(log.all.filter { $0.hasSuffix("success") }.count == 1)
     }
 
-    @Test("A status that is not accepted is thrown with its body")
+    @Test("Throws a status that isn't accepted with its body")
     func streamedFailure() async throws {
         let client = NetworkClient(transport: MockTransport(.text("why", status: 404)))
         let error = await #expect(throws: ServerError.self) { try await client.stream(request) }
@@ -140,7 +140,7 @@ struct RequestOptionsTests {
         #expect(error?.response == Data("why".utf8))
     }
 
-    @Test("An interceptor sees no body of a streamed response, may put one in, and may refuse the response")
+    @Test("An interceptor sees a streamed response without its body, and can replace or reject it")
     func streamedInterception() async throws {
         let transport = MockTransport { _ in .init(status: 200, body: Data("hello".utf8)) }
         let bodies = Mutex<[Data]>([])
@@ -167,7 +167,7 @@ struct RequestOptionsTests {
         #expect(bodies.withLock { $0 } == [Data(), Data(), Data()])
     }
 
-    @Test("A streamed response is read while it comes", arguments: LoopbackClientTests.Engine.allCases)
+    @Test("Streams a response while it's received", arguments: LoopbackClientTests.Engine.allCases)
     func loopback(_ engine: LoopbackClientTests.Engine) async throws {
         try await withLoopbackServer { server async throws in
             let text = String(repeating: "0123456789", count: 50_000)
@@ -180,7 +180,7 @@ struct RequestOptionsTests {
         }
     }
 
-    @Test("An observer is told of each exchange, redirects and repetitions included")
+    @Test("An observer receives the events of every request, including redirects and retries")
     func observed() async throws {
         try await withLoopbackServer { server async throws in
             server.on(.get, "/things", .status(302, headers: ["Location": "/there"]))

@@ -5,8 +5,8 @@ import Networking
 import TestSupport
 import Testing
 
-/// What STRV's own tests ask of its managers, and the scripts that go with all three systems, where no other suite here does under the
-/// same number.
+/// The cases of STRV's own tests, and the migration scripts of all three systems, that no other
+/// suite covers.
 @Suite("Acceptance: STRV and scripts", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct STRVAcceptanceTests {
     private struct APIError: Error, Decodable, Equatable { let code: Int }
@@ -26,7 +26,7 @@ struct STRVAcceptanceTests {
         )
     }
 
-    @Test("Requests and endpoints with the same method and URL are the same, in whatever order the parameters are")
+    @Test("Identifies requests by method and URL, ignoring the order of parameters")
     func identity() async throws {
         func endpoint(_ path: URLPath, _ query: URLQuery) -> SampleEndpoint {
             SampleEndpoint("https://reqres.in/api", path: path, query: query)
@@ -46,7 +46,7 @@ struct STRVAcceptanceTests {
 
         let replay = try ReplayTransport(contentsOf: recorder.file)
         let played = client(replay)
-        // The same as a request, and with its parameters in another order.
+        // A plain request, also with its parameters in another order.
         for url in ["page=2&empty=&isNew=true", "isNew=true&page=2&empty="] {
             let request = URLRequest(url: try #require(URL(string: "https://reqres.in/api/users?\(url)")))
             #expect(try await played.makeRequest(request) == Data("GET /api/users".utf8))
@@ -60,7 +60,7 @@ struct STRVAcceptanceTests {
         }
     }
 
-    @Test("Of a repeated parameter the order counts, because it may mean something")
+    @Test("Respects the order of repeated parameters")
     func repeated() async throws {
         let har = Data(
             #"""
@@ -81,7 +81,7 @@ struct STRVAcceptanceTests {
     }
 
     @Test(
-        "An API's errors are decoded once for each failure, by the first decoding that can; others stay as they are"
+        "Decodes an API's error once per failure, with the first decoding that applies"
     )
     func errorDecoding() async throws {
         let decoded = EventLog()
@@ -100,7 +100,8 @@ struct STRVAcceptanceTests {
         #expect(await apiError(.json(#"{"code":7}"#, status: 400)) as? APIError == APIError(code: 7))
         #expect(await apiError(.text("no", status: 400)) == nil)
         #expect(decoded.all == ["first 404", "first 400", "first 400"])
-        // Three retries, four failures, each decoded once; STRV's processors run again and again on one.
+        // Three retries are four failures, each decoded once. STRV's processors run repeatedly on
+        // one failure.
         let transport = MockTransport(.status(500), .status(500), .status(500), .status(404))
         let retrying = client(transport, [Retry.Policy.maxRetries(3)], errorDecoding: decoding)
         let last = await #expect(throws: ServerError.self) { _ = try await retrying.response(for: request) }
@@ -108,7 +109,7 @@ struct STRVAcceptanceTests {
         #expect(decoded.all.dropFirst(3) == ["first 500", "first 500", "first 500", "first 404"])
     }
 
-    @Test("Fifteen requests, downloads and uploads at once, each with its own answer")
+    @Test("15 concurrent requests, downloads and uploads get their own responses")
     func concurrency() async throws {
         try await withLoopbackServer { server in
             server.fallback { .text("\($0.method) \($0.path) \($0.body.count)") }
@@ -139,7 +140,7 @@ struct STRVAcceptanceTests {
     }
 
     @Test(
-        "script 4: 500, 500, 200 with three retries are three requests; always 500 with two retries are three and the history"
+        "Script 4: three requests succeed after two 500 responses, or fail after two retries with the history"
     )
     func retries() async throws {
         let healing = MockTransport(.status(500), .status(500), .text("ok"))
@@ -150,12 +151,12 @@ struct STRVAcceptanceTests {
             _ = try await client(failing, [Retry.Policy.maxRetries(2)]).makeRequest(request)
         }
         #expect(failing.requests.count == 3)
-        // The third error is the one that is thrown.
+        // The third error is thrown.
         #expect(error?.errorCode == 500)
         #expect(error?.retry?.state.errors.count == 2)
     }
 
-    @Test("script 4: delays of 0.1 s × n up to a total of 0.4 s never exceed it")
+    @Test("Script 4: delays of 0.1 s × n stay within a total of 0.4 s")
     func backoff() async throws {
         let transport = MockTransport { _ in .init(status: 500) }
         let policy = Retry.Policy.backoff(
@@ -173,7 +174,7 @@ struct STRVAcceptanceTests {
         }
     }
 
-    @Test("script 5: which statuses are accepted is the endpoint's to say, and the error names them")
+    @Test("Script 5: the endpoint decides which statuses are accepted, and the error names them")
     func statuses() async throws {
         func status(_ status: Int, _ accepted: AcceptedStatuses) async throws -> Int {
             var endpoint = SampleEndpoint("https://api.example")
@@ -183,9 +184,9 @@ struct STRVAcceptanceTests {
         let strv: AcceptedStatuses = 200..<400
         #expect(try await status(304, strv) == 304)
         let notFound = await #expect(throws: ServerError.self) { _ = try await status(404, strv) }
-        #expect(notFound?.description == "the server answered 404, where 200…399 would be accepted")
+        #expect(notFound?.description == "the server answered 404; accepted statuses: 200…399")
         await #expect(throws: ServerError.self) { _ = try await status(200, 400..<500) }
-        // Not accepted unless it is said: what a redirect that was not followed brings is not what was asked for.
+        // A redirect that wasn't followed is only accepted if the endpoint says so.
         await #expect(throws: ServerError.self) { _ = try await status(304, .successful) }
     }
 }

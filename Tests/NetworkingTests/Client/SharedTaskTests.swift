@@ -7,7 +7,7 @@ import Testing
 struct SharedTaskTests {
     private let time = ManualTime()
 
-    @Test("many waiters get the result of one piece of work")
+    @Test("All waiters get the result of the same work")
     func sharing() async throws {
         let (log, gate) = (EventLog(), ResponseGate())
         let task = SharedTask(timeout: .seconds(30), timeSource: time.timeSource) {
@@ -25,7 +25,7 @@ struct SharedTaskTests {
         #expect(log.all == ["work"])
     }
 
-    @Test("many waiters get the error of one piece of work")
+    @Test("All waiters get the error of the same work")
     func failing() async throws {
         struct Failure: Error {}
         let task = SharedTask<Int>(timeout: .seconds(30), timeSource: time.timeSource) { throw Failure() }
@@ -33,7 +33,7 @@ struct SharedTaskTests {
         await #expect(throws: Failure.self) { try await task.value() }
     }
 
-    @Test("a cancelled waiter leaves at once; the work and the others go on")
+    @Test("A cancelled waiter leaves at once; the work and the other waiters continue")
     func cancelling() async throws {
         let gate = ResponseGate()
         let task = SharedTask(timeout: .seconds(30), timeSource: time.timeSource) {
@@ -49,7 +49,7 @@ struct SharedTaskTests {
         #expect(try await staying.value == 42)
     }
 
-    @Test("a waiter that is cancelled before it waits does not wait")
+    @Test("A waiter that is already cancelled doesn't wait")
     func cancelledBefore() async throws {
         let gate = ResponseGate()
         let task = SharedTask(timeout: .seconds(30), timeSource: time.timeSource) { try await gate.wait() }
@@ -62,7 +62,7 @@ struct SharedTaskTests {
         try await task.value()
     }
 
-    @Test("a waiter leaves at its deadline; the work goes on")
+    @Test("A waiter leaves at its deadline; the work continues")
     func deadline() async throws {
         let gate = ResponseGate()
         let task = SharedTask(timeout: .seconds(30), timeSource: time.timeSource) { try await gate.wait() }
@@ -75,7 +75,7 @@ struct SharedTaskTests {
         try await task.value()
     }
 
-    @Test("work that hangs is cancelled at its timeout")
+    @Test("Cancels work at its timeout")
     func timeout() async throws {
         let (gate, log) = (ResponseGate(), EventLog())
         let task = SharedTask(timeout: .seconds(30), timeSource: time.timeSource) {

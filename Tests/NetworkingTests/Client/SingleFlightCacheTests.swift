@@ -25,7 +25,7 @@ struct SingleFlightCacheTests {
         }
     }
 
-    @Test("callers of one key share the work; those of another don't wait for it")
+    @Test("Callers of the same key share the work; other keys don't wait for it")
     func sharing() async throws {
         let (cache, gate) = (cache(), ResponseGate())
         let waiters = (0..<10).map { _ in
@@ -44,7 +44,7 @@ struct SingleFlightCacheTests {
         #expect(log.all == ["a", "b2"])
     }
 
-    @Test("a cancelled caller and one with a deadline stop waiting; the result is kept")
+    @Test("A cancelled caller and one at its deadline stop waiting; the result is cached")
     func leaving() async throws {
         let (cache, gate) = (cache(), ResponseGate())
         let work = { @Sendable in
@@ -63,7 +63,7 @@ struct SingleFlightCacheTests {
         #expect(try await value("a", 2, in: cache) == 1)
     }
 
-    @Test("a value is kept for its lifetime")
+    @Test("Caches a value for its lifetime")
     func lifetime() async throws {
         let cache = cache { $0.lifetime = { .seconds($0) } }
         #expect(try await value("a", 5, in: cache) == 5)
@@ -77,14 +77,14 @@ struct SingleFlightCacheTests {
         #expect(log.all == ["a5", "a0", "a6"])
     }
 
-    @Test("a failure isn't kept")
+    @Test("Doesn't cache a failure")
     func failure() async throws {
         let cache = cache()
         await #expect(throws: Failure.self) { try await cache.value(for: "a") { throw Failure() } }
         #expect(try await value("a", 1, in: cache) == 1)
     }
 
-    @Test("a stale value is used while the work fails, and the next attempt waits")
+    @Test("Uses a stale value while the work fails, and delays the next attempt")
     func stale() async throws {
         let cache = cache {
             $0.staleLifetime = .seconds(20)
@@ -104,7 +104,7 @@ struct SingleFlightCacheTests {
         #expect(log.all == ["a1", "a3"])
     }
 
-    @Test("the value of a kind that was used longest ago makes room, after those that have expired")
+    @Test("Evicts expired values first, then the least recently used value of the same kind")
     func capacity() async throws {
         let cache = cache {
             $0.capacity = 2
@@ -123,7 +123,7 @@ struct SingleFlightCacheTests {
         #expect(cache.count == 4)
     }
 
-    @Test("what was removed isn't kept by work that was under way")
+    @Test("Running work doesn't restore a removed value")
     func removal() async throws {
         let (cache, gate) = (cache(), ResponseGate())
         let work = { @Sendable in

@@ -11,7 +11,7 @@ struct URLRequestAuthorizationTests {
         url = try #require(URL(string: "https://api.example.com/v1/status"))
     }
 
-    @Test("It does what Foundation's setter does")
+    @Test("Sets the field like Foundation's setter")
     func sameAsSetter() {
         var ours = URLRequest(url: url)
         ours.setValue("application/json", forHTTPHeaderField: "Accept")
@@ -23,7 +23,7 @@ struct URLRequestAuthorizationTests {
         #expect(ours.value(forHTTPHeaderField: "authorization") == "Bearer abc")
     }
 
-    @Test("It takes the place of another one, however that is written", arguments: ["Authorization", "AUTHORIZATION"])
+    @Test("Replaces another value, regardless of the name's case", arguments: ["Authorization", "AUTHORIZATION"])
     func replaces(_ name: String) {
         var request = URLRequest(url: url)
         request.allHTTPHeaderFields = [name: "Basic YTpi", "Accept": "text/plain"]
@@ -31,7 +31,7 @@ struct URLRequestAuthorizationTests {
         #expect(request.allHTTPHeaderFields == ["Accept": "text/plain", "Authorization": "Bearer abc"])
     }
 
-    @Test("A copy of the request is left alone")
+    @Test("Doesn't change a copy of the request")
     func value() {
         let request = URLRequest(url: url)
         var copy = request
@@ -39,7 +39,7 @@ struct URLRequestAuthorizationTests {
         #expect(request.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
-    @Test("Credentials with a line break are refused when the request is sent")
+    @Test("Sending rejects credentials with a line break")
     func lineBreak() async throws {
         let client = NetworkClient(transport: try CurlTransport())
         var request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))

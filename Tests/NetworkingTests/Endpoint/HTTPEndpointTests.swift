@@ -9,7 +9,7 @@ struct HTTPEndpointTests {
         let baseURL: URL
     }
 
-    @Test("With defaults the URL stays, and there are no headers and no body")
+    @Test("Defaults keep the URL and add no headers or body")
     func defaults() throws {
         for text in [
             "https://mindera.com/somepath", "https://mindera.com/somepath/?a=b&a=c", "http://a.example?",
@@ -28,7 +28,7 @@ struct HTTPEndpointTests {
         }
     }
 
-    @Test("Path, query, headers, method and body are in the request")
+    @Test("Puts the path, query, headers, method and body into the request")
     func everything() throws {
         var endpoint = SampleEndpoint(
             "https://mindera.com",
@@ -49,7 +49,7 @@ struct HTTPEndpointTests {
         #expect(request.timeoutInterval == 1.5)
     }
 
-    @Test("What the body throws is thrown")
+    @Test("Rethrows the body's error")
     func throwingBody() {
         struct Refusal: Error {}
         var endpoint = SampleEndpoint("https://a.example")
@@ -57,7 +57,7 @@ struct HTTPEndpointTests {
         #expect(throws: Refusal.self) { try endpoint.urlRequest() }
     }
 
-    @Test("repeated header fields are joined")
+    @Test("Joins repeated header fields")
     func repeatedHeaders() throws {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["Accept": "a/b", "accept": "c/d"]
@@ -65,7 +65,7 @@ struct HTTPEndpointTests {
     }
 
     @Test(
-        "a base URL that no request can be sent to is an invalid request",
+        "Rejects an invalid base URL",
         arguments: [
             "relative/path", "/absolute", "ftp://a.example", "file:///etc/passwd", "https:///x", "https:a.example",
             "https://user@a.example", "https://user:secret@a.example/", "https://a.example/#fragment",
@@ -79,13 +79,13 @@ struct HTTPEndpointTests {
         #expect(error?.description.contains("secret") == false)
     }
 
-    @Test("a URL relative to a base is resolved")
+    @Test("Resolves a relative URL")
     func relativeBase() throws {
         let base = try #require(URL(string: "v2/", relativeTo: URL(string: "https://a.example/api/")))
         #expect(try Bare(baseURL: base).makeURL().absoluteString == "https://a.example/api/v2/")
     }
 
-    @Test("a timeout of zero or less is an invalid request", arguments: [Duration.zero, .seconds(-1)])
+    @Test("Rejects a timeout of zero or less", arguments: [Duration.zero, .seconds(-1)])
     func timeout(_ timeout: Duration) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.timeout = timeout
@@ -93,7 +93,7 @@ struct HTTPEndpointTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test("an Idempotency-Key makes a POST idempotent")
+    @Test("An Idempotency-Key makes a POST idempotent")
     func idempotency() {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.method = .post
@@ -118,7 +118,7 @@ struct EndpointBodyTests {
         return try endpoint.urlRequest()
     }
 
-    @Test("JSON is sorted and says what it is; an encoder can be given")
+    @Test("JSON has sorted keys and its media type, and accepts a custom encoder")
     func json() throws {
         let user = User(name: "é", joined: Date(timeIntervalSinceReferenceDate: 1))
         let plain = try request { try .json(user) }
@@ -133,19 +133,19 @@ struct EndpointBodyTests {
         #expect(try #require(custom.httpBody).firstRange(of: Data("2001-01-01T00:00:01Z".utf8)) != nil)
     }
 
-    @Test("a value that can't be encoded throws")
+    @Test("Throws for a value that can't be encoded")
     func unencodable() {
         #expect(throws: EncodingError.self) { try request { try .json(["a": Double.nan]) } }
     }
 
-    @Test("a form is strictly encoded")
+    @Test("Encodes a form strictly")
     func form() throws {
         let request = try request { try .form(["a": "x+y z&=", "b": [1, 2], "c": nil, "é": "*"]) }
         #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded")
         #expect(request.httpBody == Data("a=x%2By+z%26%3D&b=1&b=2&%C3%A9=*".utf8))
     }
 
-    @Test("octets are octets unless they are said to be something else, and a header field wins")
+    @Test("Data is application/octet-stream unless a type or header field overrides it")
     func data() throws {
         #expect(
             try request { .data(Data([1])) }.value(forHTTPHeaderField: "Content-Type") == "application/octet-stream"
@@ -156,7 +156,7 @@ struct EndpointBodyTests {
         #expect(try endpoint.urlRequest().value(forHTTPHeaderField: "Content-Type") == "image/png")
     }
 
-    @Test("a file that can't be read is an invalid request")
+    @Test("Rejects a file that can't be read")
     func missingFile() {
         let error = #expect(throws: NetworkError.self) {
             try request { try .file(URL(filePath: "/nonexistent/file")) }
@@ -167,7 +167,7 @@ struct EndpointBodyTests {
 
 @Suite("AcceptedStatuses and HTTPStatusClass")
 struct StatusTests {
-    @Test("Ranges, single statuses and all")
+    @Test("Accepts ranges, single statuses and all statuses")
     func accepted() {
         #expect([200, 299].allSatisfy(AcceptedStatuses.successful.contains))
         #expect(![199, 300, 404].contains(where: AcceptedStatuses.successful.contains))
@@ -182,7 +182,7 @@ struct StatusTests {
     }
 
     @Test(
-        "The class of a status",
+        "Classifies statuses",
         arguments: [
             (Int.min, HTTPStatusClass.unknown), (99, .unknown), (600, .unknown), (Int.max, .unknown),
             (100, .informational), (199, .informational), (200, .successful), (299, .successful), (300, .redirection),

@@ -8,16 +8,16 @@ import Testing
 
 @testable import Networking
 
-/// Header fields that no request can have: each is an error, and nothing is sent, however it came into the request.
+/// Tests that reject malformed header fields before anything is sent, regardless of their source.
 @Suite("Header fields of requests", .timeLimit(.minutes(5)), .limitedConcurrency)
 struct HeaderFieldTests {
-    /// Foundation's setters drop the first ones silently, and pass on the others.
+    /// Foundation's setters silently drop the first ones and pass on the others.
     private static let values = [
         "a\r\nX-Injected: 1", "a\nb", "a\rb", "a\0b", "\r\n", "a\r\n folded", "\u{1}", "a\u{7F}",
     ]
     private static let names = ["", "a b", "a:b", "a\r\nb", "a\0b", "é", "a\tb", "(a)"]
 
-    @Test("An endpoint with one makes no request", arguments: values)
+    @Test("Rejects an endpoint with a malformed header field value", arguments: values)
     func endpointValue(_ value: String) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["X-Fine": "1", "X-Tenant": value]
@@ -29,14 +29,14 @@ struct HeaderFieldTests {
         #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.urlRequest() }
     }
 
-    @Test("Nor does one whose field has a name that isn't a token", arguments: names)
+    @Test("Rejects an endpoint with a header field name that isn't a token", arguments: names)
     func endpointName(_ name: String) {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = [name: "1"]
         #expect(throws: NetworkError(.invalidRequest, "")) { try endpoint.urlRequest() }
     }
 
-    @Test("What a field may have is kept", arguments: ["é", "日本", "a\tb", " a ", "", "\"a\", b", "\u{85}"])
+    @Test("Keeps valid header field values", arguments: ["é", "日本", "a\tb", " a ", "", "\"a\", b", "\u{85}"])
     func kept(_ value: String) throws {
         var endpoint = SampleEndpoint("https://a.example")
         endpoint.headers = ["X-A": value]
@@ -46,13 +46,13 @@ struct HeaderFieldTests {
         #expect(request.value(forHTTPHeaderField: "X-A") == value)
     }
 
-    /// A way by which a field comes into a request.
+    /// A source of a header field.
     enum Way: String, CaseIterable {
         case endpoint, contentType, interceptor, assignedFields, authorization, userAgent
         case uploadHeaders, uploadContentType, session, sessionName, transport
     }
 
-    @Test("Nothing is sent, whichever way the field comes in", arguments: Way.allCases, ["a\r\nb", "a\0b"])
+    @Test("Sends nothing, regardless of the field's source", arguments: Way.allCases, ["a\r\nb", "a\0b"])
     func ways(_ way: Way, _ value: String) async throws {
         try await withPeer { connection in
             try connection.readRequest()
@@ -104,7 +104,7 @@ struct HeaderFieldTests {
         }
     }
 
-    @Test("A part of a form can't get a header field by its names or its type", arguments: values)
+    @Test("Names and types of form parts can't inject header fields", arguments: values)
     func form(_ value: String) throws {
         var form = MultipartFormData()
         #expect(throws: NetworkError(.invalidRequest, "")) {
@@ -117,7 +117,7 @@ struct HeaderFieldTests {
         #expect(!body.contains { $0 < 0x20 && $0 != 0x0D && $0 != 0x0A || $0 == 0x7F })
     }
 
-    @Test("A validator of a server that no request can have is no condition")
+    @Test("Ignores a validator that isn't a valid header field value")
     func validators() async throws {
         let count = Mutex(0)
         let transport = MockTransport { _ in
@@ -133,7 +133,7 @@ struct HeaderFieldTests {
         #expect(count.withLock { $0 } == 2)
     }
 
-    @Test("Files that the package opens are inherited by no program")
+    @Test("Child processes don't inherit the files that the package opens")
     func files() throws {
         let file = FileManager.default.temporaryDirectory.appending(path: "opened-\(UUID())")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// An endpoint that is what a test says.
+/// An endpoint with the values that a test sets.
 struct SampleEndpoint: HTTPEndpoint {
     var baseURL: URL
     var path: URLPath = .none
@@ -14,7 +14,7 @@ struct SampleEndpoint: HTTPEndpoint {
     var making: @Sendable () throws -> EndpointBody = { .none }
 
     init(_ base: String, path: URLPath = .none, query: URLQuery = [:]) {
-        // Every text in the tests is a URL; an impossible one would fail them.
+        // Every text in the tests is a URL; an invalid one makes the test fail.
         baseURL = URL(string: base) ?? URL(filePath: "/no-url")
         self.path = path
         self.query = query
@@ -25,7 +25,8 @@ struct SampleEndpoint: HTTPEndpoint {
 }
 
 extension SeededGenerator {
-    /// Up to so many characters: ASCII with all that is special in URLs, and Unicode of all planes.
+    /// Returns random text of limited length: ASCII, the special characters of URLs, and Unicode of
+    /// all planes.
     mutating func text(upTo count: Int = 12) -> String {
         var scalars = String.UnicodeScalarView()
         for _ in 0..<Int.random(in: 0...count, using: &self) {
@@ -41,7 +42,7 @@ extension SeededGenerator {
         return String(scalars)
     }
 
-    /// Text that may be the value of a path segment: not empty, and without dot segments.
+    /// Returns random text that is valid in a path segment: not empty and without dot segments.
     mutating func segment() -> String {
         while true {
             let text = text()

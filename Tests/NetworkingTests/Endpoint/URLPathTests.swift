@@ -9,7 +9,7 @@ struct URLPathTests {
     }
 
     @Test(
-        "Base and path are joined by exactly one slash, and other slashes stay",
+        "Joins base and path with exactly one slash and keeps other slashes",
         arguments: [
             ("https://a.example/somepath/", "/another/path", "https://a.example/somepath/another/path"),
             ("https://a.example/somepath", "/another/path", "https://a.example/somepath/another/path"),
@@ -28,7 +28,7 @@ struct URLPathTests {
         #expect(url(URLPath(path), below: base) == expected)
     }
 
-    @Test("what is interpolated stays one segment")
+    @Test("An interpolated value stays one segment")
     func values() {
         enum Kind: String { case first = "a/1" }
         let (name, number) = ("a/b?c#d;e%2F+&=ü", 42)
@@ -42,20 +42,20 @@ struct URLPathTests {
         #expect(url(URLPath(segments: ["a/b", "c d"])) == "https://a.example/api/a%2Fb/c%20d")
     }
 
-    @Test("literals are text: delimiters that a path may have stay, and others are escaped")
+    @Test("Keeps valid delimiters of a literal and escapes other characters")
     func literals() {
         #expect(url("/a;v=1/b:c@d/e,f!$&'()*+") == "https://a.example/api/a;v=1/b:c@d/e,f!$&'()*+")
         #expect(url("/a?b#c%20 \\ü") == "https://a.example/api/a%3Fb%23c%2520%20%5C%C3%BC")
     }
 
-    @Test("a raw path passes as it is")
+    @Test("Keeps a raw path unchanged")
     func raw() {
         #expect(url(.raw("/a%2Fb/c%20d;e/")) == "https://a.example/api/a%2Fb/c%20d;e/")
         #expect(url("/x/\(raw: "a%2Fb/c")/d") == "https://a.example/api/x/a%2Fb/c/d")
     }
 
     @Test(
-        "a path that would lead elsewhere is an invalid request",
+        "Rejects a path that would address another resource",
         arguments: [
             URLPath("/a/../b"), "..", "/./a", "/a/.", "/\(".")\(".")/a", "/.\(".")", "/a/\("..")/b", "/a/\(".")",
             "/a/\("../../admin")", "/a/\("x/..")", "/a/\("..\\x")", "/a/\("x\\..\\y")", URLPath(segments: ["a", ".."]),
@@ -71,7 +71,7 @@ struct URLPathTests {
     }
 
     @Test(
-        "an empty value is refused where it would be the whole segment",
+        "Rejects an empty value as a whole segment",
         arguments: ["/users/\("")" as URLPath, "\("")/x"]
     )
     func emptyValue(_ path: URLPath) {
@@ -82,13 +82,13 @@ struct URLPathTests {
         #expect(error?.message.contains("empty") == true)
     }
 
-    @Test("dots and empty values within a segment are no danger")
+    @Test("Accepts dots and empty values within a segment")
     func harmlessDots() {
         #expect(url("/a/.../b\("")/..c/\("..d")/\("e..f")") == "https://a.example/api/a/.../b/..c/..d/e..f")
     }
 
     @Test(
-        "a raw path must be percent-encoded",
+        "Rejects a raw path that isn't percent-encoded",
         arguments: ["/a b", "/a?b", "/a#b", "/é", "/%", "/%2", "/%zz", "/a\\b", "/\n"]
     )
     func rawDefects(_ path: String) {
@@ -98,7 +98,7 @@ struct URLPathTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test("arbitrary segments come back from URLComponents", arguments: UInt64(1)...4)
+    @Test("URLComponents reads back arbitrary segments", arguments: UInt64(1)...4)
     func roundTrip(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<250 {
@@ -108,7 +108,7 @@ struct URLPathTests {
             #expect(components.host == "a.example" && components.query == nil && components.fragment == nil)
             let parts = components.percentEncodedPath.split(separator: "/", omittingEmptySubsequences: false)
             #expect(parts.map { String($0).removingPercentEncoding } == ["", "b"] + segments)
-            // Nothing is left for a server to resolve.
+            // Servers have nothing to resolve.
             #expect(url.standardized.absoluteString == url.absoluteString)
         }
     }

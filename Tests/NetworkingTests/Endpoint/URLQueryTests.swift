@@ -8,7 +8,7 @@ struct URLQueryTests {
         SampleEndpoint(base, query: query).url.map { String($0.dropFirst(base.count)) }
     }
 
-    @Test("Arrays repeat the name, or are separated by commas, or have brackets")
+    @Test("Repeats the name of an array, or separates elements with commas, or adds brackets")
     func arrays() {
         #expect(query(["filter": 1]) == "?filter=1")
         #expect(query(["filter": [1, 2, 3]]) == "?filter=1&filter=2&filter=3")
@@ -21,7 +21,7 @@ struct URLQueryTests {
         )
     }
 
-    @Test("Names and values are strictly encoded; a plus stays a plus, where STRV's left it bare")
+    @Test("Encodes names and values strictly, including the plus sign that STRV doesn't escape")
     func encoding() {
         #expect(query(["name[first]": "name]surname"]) == "?name%5Bfirst%5D=name%5Dsurname")
         #expect(query(["q": "a+b&c=d#e f/ü?"]) == "?q=a%2Bb%26c%3Dd%23e%20f%2F%C3%BC%3F")
@@ -30,7 +30,7 @@ struct URLQueryTests {
         #expect(query(["t": URLQuery.percentEncoded(time), "p": "+"]) == "?t=\(time)&p=%2B")
     }
 
-    @Test("nil and empty arrays are left out, empty text is not")
+    @Test("Omits nil and empty arrays, but not empty text")
     func omitted() {
         let (absent, present): (String?, String?) = (nil, "x")
         #expect(query(["a": absent, "b": present, "c": nil, "d": ""]) == "?b=x&d=")
@@ -39,7 +39,7 @@ struct URLQueryTests {
         #expect(query(["a": absent], base: "https://a.example/x") == "")
     }
 
-    @Test("every kind of value")
+    @Test("Accepts values of every kind")
     func kinds() {
         enum Order: String, URLQueryValue { case ascending }
         var query: URLQuery = ["o": Order.ascending, "d": 1.5, "u": UInt8(7), "s": "abc".dropFirst(), "b": false]
@@ -50,7 +50,7 @@ struct URLQueryTests {
         #expect(self.query(["id": id]) == "?id=\(id.uuidString)")
     }
 
-    @Test("The base URL's own query comes first and stays as it is")
+    @Test("Keeps the base URL's query unchanged in front")
     func merging() {
         let endpoint = SampleEndpoint("https://a.example?item1=one&item2=two", query: ["item3": "three", "item4": 4])
         #expect(endpoint.url == "https://a.example?item1=one&item2=two&item3=three&item4=4")
@@ -63,7 +63,7 @@ struct URLQueryTests {
     }
 
     @Test(
-        "a value that is said to be encoded and is not is an invalid request",
+        "Rejects a value passed as percent-encoded that isn't",
         arguments: ["a b", "a#b", "%", "%4", "%zz", "é", "a\nb", "\"", "[1]"]
     )
     func rawDefects(_ value: String) {
@@ -73,7 +73,7 @@ struct URLQueryTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test("equality is by names and values in order")
+    @Test("Compares names and values in order")
     func equality() {
         let query: URLQuery = ["a": 1, "b": "2"]
         #expect(query == ["a": "1", "b": 2])
@@ -82,7 +82,7 @@ struct URLQueryTests {
         #expect(URLQuery().isEmpty && !query.isEmpty)
     }
 
-    @Test("arbitrary names and values come back from URLComponents, and from a form", arguments: UInt64(11)...14)
+    @Test("URLComponents and forms read back arbitrary names and values", arguments: UInt64(11)...14)
     func roundTrip(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<250 {

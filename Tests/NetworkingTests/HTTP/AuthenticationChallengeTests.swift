@@ -6,7 +6,7 @@ struct AuthenticationChallengeTests {
     typealias Challenge = AuthenticationChallenge
 
     @Test(
-        "reads what servers send",
+        "Parses the challenges that servers send",
         arguments: [
             ("Bearer", [Challenge(scheme: "Bearer")]),
             ("Basic realm=\"simple\"", [Challenge(scheme: "Basic", parameters: ["realm": "simple"])]),
@@ -52,21 +52,21 @@ struct AuthenticationChallengeTests {
     }
 
     @Test(
-        "keeps what came before something unreadable",
+        "Keeps the challenges before malformed text",
         arguments: ["Bearer error=invalid_token, Basic realm=\"open", "Bearer error=invalid_token, Basic realm=\"a\\"]
     )
     func truncated(_ value: String) {
         #expect(Challenge.parse(value).first == Challenge(scheme: "Bearer", parameters: ["error": "invalid_token"]))
     }
 
-    @Test("compares schemes without regard to case")
+    @Test("Compares schemes ignoring case")
     func scheme() {
         #expect(Challenge(scheme: "bEARER").isOfScheme("Bearer"))
         #expect(!Challenge(scheme: "Bear").isOfScheme("Bearer"))
     }
 
     @Test(
-        "writes challenges with realm first, the others by name, and quotes that hold",
+        "Formats realm first, then the other parameters by name, with escaped quotes",
         arguments: [
             ([Challenge(scheme: "Bearer")], "Bearer"),
             (
@@ -94,7 +94,7 @@ struct AuthenticationChallengeTests {
     }
 
     @Test(
-        "writes nothing that could end its quotes or its line, or that would be read as something else",
+        "Formats nothing that could end its quotes or its line, or parse as something else",
         arguments: [
             Challenge(scheme: "Bearer", parameters: ["realm": "a\r\nSet-Cookie: b=c"]),
             Challenge(scheme: "Bearer", parameters: ["realm": "a\nb"]),
@@ -115,12 +115,12 @@ struct AuthenticationChallengeTests {
         #expect(Challenge.format([Challenge(scheme: "Basic"), challenge]) == nil)
     }
 
-    @Test("writes no challenges as no field")
+    @Test("Formats no challenges as nil")
     func none() {
         #expect(Challenge.format([]) == nil)
     }
 
-    @Test("reads back what it has written, whatever it was")
+    @Test("Parses what it formats")
     func roundTrip() throws {
         var generator = SeededGenerator(seed: 2)
         let tokens = Array("abcxyz0189!#$%&'*+-.^_`|~")
@@ -149,7 +149,7 @@ struct AuthenticationChallengeTests {
         }
     }
 
-    @Test("ends on every input, whatever it is")
+    @Test("Terminates on every input")
     func random() {
         var generator = SeededGenerator(seed: 1)
         let alphabet = Array("Bearer Basic=\",\\ \t;/é\u{0}~+")
@@ -164,7 +164,7 @@ struct AuthenticationChallengeTests {
     }
 }
 
-/// A generator whose numbers are the same in every run (SplitMix64).
+/// A random number generator with the same numbers in every run (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

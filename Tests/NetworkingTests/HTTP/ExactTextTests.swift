@@ -3,14 +3,16 @@ import Testing
 
 @testable import Networking
 
-/// Text that Swift takes for the same is told apart: only then is nothing normalized, which costs quadratic time for a run of
-/// combining characters. A delimiter with a combining character behind it is still a delimiter.
-@Suite("Text of messages is compared by its bytes")
+/// Tests that text is compared byte by byte.
+///
+/// Swift compares normalized text, which takes quadratic time for a run of combining characters and
+/// merges a delimiter with a combining character after it.
+@Suite("Byte-wise comparison of message text")
 struct ExactTextTests {
     private static let composed = "\u{E9}"
     private static let decomposed = "e\u{301}"
 
-    @Test("Header fields in two spellings are two fields")
+    @Test("Header fields with different bytes are different")
     func headers() {
         let fields = [Self.composed, Self.decomposed].map { HTTPHeaders.Field(name: "X-Name", value: $0) }
         #expect(fields[0] != fields[1])
@@ -23,7 +25,7 @@ struct ExactTextTests {
         #expect(named.values(for: Self.composed).count == 1)
     }
 
-    @Test("Forms are split at each of their delimiters")
+    @Test("Splits forms at every delimiter")
     func forms() throws {
         let pairs = try #require(FormURLEncoded.decode("a=\u{301}1&\u{301}b=2&c&=d&&e=f=g"))
         #expect(pairs.map { Array($0.name.unicodeScalars) } == [["a"], ["\u{301}", "b"], ["c"], [], ["e"]])
@@ -32,7 +34,7 @@ struct ExactTextTests {
         )
     }
 
-    @Test("URIs are taken apart at each of their delimiters")
+    @Test("Parses URIs at every delimiter")
     func references() {
         let reference = URIReference("http://h/\u{301}p/\u{301}/..?\u{301}q#\u{301}f")
         #expect(reference.scheme == "http")
@@ -46,7 +48,7 @@ struct ExactTextTests {
         #expect(URIReference("/\u{301}/../g").resolved(against: base).text == "http://a/g")
     }
 
-    @Test("Locations in two spellings contradict each other")
+    @Test("Locations with different bytes contradict each other")
     func locations() throws {
         let source = try #require(URL(string: "https://a.example/"))
         var headers: HTTPHeaders = ["Location": "/" + Self.composed]
@@ -57,7 +59,7 @@ struct ExactTextTests {
         #expect(throws: NetworkError(.redirectRefused, "")) { try RedirectTarget.url(in: headers, from: source) }
     }
 
-    @Test("An entity tag in another spelling is of another representation")
+    @Test("An entity tag with different bytes is a different validator")
     func entityTags() throws {
         let validator = try #require(ResumeValidator(["ETag": "\"\(Self.composed)\""]))
         #expect(!validator.isContradicted(by: ["ETag": "\"\(Self.composed)\""]))
@@ -65,7 +67,7 @@ struct ExactTextTests {
         #expect(!validator.isContradicted(by: [:]))
     }
 
-    @Test("Secrets are taken out where delimiters have a combining character behind them")
+    @Test("Redacts secrets if a combining character follows a delimiter")
     func redaction() {
         let fields = Redaction.standard.redacted([
             "Referer": "https://u:hidden@\u{301}h/\u{301}?\u{301}a&token=hidden",
@@ -80,7 +82,7 @@ struct ExactTextTests {
         )
     }
 
-    @Test("Suggested names lose dots and separators that have a combining character behind them")
+    @Test("Removes dots and separators from suggested names if a combining character follows")
     func fileNames() {
         func scalars(_ suggestion: String) -> [Unicode.Scalar]? {
             FileName.sanitized(suggestion).map { Array($0.unicodeScalars) }
@@ -94,7 +96,7 @@ struct ExactTextTests {
         #expect(FileName.sanitized("a" + marks) == "_")
     }
 
-    @Test("A trace context is ASCII")
+    @Test("Rejects a trace context that isn't ASCII")
     func traceContext() {
         let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
         #expect(TraceContext(traceparent: text)?.traceparent == text)

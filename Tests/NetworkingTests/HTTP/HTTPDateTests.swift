@@ -8,21 +8,21 @@ struct HTTPDateTests {
     private let now = Date(timeIntervalSince1970: 1_700_000_000)
 
     @Test(
-        "reads the three formats of RFC 9110",
+        "Parses the three formats of RFC 9110",
         arguments: ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
     )
     func formats(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == Date(timeIntervalSince1970: 784_111_777))
     }
 
-    @Test("reads a day of two digits in asctime's format, and a leap second")
+    @Test("Parses a two-digit day in the asctime format, and a leap second")
     func details() {
         #expect(HTTPDate.parse("Wed Nov 16 08:49:37 1994", now: now) == Date(timeIntervalSince1970: 784_975_777))
         #expect(HTTPDate.parse("Sat, 31 Dec 2016 23:59:60 GMT", now: now) == Date(timeIntervalSince1970: 1_483_228_800))
         #expect(HTTPDate.parse("Thu, 29 Feb 2024 00:00:00 GMT", now: now) == Date(timeIntervalSince1970: 1_709_164_800))
     }
 
-    @Test("a year of two digits is at most 50 years in the future")
+    @Test("A two-digit year is at most 50 years in the future")
     func shortYears() throws {
         let calendar = Calendar(identifier: .gregorian)
         func year(_ digits: String) throws -> Int {
@@ -36,7 +36,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "refuses everything else",
+        "Rejects everything else",
         arguments: [
             "", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT",
             "sun, 06 Nov 1994 08:49:37 GMT", "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT",
@@ -53,18 +53,18 @@ struct HTTPDateTests {
         #expect(HTTPDate.parse(text, now: now) == nil)
     }
 
-    @Test("writes what it reads, for every kind of day", arguments: UInt64(1)...4)
+    @Test("Parses what it formats for random dates", arguments: UInt64(1)...4)
     func roundTrip(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<500 {
-            // The years 1 to 9999, which have four digits.
+            // The years 1 to 9999, which have at most four digits.
             let seconds = Int.random(in: -62_135_596_800...253_402_300_799, using: &generator)
             let date = Date(timeIntervalSince1970: TimeInterval(seconds))
             #expect(HTTPDate.parse(HTTPDate.format(date), now: now) == date)
         }
     }
 
-    @Test("agrees with Foundation's formatter")
+    @Test("Formats like Foundation's formatter")
     func foundation() {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("HTTP messages")
 struct HTTPMessageTests {
-    @Test("200…299 is successful, everything else is not")
+    @Test("Only 200…299 is successful")
     func isSuccessful() throws {
         let url = try #require(URL(string: "http://a.example/"))
         for status in 0...500 {
@@ -16,7 +16,7 @@ struct HTTPMessageTests {
         }
     }
 
-    @Test("header fields keep their order and repetition and ignore case")
+    @Test("Header fields keep order and repetition and ignore case")
     func headers() {
         var headers: HTTPHeaders = ["B": "1", "a": "2", "b": "3"]
         #expect(headers["b"] == "1")
@@ -30,7 +30,7 @@ struct HTTPMessageTests {
         #expect(headers["@"] == nil && headers["`"] == nil)
     }
 
-    @Test("a response becomes Foundation's with repeated fields joined")
+    @Test("Converts a response to Foundation's type with repeated fields joined")
     func urlResponse() throws {
         let url = try #require(URL(string: "http://a.example/x"))
         let response = HTTPResponse(url: url, status: 201, version: "HTTP/2", headers: ["X-A": "1", "X-A": "2"])
@@ -40,7 +40,7 @@ struct HTTPMessageTests {
     }
 
     @Test(
-        "a response with odd contents still becomes Foundation's",
+        "Converts a response with unusual contents to Foundation's type",
         arguments: [
             ("", HTTPHeaders()), ("HTTP/9", HTTPHeaders([.init(name: "", value: "")])),
             ("x", HTTPHeaders([.init(name: "Content-Length", value: "-1")])),
@@ -54,12 +54,12 @@ struct HTTPMessageTests {
         }
     }
 
-    @Test("methods are tokens", arguments: ["", " ", "GE T", "GET\r\n", "é", "a:b"])
+    @Test("Rejects a method that isn't a token", arguments: ["", " ", "GE T", "GET\r\n", "é", "a:b"])
     func badMethod(_ name: String) {
         #expect(HTTPMethod(name) == nil)
     }
 
-    @Test("methods know whether repeating them is harmless")
+    @Test("Knows which methods are idempotent")
     func idempotency() {
         #expect(HTTPMethod("GET") == .get && HTTPMethod("get") != .get)
         let harmless: [HTTPMethod] = [.get, .head, .put, .delete, .options, .trace]
@@ -68,7 +68,7 @@ struct HTTPMessageTests {
     }
 
     @Test(
-        "a request that would become another one on the wire is refused",
+        "Rejects a request that would change on the wire",
         arguments: [
             ("ftp://a.example/", "X", "1"), ("/relative", "X", "1"), ("http:///path", "X", "1"),
             ("http://a.example/", "X\r\nY", "1"), ("http://a.example/", "", "1"),

@@ -55,7 +55,7 @@ struct LoggingInterceptorTests {
         return log.all.map { $0.replacing(/#\d+/, with: "#N") }
     }
 
-    @Test("a line for each request and for how it ended, with the attempt's number, sizes and duration")
+    @Test("Logs a line per request and per outcome, with number, size and duration")
     func lines() async {
         let slow = MockTransport.Step.handler { [time] _ in
             time.advance(by: .milliseconds(41))
@@ -64,26 +64,26 @@ struct LoggingInterceptorTests {
         let events = await events(.line, slow, .text("ok"), interceptors: [Retry.Policy.maxRetries(1, when: .always)])
         #expect(
             events == [
-                "#N.1 POST http://a.example/things?token=REDACTED&page=1, 32 octets",
-                "#N.1 503 HTTP/1.1 after 41 ms, 5 octets: the server answered 503 to “things”",
-                "#N.2 POST http://a.example/things?token=REDACTED&page=1, 32 octets",
-                "#N.2 200 HTTP/1.1 after 0.0 ms, 2 octets",
+                "#N.1 POST http://a.example/things?token=REDACTED&page=1, 32 bytes",
+                "#N.1 503 HTTP/1.1 after 41 ms, 5 bytes: the server answered 503 to “things”",
+                "#N.2 POST http://a.example/things?token=REDACTED&page=1, 32 bytes",
+                "#N.2 200 HTTP/1.1 after 0.0 ms, 2 bytes",
             ]
         )
     }
 
-    @Test("the header fields, without credentials")
+    @Test("Logs the header fields without credentials")
     func headers() async {
         let events = await events(.headers, .text("ok", headers: ["Set-Cookie": "s3cret", "X-A": "b"]), method: "GET")
         #expect(
             events == [
                 """
-                #N.1 GET http://a.example/things?token=REDACTED&page=1, 0 octets
+                #N.1 GET http://a.example/things?token=REDACTED&page=1, 0 bytes
                   Authorization: Bearer REDACTED
                   User-Agent: agent
                 """,
                 """
-                #N.1 200 HTTP/1.1 after 0.0 ms, 2 octets
+                #N.1 200 HTTP/1.1 after 0.0 ms, 2 bytes
                   Content-Type: text/plain; charset=utf-8
                   Set-Cookie: REDACTED
                   X-A: b
@@ -92,7 +92,7 @@ struct LoggingInterceptorTests {
         )
     }
 
-    @Test("the bodies, without secrets, and cut")
+    @Test("Logs truncated bodies without secrets")
     func bodies() async {
         let response = MockTransport.Step.json(
             "{\"access_token\":\"s3cret\",\n\"x\":\"\(String(repeating: "y", count: 99))\"}"
@@ -101,17 +101,17 @@ struct LoggingInterceptorTests {
         #expect(events.count == 2)
         #expect(events[0].hasSuffix("  {\"password\":\"REDACTED\",\"name\":\"a\"}"))
         #expect(events[1].contains("  {\"access_token\":\"REDACTED\",\n  \"x\":\"yyyy"))
-        #expect(events[1].hasSuffix("y\n  (and more: 132 octets in all)"))
+        #expect(events[1].hasSuffix("y\n  (truncated; 132 bytes in total)"))
         #expect(!events.joined().contains("s3cret"))
     }
 
-    @Test("a body that can't be shown is named")
+    @Test("Names a body that can't be shown")
     func opaqueBody() async {
         let events = await events(.body, .status(200, headers: ["Content-Type": "image/png"], body: Data([1, 2])))
-        #expect(events[1].hasSuffix("  (2 octets of image/png)"))
+        #expect(events[1].hasSuffix("  (2 bytes of image/png)"))
     }
 
-    @Test("a failure and a request that could not be made end with why, but without what others' errors say")
+    @Test("Logs the reason of a failure, but not the text of other libraries' errors")
     func failures() async {
         struct Odd: Error { let secret = "s3cret" }
         let failed = await events(.line, .failure(NetworkError(.connectionLost, "cut")))
@@ -125,10 +125,10 @@ struct LoggingInterceptorTests {
         )
         let distrusting = RecordingInterceptor("a", replacingResponse: { _ in throw Odd() })
         let distrusted = await events(.line, .text("ok"), interceptors: [distrusting])
-        #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 octets: Odd")
+        #expect(distrusted.last == "#N.1 200 HTTP/1.1 after 0.0 ms, 2 bytes: Odd")
     }
 
-    @Test("what comes from outside can't begin a line or steer a terminal")
+    @Test("Untrusted text can't start a line or control a terminal")
     func injection() async {
         let events = await events(
             .body,
@@ -139,7 +139,7 @@ struct LoggingInterceptorTests {
         #expect(events[1].hasSuffix("\n  a\n  #N.1 200 forged\u{FFFD}[2J\n  b"))
     }
 
-    @Test("the command for a shell comes with the request, redacted unless asked")
+    @Test("Logs the shell command, redacted by default")
     func curl() async {
         let events = await events(.line, .text("ok"), curl: true)
         #expect(
@@ -150,7 +150,7 @@ struct LoggingInterceptorTests {
         #expect(all[0].contains("Bearer s3cret"))
     }
 
-    @Test("a body given in the options is seen")
+    @Test("Logs the size of a body from the options")
     func optionsBody() async throws {
         let log = EventLog()
         let client = NetworkClient(
@@ -160,13 +160,13 @@ struct LoggingInterceptorTests {
         var request = request()
         request.httpBody = nil
         _ = try await client.response(for: request, options: RequestOptions(body: .data(Data(count: 77))))
-        #expect(log.all.first?.hasSuffix(", 77 octets") == true)
+        #expect(log.all.first?.hasSuffix(", 77 bytes") == true)
     }
 }
 
 @Suite("curl commands")
 struct CurlCommandTests {
-    /// What a POSIX shell takes the words for.
+    /// Returns the words that a POSIX shell parses.
     private func words(_ command: String) throws -> [String] {
         let script = "curl() { for word in \"$@\"; do printf '%s\\036' \"$word\"; done; cat; }\n\(command)"
         let data = try ProgramResult.blocking("/bin/sh", ["-c", script]).output
@@ -175,7 +175,7 @@ struct CurlCommandTests {
         )
     }
 
-    @Test("every word survives a shell")
+    @Test("A shell parses every word unchanged")
     func quoting() throws {
         var request = URLRequest(url: try #require(URL(string: "http://[::1]:8080/a'b?x=$(id)&y=1;z")))
         request.httpMethod = "PUT"
@@ -192,17 +192,17 @@ struct CurlCommandTests {
         )
     }
 
-    @Test("octets are piped in, and only if everything is to be shown")
+    @Test("Pipes binary data in only if nothing is redacted")
     func octets() throws {
         var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
         request.httpMethod = "POST"
         request.httpBody = Data([0, 0xFF, 0x41])
         #expect(try words(request.curlCommand(redaction: .insecureNone)).suffix(3).first == "@-")
         #expect(request.curlCommand(redaction: .insecureNone).hasPrefix("printf %s AP9B | base64 -d | curl "))
-        #expect(request.curlCommand().hasSuffix(" http://a.example/ # and a body of 3 octets"))
+        #expect(request.curlCommand().hasSuffix(" http://a.example/ # plus a body of 3 bytes"))
     }
 
-    @Test("GET and HEAD")
+    @Test("Writes GET and HEAD")
     func methods() throws {
         var request = URLRequest(url: try #require(URL(string: "http://a.example/")))
         #expect(request.curlCommand() == "curl --globoff --path-as-is http://a.example/")
@@ -215,7 +215,7 @@ struct CurlCommandTests {
 struct TraceContextTests {
     private let example = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-    @Test("reads and writes the specification's example")
+    @Test("Parses and formats the specification's example")
     func specification() throws {
         let trace = try #require(TraceContext(traceparent: example, tracestate: "rojo=00f067aa0ba902b7"))
         #expect(trace.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" && trace.parentID == "00f067aa0ba902b7")
@@ -228,7 +228,7 @@ struct TraceContextTests {
     }
 
     @Test(
-        "refuses what is malformed",
+        "Rejects malformed values",
         arguments: [
             "", "00", "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
@@ -247,7 +247,7 @@ struct TraceContextTests {
         #expect(TraceContext(traceparent: text) == nil)
     }
 
-    @Test("attempts of an operation have one trace and spans of their own, operations have other traces")
+    @Test("Attempts of an operation share a trace, with separate spans")
     func attempts() async throws {
         let counter = Script()
         let transport = MockTransport(.status(503), .text("ok"), .text("ok"))
@@ -268,7 +268,7 @@ struct TraceContextTests {
         #expect(transport.requests.allSatisfy { $0.headers["tracestate"] == nil })
     }
 
-    /// Odd numbers, one after the other.
+    /// Returns ascending odd numbers.
     private final class Script: Sendable {
         private let log = EventLog()
         func next() -> UInt64 {
@@ -277,7 +277,7 @@ struct TraceContextTests {
         }
     }
 
-    @Test("the caller's trace goes on, and a request's own traceparent stays")
+    @Test("Continues the caller's trace, and keeps a request's own traceparent")
     func parent() async throws {
         let transport = MockTransport(.text("ok"), .text("ok"))
         let current = TraceContext(traceparent: example.replacing(/01$/, with: "00"), tracestate: "a=b")

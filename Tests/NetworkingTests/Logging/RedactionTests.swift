@@ -5,7 +5,7 @@ import Testing
 @Suite("Redaction")
 struct RedactionTests {
     private let redaction = Redaction.standard
-    /// Header and claims of RFC 7519 §3.1, cut.
+    /// The header and claims of RFC 7519 §3.1, shortened.
     private let jwt = "eyJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UifQ.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 
     private func body(_ text: String, _ type: String? = "application/json") -> String? {
@@ -13,7 +13,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "credential fields lose their values, and keep a known scheme",
+        "Redacts credential fields and keeps known schemes",
         arguments: [
             ("Authorization", "Bearer s3cret", "Bearer REDACTED"), ("authorization", "DPoP s3cret", "DPoP REDACTED"),
             ("Authorization", "s3cret", "REDACTED"), ("Authorization", "s3cret more", "REDACTED"),
@@ -30,7 +30,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "query secrets and user information are taken out of URLs",
+        "Redacts secrets in queries and user information in URLs",
         arguments: [
             (
                 "https://a.example/x?q=1&access_token=s3cret&page=2",
@@ -52,7 +52,7 @@ struct RedactionTests {
         #expect(redaction.redacted(try #require(URL(string: url))) == expected)
     }
 
-    @Test("a JWT is taken out wherever it stands")
+    @Test("Redacts a JWT anywhere")
     func jwts() throws {
         #expect(
             redaction.redacted(try #require(URL(string: "https://a.example/t/\(jwt)/x")))
@@ -68,7 +68,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "secret members of JSON lose their values at any depth, and all other octets stay",
+        "Redacts secret members of JSON at any depth, and keeps all other bytes",
         arguments: [
             (#"{ "access_token" : "s3cret", "n": 1.50 }"#, #"{ "access_token" : "REDACTED", "n": 1.50 }"#),
             (
@@ -99,7 +99,7 @@ struct RedactionTests {
     }
 
     @Test(
-        "JSON that can't be followed to its end is not shown",
+        "Doesn't show malformed JSON",
         arguments: [
             #"{"token":"s3cret"#, #"{"token""#, #"{"token":"#, #"{"a":1]"#, #"{"a":[}"#, #"{"token" "s3cret"}"#,
             #"{"token":}"#,
@@ -110,14 +110,14 @@ struct RedactionTests {
         #expect(body(text) == nil)
     }
 
-    @Test("what looks like JSON is taken for it, whatever it is called")
+    @Test("Redacts text that looks like JSON, regardless of its media type")
     func mislabelled() {
         #expect(body(" \n{\"token\":\"s3cret\"}", "text/plain") == " \n{\"token\":\"REDACTED\"}")
         #expect(body("{\"token\":\"s3cret\"}", nil) == "{\"token\":\"REDACTED\"}")
         #expect(body("[{\"token\":\"s3cret\"}]", "text/html") == "[{\"token\":\"REDACTED\"}]")
     }
 
-    @Test("forms and text lose the values of secret names")
+    @Test("Redacts the values of secret names in forms and text")
     func forms() {
         #expect(
             body("grant_type=x&client%5Fsecret=s3;cret&code=s3cret&a=b", "application/x-www-form-urlencoded")
@@ -130,19 +130,19 @@ struct RedactionTests {
     }
 
     @Test(
-        "other kinds of bodies are not shown",
+        "Doesn't show other media types",
         arguments: ["text/html", "application/xml", "image/png", "multipart/form-data; boundary=a"]
     )
     func others(_ type: String) {
         #expect(body("<secret>s3cret</secret>", type) == nil)
     }
 
-    @Test("octets that are no text are not shown")
+    @Test("Doesn't show binary data")
     func binary() {
         #expect(redaction.redacted(Data([0xFF, 0xFE]), contentType: "text/plain") == nil)
     }
 
-    @Test("names can be added, and everything can be shown")
+    @Test("Adds names, and shows everything on request")
     func extending() throws {
         let more = redaction.adding(headers: ["X-Session"], names: ["pin"])
         #expect(more.redacted(["x-session": "1"])["X-Session"] == "REDACTED")

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Checks a document against the tables of the HAR 1.2 specification: members that must be there, and the type of each.
+/// A validator for the HAR 1.2 specification's tables, which list required members and their types.
 ///
-/// Members that begin with an underscore are anybody's.
+/// Members that begin with an underscore are ignored.
 struct HARValidator {
     private indirect enum Shape: Sendable {
         case text, integer, duration, optionalDuration, date
@@ -73,7 +73,7 @@ struct HARValidator {
         )
     }
 
-    /// What is wrong, each with its place.
+    /// Returns the violations with their paths.
     static func violations(in data: Data) -> [String] {
         guard let value = try? JSONSerialization.jsonObject(with: data) else { return ["not JSON"] }
         return violations(of: value, document, at: "")
@@ -81,20 +81,20 @@ struct HARValidator {
 
     private static func violations(of value: Any, _ shape: Shape, at place: String) -> [String] {
         switch shape {
-        case .text: return value is String ? [] : ["\(place) is no string"]
-        case .integer: return value is Int ? [] : ["\(place) is no integer"]
-        case .duration: return (value as? Double).map { $0 >= 0 } == true ? [] : ["\(place) is no duration"]
+        case .text: return value is String ? [] : ["\(place) isn't a string"]
+        case .integer: return value is Int ? [] : ["\(place) isn't an integer"]
+        case .duration: return (value as? Double).map { $0 >= 0 } == true ? [] : ["\(place) isn't a duration"]
         case .optionalDuration:
-            return (value as? Double).map { $0 >= 0 || $0 == -1 } == true ? [] : ["\(place) is no duration and not -1"]
+            return (value as? Double).map { $0 >= 0 || $0 == -1 } == true ? [] : ["\(place) isn't a duration or -1"]
         case .date:
             let isDate =
                 (value as? String)?.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}(Z|[+-]\d\d:\d\d)/) != nil
-            return isDate ? [] : ["\(place) is no date with milliseconds and a time zone"]
+            return isDate ? [] : ["\(place) isn't a date with milliseconds and a time zone"]
         case .list(let element):
-            guard let values = value as? [Any] else { return ["\(place) is no array"] }
+            guard let values = value as? [Any] else { return ["\(place) isn't an array"] }
             return values.enumerated().flatMap { violations(of: $1, element, at: "\(place)[\($0)]") }
         case .object(let required, let optional):
-            guard let members = value as? [String: Any] else { return ["\(place) is no object"] }
+            guard let members = value as? [String: Any] else { return ["\(place) isn't an object"] }
             let missing = required.keys.filter { members[$0] == nil }.map { "\(place).\($0) is missing" }
             return missing
                 + members.filter { !$0.key.hasPrefix("_") }.flatMap { name, value in

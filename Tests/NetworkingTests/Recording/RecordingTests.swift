@@ -55,7 +55,7 @@ struct RecordingTests {
         try await transport.send(request, limits: HTTPTransportLimits())
     }
 
-    /// The entries of a recording, as any JSON.
+    /// Returns the entries of a recording as JSON objects.
     private func entries(_ data: Data) throws -> [[String: Any]] {
         let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: [String: Any]])
         return try #require(document["log"]?["entries"] as? [[String: Any]])
@@ -63,7 +63,7 @@ struct RecordingTests {
 
     // MARK: Recording
 
-    @Test("Exchanges of every kind make a HAR 1.2 document, and nothing is changed on the way")
+    @Test("Records all kinds of requests as HAR 1.2 without changing them")
     func document() async throws {
         try await withFolder { folder in
             let answers = MockTransport(
@@ -108,7 +108,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("secrets are not in the file, which only its user can read")
+    @Test("Writes no secrets to the file, which only its user can read")
     func redaction() async throws {
         try await withFolder { folder in
             let answers = MockTransport(
@@ -140,7 +140,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("the file is a whole document at every moment, and one that was torn is read as far as it goes")
+    @Test("The file is always a complete document, and a truncated one is readable up to the damage")
     func crash() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport { _ in HTTPTransportResponse(status: 204) }, folder)
@@ -166,7 +166,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("an entry that can't be written leaves the document whole, and the next one can")
+    @Test("A failed entry leaves the document complete, and the next entry is written")
     func unwritable() async throws {
         try await withFolder { folder in
             let file = try RecordingFile(in: folder, at: time.date, limit: 1)
@@ -189,7 +189,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a folder that can't be made is an error at once")
+    @Test("Throws at once if the folder can't be created")
     func noFolder() async throws {
         try await withFolder { folder in
             try Data().write(to: folder)
@@ -197,7 +197,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("measured phases become HAR's timings, and those that did not happen are -1")
+    @Test("Converts metrics to HAR's timings, with -1 for phases that didn't happen")
     func timings() {
         var metrics = HTTPTransportMetrics(totalTime: .milliseconds(100))
         #expect(HAREntry.Timings(metrics).wait == 100 && HAREntry.Timings(metrics).connect == -1)
@@ -211,7 +211,7 @@ struct RecordingTests {
         #expect([timings.send, timings.wait, timings.receive, timings.total] == [0, 40, 10, 100])
     }
 
-    @Test("only the newest sessions are kept, and other files stay")
+    @Test("Keeps only the newest sessions, and doesn't remove other files")
     func sessions() async throws {
         try await withFolder { folder in
             var files: [URL] = []
@@ -226,7 +226,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a body that is read part by part is recorded at its end, and one that is given up as a failure")
+    @Test("Records a streamed body at its end, and a cancelled one as a failure")
     func streaming() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.text("first"), .text("second")), folder)
@@ -245,7 +245,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a body larger than the limit is left out as a whole", arguments: [true, false])
+    @Test("Omits a body over the limit entirely", arguments: [true, false])
     func largeBody(_ isStreamed: Bool) async throws {
         try await withFolder { folder in
             let text = String(repeating: "x", count: 11)
@@ -262,9 +262,9 @@ struct RecordingTests {
         }
     }
 
-    // MARK: Playing back
+    // MARK: Playback
 
-    @Test("What was recorded comes back in order, and the last one repeats")
+    @Test("Plays back responses in order and repeats the last one")
     func sequence() async throws {
         try await withFolder { folder in
             let answers = MockTransport(
@@ -292,7 +292,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a request that was not recorded fails, and the message says what is there")
+    @Test("Throws for an unrecorded request and lists the recorded ones")
     func unknown() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.text("ok")), folder)
@@ -307,7 +307,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("secrets in a request do not keep it from its recording")
+    @Test("Matches a request with secrets to its redacted recording")
     func redactedMatch() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.text("ok")), folder)
@@ -328,7 +328,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("by method, URL and body each body has its own sequence")
+    @Test("Each body has its own sequence if bodies are matched")
     func bodies() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.text("1"), .text("2"), .text("3")), folder, opaque: .recorded)
@@ -344,7 +344,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("octets come back as they were if they were recorded")
+    @Test("Plays back binary data unchanged if it was recorded")
     func opaque() async throws {
         try await withFolder { folder in
             let octets = Data([0, 0xFF, 0x89, 0x50])
@@ -356,7 +356,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a recorded failure fails again with its code")
+    @Test("Throws a recorded failure again with its code")
     func failure() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.failure(NetworkError(.tls, "bad chain"))), folder)
@@ -367,7 +367,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("strict playing fails if an entry was not used")
+    @Test("Strict playback fails if an entry wasn't used")
     func strict() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.text("1"), .text("2")), folder)
@@ -378,7 +378,7 @@ struct RecordingTests {
                 try await ReplayTransport.playing(har) { transport in _ = try await send(transport, request("/a")) }
             }
             #expect(error?.code == .notRecorded)
-            #expect(error?.message == "1 of 2 recorded requests did not come: GET http://a.example/b")
+            #expect(error?.message == "1 of 2 recorded requests weren't made: GET http://a.example/b")
             let text = try await ReplayTransport.playing(har) { transport in
                 _ = try await send(transport, request("/a"))
                 return try await send(transport, request("/b")).body
@@ -387,7 +387,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a browser's recording is played back, without HTTP/2's pseudo-header fields")
+    @Test("Plays back a browser's recording without HTTP/2's pseudo-header fields")
     func browser() async throws {
         let har = """
             {"log":{"version":"1.2","creator":{"name":"Browser","version":"1"},"pages":[],"entries":[{"_priority":"High",
@@ -405,13 +405,13 @@ struct RecordingTests {
         #expect(response.headers.map(\.name) == ["x-a"])
     }
 
-    @Test("what is no recording is a decoding error", arguments: ["", "{}", "[]", #"{"log":{"entries":[{}]}}"#])
+    @Test("Rejects other files", arguments: ["", "{}", "[]", #"{"log":{"entries":[{}]}}"#])
     func noRecording(_ text: String) {
         let error = #expect(throws: NetworkError.self) { try ReplayTransport(Data(text.utf8)) }
         #expect(error?.code == .decoding)
     }
 
-    @Test("limits hold, and a malformed request is refused")
+    @Test("Enforces limits and rejects a malformed request")
     func limits() async throws {
         try await withFolder { folder in
             let recorder = try recorder(MockTransport(.text("long")), folder)
@@ -428,7 +428,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("a client's whole conversation is recorded with timings, and played back to another client")
+    @Test("Records a client's requests with timings and plays them back to another client")
     func client() async throws {
         try await withFolder { folder in
             try await withLoopbackServer { server async throws in

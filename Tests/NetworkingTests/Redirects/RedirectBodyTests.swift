@@ -7,9 +7,10 @@ import Testing
 
 @testable import Networking
 
-/// The body of a redirect costs a bounded number of octets, and a bounded time.
+/// Tests that reading a redirect's body is limited in bytes and time.
 ///
-/// The operation's deadline is an hour: what waits for it meets the suite's time limit.
+/// The operation's deadline is an hour, so a client that waits for the deadline exceeds the suite's
+/// time limit.
 @Suite("Bodies of redirects", .timeLimit(.minutes(3)), .limitedConcurrency)
 struct RedirectBodyTests {
     enum Body: String, CaseIterable {
@@ -33,7 +34,7 @@ struct RedirectBodyTests {
         }
     }
 
-    /// A server that redirects with a body of some kind, and answers everything else.
+    /// A server that redirects with a body of one kind, and responds normally to everything else.
     private func withServer(_ body: Body, _ test: (TCPPeer, NetworkClient) async throws -> Void) async throws {
         try await withPeer { connection in
             while true {
@@ -56,7 +57,7 @@ struct RedirectBodyTests {
 
     private func request(_ url: URL) -> URLRequest { URLRequest(url: url, timeoutInterval: 3600) }
 
-    @Test("A redirect is followed, whatever becomes of its body", arguments: Body.allCases)
+    @Test("Follows a redirect regardless of its body", arguments: Body.allCases)
     func followed(_ body: Body) async throws {
         try await withServer(body) { peer, client in
             #expect(try await client.makeRequest(request(peer.url("/from"))) == Data("there".utf8))
@@ -65,7 +66,7 @@ struct RedirectBodyTests {
         }
     }
 
-    @Test("One that a policy delivers after its body was given up is too large", arguments: [Body.announced, .endless])
+    @Test("A policy can't deliver a redirect whose body was cancelled", arguments: [Body.announced, .endless])
     func delivered(_ body: Body) async throws {
         try await withServer(body) { peer, client in
             let error = await failure {
@@ -78,7 +79,7 @@ struct RedirectBodyTests {
         }
     }
 
-    @Test("The policy never delivers a redirect with all of its body")
+    @Test("The policy never delivers a redirect with its whole body")
     func never() async throws {
         let body = String(repeating: "x", count: 300 << 10)
         try await withPeer { connection in
@@ -100,7 +101,7 @@ struct RedirectBodyTests {
         }
     }
 
-    @Test("A short body is read, so that its connection is used again")
+    @Test("Reads a short body to reuse the connection")
     func short() async throws {
         try await withPeer { connection in
             while try connection.readRequest().hasPrefix("GET /from") {

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Redirects between real servers, with each transport, judged by the octets that arrive.
+/// Tests redirects between real servers with each transport, based on the bytes that arrive.
 @Suite("Redirects on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedirectLoopbackTests {
     private static let secrets = ["t0ken", "cook1e", "pr0xy", "pr00f", "k3y"]
@@ -37,7 +37,7 @@ struct RedirectLoopbackTests {
     }
 
     @Test(
-        "No credential reaches another origin, whatever the status, nor comes back",
+        "Never sends credentials to another origin, and doesn't restore them on the way back",
         arguments: LoopbackClientTests.Engine.allCases,
         [301, 302, 303, 307, 308]
     )
@@ -60,7 +60,7 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("Another name of the same machine is another origin", arguments: LoopbackClientTests.Engine.allCases)
+    @Test("Treats another name of the same machine as another origin", arguments: LoopbackClientTests.Engine.allCases)
     func otherName(_ engine: LoopbackClientTests.Engine) async throws {
         try await withServers(engine) { client, first, _ in
             let location = "http://localhost:\(first.port)/there"
@@ -73,7 +73,7 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("On one origin credentials go along, over one connection", arguments: LoopbackClientTests.Engine.allCases)
+    @Test("Keeps credentials and the connection within an origin", arguments: LoopbackClientTests.Engine.allCases)
     func sameOrigin(_ engine: LoopbackClientTests.Engine) async throws {
         try await withServers(engine) { client, first, _ in
             first.on(.get, "/start", .text("moved", status: 302, headers: ["Location": "a/../there?q=1"]))
@@ -89,7 +89,7 @@ struct RedirectLoopbackTests {
     }
 
     @Test(
-        "Methods and bodies are what RFC 9110 §15.4 says",
+        "Changes methods and bodies as RFC 9110 §15.4 requires",
         arguments: LoopbackClientTests.Engine.allCases,
         [
             (301, "POST", "GET"), (302, "POST", "GET"), (303, "PUT", "GET"), (307, "POST", "POST"), (308, "PUT", "PUT"),
@@ -115,7 +115,7 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("A streamed body is made again for a 307", arguments: LoopbackClientTests.Engine.allCases)
+    @Test("Creates a streamed body again for a 307", arguments: LoopbackClientTests.Engine.allCases)
     func streamedBody(_ engine: LoopbackClientTests.Engine) async throws {
         try await withServers(engine) { client, first, second in
             first.fallback { _ in .status(307, headers: ["Location": second.url(for: "/there").absoluteString]) }
@@ -131,7 +131,7 @@ struct RedirectLoopbackTests {
         }
     }
 
-    @Test("A circle between two servers ends, and the error names them", arguments: LoopbackClientTests.Engine.allCases)
+    @Test("Stops a redirect loop between two servers and names them", arguments: LoopbackClientTests.Engine.allCases)
     func circle(_ engine: LoopbackClientTests.Engine) async throws {
         try await withServers(engine) { client, first, second in
             let there = second.url(for: "/there?secret=t0ken").absoluteString
@@ -142,12 +142,13 @@ struct RedirectLoopbackTests {
             #expect(error?.code == .tooManyRedirects)
             #expect(error?.message.contains("127.0.0.1:\(first.port) → 127.0.0.1:\(second.port)") == true)
             #expect(error?.message.contains("t0ken") == false)
-            // The first request had credentials; the one without them is another, and is tried.
+            // The first request has credentials; the second one without them is a different
+            // request.
             #expect(first.requestCount == 2 && second.requestCount == 1)
         }
     }
 
-    @Test("A large redirect is given up while it is streamed, and the client works on")
+    @Test("Cancels a large redirect's body while streaming, and the client keeps working")
     func largeRedirect() async throws {
         try await withServers(.curl) { client, first, second in
             let moved = String(repeating: "moved ", count: 40_000)

@@ -5,9 +5,9 @@ import Networking
 import Synchronization
 import Testing
 
-/// Redirects within the loop of attempts: retries, deadlines and authenticators.
+/// Tests of redirects in the attempt loop: retries, deadlines and authenticators.
 extension RedirectPolicyTests {
-    @Test("A redirect is part of one attempt: a retry begins where the request began")
+    @Test("A retry starts from the original request")
     func retries() async throws {
         let transport = MockTransport(Self.found("/y"), .status(503), Self.found("/y"), .text("there"))
         let client = NetworkClient(transport: transport, interceptors: [Retry.Policy.maxRetries(1)])
@@ -17,7 +17,7 @@ extension RedirectPolicyTests {
         #expect(transport.requests[2].headers["Authorization"] == "Bearer t")
     }
 
-    /// Puts its credential into a field that nobody else knows as one.
+    /// An authenticator with a custom credential field.
     private struct KeyAuthenticator: URLRequestAuthenticator {
         let credentialFields: Set = ["X-Signature"]
 
@@ -29,7 +29,7 @@ extension RedirectPolicyTests {
     }
 
     @Test(
-        "What an authenticator puts on a request stays with its origin, whatever the field's name",
+        "Keeps an authenticator's field on its origin, regardless of its name",
         arguments: Way.allCases
     )
     func authenticatorsField(_ way: Way) async throws {
@@ -48,7 +48,7 @@ extension RedirectPolicyTests {
         #expect(transport.requests.map { $0.headers["X-Trace"] } == ["1", "1", "1"])
     }
 
-    @Test("One deadline holds for all redirects")
+    @Test("One deadline applies to all redirects")
     func deadline() async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("/z"), .text("there"))
         let client = NetworkClient(transport: transport, options: .init(timeout: .seconds(5)))
@@ -58,7 +58,7 @@ extension RedirectPolicyTests {
     }
 
     @Test(
-        "An authenticator is asked about a 401 only if its credential went to whoever sent it",
+        "Asks an authenticator about a 401 only if that server received its credential",
         arguments: [
             (["/y"], true), (["/y", "/z"], true), (["https://b.example/"], false),
             (["https://b.example/", "https://a.example/x?secret=1"], false),

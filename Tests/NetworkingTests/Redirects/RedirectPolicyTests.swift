@@ -5,7 +5,7 @@ import Networking
 import Synchronization
 import Testing
 
-/// Redirects as a client follows them, received whole and streamed.
+/// Tests of a client's redirects with complete and streamed responses.
 @Suite("RedirectPolicy")
 struct RedirectPolicyTests {
     enum Way: String, CaseIterable, CustomTestStringConvertible {
@@ -13,7 +13,7 @@ struct RedirectPolicyTests {
 
         var testDescription: String { rawValue }
 
-        /// Sends a request and returns what came, with its body.
+        /// Sends a request and returns the response with its body.
         func response(
             _ client: NetworkClient,
             _ request: URLRequest,
@@ -53,7 +53,7 @@ struct RedirectPolicyTests {
         return request
     }
 
-    @Test("A client follows redirects, and the response tells the way", arguments: Way.allCases)
+    @Test("Follows redirects and lists them in the response", arguments: Way.allCases)
     func follows(_ way: Way) async throws {
         let transport = MockTransport(Self.found("/y#part"), Self.found("https://b.example/z", 307), .text("there"))
         let response = try await way.response(client(transport), request())
@@ -70,9 +70,9 @@ struct RedirectPolicyTests {
         #expect(transport.requests.allSatisfy { $0.headers["User-Agent"] != nil && $0.headers["Referer"] == nil })
     }
 
-    @Test("What fails after a redirect was answered is not called unprocessed", arguments: Way.allCases)
+    @Test("A failure after a redirect isn't unprocessed", arguments: Way.allCases)
     func unprocessed(_ way: Way) async throws {
-        let refusal = NetworkError(.cannotConnect, "nobody is there")
+        let refusal = NetworkError(.cannotConnect, "no server listens")
         for transport in [
             MockTransport(.failure(refusal)), MockTransport(Self.found("/y", 303), .failure(refusal)),
         ] {
@@ -84,7 +84,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("A POST whose answer is elsewhere becomes a GET; with 307 it is sent again", arguments: Way.allCases)
+    @Test("Changes a POST to GET for a 303, and repeats it for a 307", arguments: Way.allCases)
     func methods(_ way: Way) async throws {
         let transport = MockTransport(Self.found("/y", 307), Self.found("/z", 303), .text("there"))
         var request = request("POST")
@@ -96,7 +96,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.map { $0.headers["Content-Type"] } == ["text/plain", "text/plain", nil])
     }
 
-    @Test("Credentials do not come back with a redirect to where they were meant for")
+    @Test("Doesn't restore credentials when a redirect leads back")
     func thereAndBack() async throws {
         let transport = MockTransport(
             Self.found("https://b.example/"),
@@ -111,7 +111,7 @@ struct RedirectPolicyTests {
         }
     }
 
-    @Test("A redirect to the same request is a circle", arguments: Way.allCases)
+    @Test("Rejects a redirect to the same request as a loop", arguments: Way.allCases)
     func circle(_ way: Way) async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("/x?secret=1#f"))
         let error = await #expect(throws: NetworkError.self) {
@@ -124,7 +124,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("No more redirects are followed than are allowed, 10 by default", arguments: [nil, 0, 1, 3])
+    @Test("Stops after the maximum number of redirects, 10 by default", arguments: [nil, 0, 1, 3])
     func maximum(_ maximum: Int?) async throws {
         let count = Mutex(0)
         let transport = MockTransport { _ in
@@ -142,14 +142,14 @@ struct RedirectPolicyTests {
         #expect(transport.requests.count == (maximum ?? 10) + 1)
     }
 
-    @Test("As many redirects as are allowed are followed")
+    @Test("Follows the maximum number of redirects")
     func exactlyMaximum() async throws {
         let transport = MockTransport(Self.found("/1"), Self.found("/2"), .text("there"))
         let response = try await client(transport, .follow.upTo(2)).response(for: request())
         #expect(response.redirects.count == 2)
     }
 
-    @Test("A policy that never follows delivers the redirect", arguments: Way.allCases)
+    @Test("The policy never delivers the redirect", arguments: Way.allCases)
     func never(_ way: Way) async throws {
         let transport = MockTransport(Self.found("ftp://nonsense"))
         let options = RequestOptions(redirects: .never)
@@ -161,7 +161,7 @@ struct RedirectPolicyTests {
         #expect(error?.response == Data("moved".utf8))
     }
 
-    @Test("A policy for one origin delivers redirects to another")
+    @Test("The policy sameOrigin delivers redirects to other origins")
     func sameOrigin() async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("http://a.example/z"))
         let error = await #expect(throws: ServerError.self) {
@@ -173,7 +173,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "What does not redirect is delivered",
+        "Delivers a 3xx response that isn't a redirect",
         arguments: [300, 302, 304, 305, 306],
         [nil, ""]
     )
@@ -185,7 +185,7 @@ struct RedirectPolicyTests {
     }
 
     @Test(
-        "What must not be followed is refused, and nothing more is sent",
+        "Rejects a forbidden redirect and sends nothing more",
         arguments: Way.allCases,
         ["http://a.example/", "ftp://a.example/", "https://user@b.example/"]
     )
@@ -199,7 +199,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("A body that can be sent only once follows no 307, and is dropped by a 303")
+    @Test("Doesn't follow a 307 with a body that can be sent only once, and drops it for a 303")
     func once() async throws {
         let transport = MockTransport(Self.found("/y", 307), Self.found("/y", 303), .text("there"))
         func options() -> RequestOptions {
@@ -220,9 +220,9 @@ struct RedirectPolicyTests {
         #expect(transport.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["body", "body", ""])
     }
 
-    // MARK: The caller's own decision
+    // MARK: Custom policies
 
-    @Test("A closure sees the redirect and the request that would follow")
+    @Test("A closure receives the redirect and the proposed request")
     func custom() async throws {
         let transport = MockTransport(Self.found("/y"), Self.found("https://b.example/z", 307), .text("there"))
         let seen = Mutex<[Redirect]>([])
@@ -243,7 +243,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.map { $0.headers["X-Hops"] } == [nil, "0", "1"])
     }
 
-    @Test("A closure may put a credential back, and only it may")
+    @Test("Only a closure can restore a credential")
     func customCredential() async throws {
         let transport = MockTransport(Self.found("https://b.example/"), .text("there"))
         let policy = RedirectPolicy.custom { redirect in
@@ -255,7 +255,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.map { $0.headers["Authorization"] } == ["Bearer t", "Bearer for b"])
     }
 
-    @Test("A closure may deliver what would be refused, but not send it", arguments: [true, false])
+    @Test("A closure can deliver a forbidden redirect but not follow it", arguments: [true, false])
     func customRefused(_ isDelivered: Bool) async throws {
         let transport = MockTransport(Self.found("http://a.example/"))
         let policy = RedirectPolicy.custom { isDelivered ? .deliver : .follow($0.request) }
@@ -270,7 +270,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("What a closure throws ends the request")
+    @Test("An error of a closure ends the request")
     func customThrows() async throws {
         let transport = MockTransport(Self.found("/y"))
         await #expect(throws: Refusal.self) {
@@ -279,7 +279,7 @@ struct RedirectPolicyTests {
         #expect(transport.requests.count == 1)
     }
 
-    @Test("A closure that goes round in a circle is stopped")
+    @Test("Stops a closure that causes a loop")
     func customCircle() async throws {
         let transport = MockTransport { _ in .init(status: 302, headers: ["Location": "/y"]) }
         let original = URL(string: "https://a.example/x?secret=1")!

@@ -29,18 +29,18 @@ struct RedirectRulesTests {
 
     private static let all: [HTTPMethod] = [.get, .head, .post, .put, .patch, .delete, .options]
 
-    @Test("301 and 302 turn POST into GET and keep the rest", arguments: [301, 302], all)
+    @Test("301 and 302 change POST to GET and keep other methods", arguments: [301, 302], all)
     func found(_ status: Int, _ method: HTTPMethod) throws {
         let next = try #require(try proposal(status, request(method)))
         #expect(next.method == (method == .post ? .get : method))
     }
 
-    @Test("303 turns all but HEAD into GET", arguments: all)
+    @Test("303 changes all methods except HEAD to GET", arguments: all)
     func seeOther(_ method: HTTPMethod) throws {
         #expect(try proposal(303, request(method))?.method == (method == .head ? .head : .get))
     }
 
-    @Test("307 and 308 keep method, body and fields", arguments: [307, 308], all)
+    @Test("307 and 308 keep the method, body and fields", arguments: [307, 308], all)
     func temporary(_ status: Int, _ method: HTTPMethod) throws {
         let body = HTTPBody.data(Data("body".utf8))
         let next = try #require(try proposal(status, request(method, body)))
@@ -50,17 +50,17 @@ struct RedirectRulesTests {
         #expect(next.headers["Digest"] == "d")
     }
 
-    @Test("300 is followed for GET and HEAD only", arguments: all)
+    @Test("Follows a 300 only for GET and HEAD", arguments: all)
     func choices(_ method: HTTPMethod) throws {
         #expect(try proposal(300, request(method))?.method == (method == .get || method == .head ? method : nil))
     }
 
-    @Test("Other statuses do not redirect", arguments: [200, 201, 299, 304, 305, 306, 309, 310, 399, 400, 401, 500])
+    @Test("Ignores other statuses", arguments: [200, 201, 299, 304, 305, 306, 309, 310, 399, 400, 401, 500])
     func others(_ status: Int) throws {
         #expect(try proposal(status, request(.get)) == nil)
     }
 
-    @Test("Where the body is dropped, what describes it is too", arguments: [(301, HTTPMethod.post), (303, .put)])
+    @Test("Drops the fields that describe a dropped body", arguments: [(301, HTTPMethod.post), (303, .put)])
     func droppedBody(_ status: Int, _ method: HTTPMethod) throws {
         let next = try #require(try proposal(status, request(method, .data(Data("body".utf8)))))
         #expect(next.body.contentLength == 0)
@@ -71,7 +71,7 @@ struct RedirectRulesTests {
         )
     }
 
-    @Test("Host and Content-Length are never carried over")
+    @Test("Always removes Host and Content-Length")
     func hostField() throws {
         let next = try #require(try proposal(307, request(.put, .data(Data("body".utf8)))))
         #expect(next.headers["Host"] == nil)
@@ -80,7 +80,7 @@ struct RedirectRulesTests {
     }
 
     @Test(
-        "Credentials go to the same scheme, host and port only",
+        "Keeps credentials only for the same scheme, host and port",
         arguments: [
             ("https://a.example/z", true), ("https://A.EXAMPLE:443/z", true), ("http://a.example/z", false),
             ("https://a.example:444/z", false), ("https://b.example/z", false), ("https://x.a.example/z", false),
@@ -95,7 +95,7 @@ struct RedirectRulesTests {
         #expect(next.headers["Accept"] == "*/*")
     }
 
-    @Test("What the caller does not mark goes along")
+    @Test("Keeps fields that aren't protected")
     func unmarked() throws {
         #expect(try proposal(302, request(.get), to: "https://b.example/")?.headers["X-Api-Key"] == "k")
     }
@@ -115,7 +115,7 @@ struct RedirectRulesTests {
         }
     }
 
-    @Test("https to http is refused, the other way is not")
+    @Test("Rejects https to http, and follows http to https")
     func downgrade() throws {
         var plain = request(.get)
         plain.headers["DPoP"] = nil
@@ -126,14 +126,14 @@ struct RedirectRulesTests {
         #expect(try refusal(plain) { $0.url = URL(string: "ftp://a.example/z")! }?.code == .redirectRefused)
     }
 
-    @Test("A body that can be sent only once is refused, one that can be made again is not")
+    @Test("Rejects a body that can be sent only once, and accepts a replayable one")
     func replay() throws {
         let once = HTTPBody.once(AsyncStream<Data> { $0.finish() })
         #expect(try refusal(request(.put, once)) { _ in }?.code == .redirectRefused)
         #expect(try refusal(request(.put, .stream { AsyncStream<Data> { $0.finish() } })) { _ in } == nil)
     }
 
-    @Test("A DPoP proof goes only to the URL and with the method that it is for")
+    @Test("Sends a DPoP proof only with its URL and method")
     func proofs() throws {
         #expect(try refusal(request(.get)) { $0.url = URL(string: "https://a.example/x?q=2#f")! } == nil)
         #expect(try refusal(request(.get)) { $0.url = URL(string: "https://a.example/z")! }?.code == .redirectRefused)

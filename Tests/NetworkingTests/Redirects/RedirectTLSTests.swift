@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Redirects between servers of which some speak TLS, judged by what arrives.
+/// Tests of redirects between servers with and without TLS, based on the requests that arrive.
 @Suite("Redirects and TLS", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedirectTLSTests {
     private func withServers(
@@ -32,7 +32,7 @@ struct RedirectTLSTests {
         return request
     }
 
-    @Test("From https to http nothing is sent")
+    @Test("Sends nothing from https to http")
     func downgrade() async throws {
         try await withServers(
             { client, secure, plain in
@@ -48,7 +48,7 @@ struct RedirectTLSTests {
         )
     }
 
-    @Test("From http to https the redirect is followed, without credentials")
+    @Test("Follows a redirect from http to https without credentials")
     func upgrade() async throws {
         try await withServers(
             { client, secure, plain in
@@ -64,7 +64,7 @@ struct RedirectTLSTests {
         )
     }
 
-    @Test("Between two https servers credentials stay with the first, and go along within it")
+    @Test("Keeps credentials within one https server and doesn't send them to another")
     func crossOrigin() async throws {
         try await withServers(
             { client, first, second in

@@ -14,7 +14,7 @@ struct RedirectTargetTests {
     }
 
     @Test(
-        "A Location is resolved against the URL that answered, whose fragment it inherits",
+        "Resolves a Location against the source URL, whose fragment it inherits",
         arguments: [
             ("/z", "https://a.example:8443/z#part"), ("z", "https://a.example:8443/x/z#part"),
             ("../z?q=1", "https://a.example:8443/z?q=1#part"), ("?q", "https://a.example:8443/x/y?q#part"),
@@ -28,7 +28,7 @@ struct RedirectTargetTests {
     }
 
     @Test(
-        "What servers forget to encode is encoded, and what is encoded stays",
+        "Encodes what servers forgot to encode, and keeps existing escapes",
         arguments: [
             ("/a b", "/a%20b"), ("/ü", "/%C3%BC"), ("/a%20b", "/a%20b"), ("/100%", "/100%25"), ("/%zz", "/%25zz"),
             ("/a\"<>^`{|}", "/a%22%3C%3E%5E%60%7B%7C%7D"), ("/a?b[]=1", "/a?b%5B%5D=1"), ("/a?b=ü", "/a?b=%C3%BC"),
@@ -38,7 +38,7 @@ struct RedirectTargetTests {
         #expect(try target(location) == "https://a.example:8443\(expected)#part")
     }
 
-    @Test("No Location, or an empty one, is no redirect; the same one twice is one")
+    @Test("Returns nil for a missing or empty Location, and accepts an identical repetition")
     func none() throws {
         #expect(try target() == nil)
         #expect(try target("") == nil)
@@ -46,7 +46,7 @@ struct RedirectTargetTests {
     }
 
     @Test(
-        "What must not be followed is refused",
+        "Rejects a forbidden Location",
         arguments: [
             ["ftp://b.example/"], ["file:///etc/passwd"], ["javascript:alert(1)"], ["data:,x"], ["app:callback"],
             ["https:z"], ["https://u:p@b.example/"], ["https://u@b.example/"], ["https://@b.example/"],
@@ -65,14 +65,15 @@ struct RedirectTargetTests {
         #expect(error?.message.contains("secret") == false)
     }
 
-    // RFC 3986 §5.2.2: a reference with a scheme takes nothing from the base, so that these have no host.
+    // RFC 3986 §5.2.2: a reference with a scheme takes nothing from the base, so these have no
+    // host.
     @Test(
-        "A Location with a scheme and no host is refused for that",
+        "Rejects a Location that has a scheme but no host",
         arguments: ["http:b/x", "https:/z", "https:///z", "HTTPS:?q"]
     )
     func withoutHost(_ location: String) {
         let error = #expect(throws: NetworkError.self) { try target(location) }
         #expect(error?.code == .redirectRefused)
-        #expect(error?.message.contains("a scheme and no host") == true)
+        #expect(error?.message.contains("a scheme but no host") == true)
     }
 }

@@ -5,7 +5,7 @@ import Networking
 import TestSupport
 import Testing
 
-/// Redirects as servers write them, with each transport.
+/// Tests of redirects with exact wire formats, with each transport.
 @Suite("Redirects on raw sockets", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RedirectWireTests {
     private typealias Engine = LoopbackClientTests.Engine
@@ -15,7 +15,7 @@ struct RedirectWireTests {
 
         static let size = 1 << 20
 
-        /// The body, and the file that it is in.
+        /// Returns a body, and the file that contains it.
         func make() throws -> (HTTPBody, URL?) {
             let part = Data(repeating: 7, count: Self.size / 16)
             let parts: @Sendable () -> AsyncStream<Data> = {
@@ -36,7 +36,7 @@ struct RedirectWireTests {
         }
     }
 
-    /// Reads a request's header only.
+    /// Reads only the header of a request.
     private static func readHeader(_ connection: TCPPeer.Connection) throws -> String {
         var octets: [UInt8] = []
         while octets.suffix(4) != Array("\r\n\r\n".utf8)[...] { octets += try connection.read(1) }
@@ -44,7 +44,7 @@ struct RedirectWireTests {
     }
 
     @Test(
-        "A server may redirect before it has read the body, which is sent in full to where it leads",
+        "Sends the whole body to the target if a server redirects before reading it",
         arguments: Engine.allCases,
         Body.allCases
     )
@@ -72,7 +72,7 @@ struct RedirectWireTests {
     }
 
     @Test(
-        "A Location is read as it is meant, whatever is around it",
+        "Parses a Location in unusual spellings",
         arguments: Engine.allCases,
         ["Location: /there", "LOCATION:   /there  ", "location: \t/there \t", "Location: HTTP://127.0.0.1:PORT/there"]
     )
@@ -95,7 +95,7 @@ struct RedirectWireTests {
         }
     }
 
-    @Test("A redirect of a HEAD announces a body that does not come", arguments: Engine.allCases)
+    @Test("Follows a redirect of a HEAD that announces a body", arguments: Engine.allCases)
     private func head(_ engine: Engine) async throws {
         try await withPeer { connection in
             while true {

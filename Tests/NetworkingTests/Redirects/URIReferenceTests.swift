@@ -5,7 +5,7 @@ import Testing
 @Suite("URIReference")
 struct URIReferenceTests {
     @Test(
-        "RFC 3986 §5.4: references of the examples mean what is written there",
+        "Resolves the examples of RFC 3986 §5.4",
         arguments: [
             ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
             ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
@@ -28,7 +28,7 @@ struct URIReferenceTests {
     }
 
     @Test(
-        "A base without a path is the root",
+        "Resolves against a base without a path",
         arguments: [("g", "http://a/g"), ("../g", "http://a/g"), ("", "http://a"), ("?q", "http://a?q")]
     )
     func emptyBase(_ reference: String, _ expected: String) {
@@ -36,7 +36,7 @@ struct URIReferenceTests {
     }
 
     @Test(
-        "Taking apart and putting together changes nothing",
+        "Parsing and recomposing changes nothing",
         arguments: [
             "http://u:p@h:1/p;x?q=a?b#f#g", "//h", "?", "#", "a/b:c", "mailto:x@y", "1a:b", "/a:b", "http://[::1]:8/",
             "a//b///c", "http://h?q", "http://h#f", "é:/ü",
@@ -46,7 +46,7 @@ struct URIReferenceTests {
         #expect(URIReference(text).text == text)
     }
 
-    @Test("A colon after a slash, or after what is no scheme, belongs to the path")
+    @Test("A colon after a slash or an invalid scheme belongs to the path")
     func colons() {
         #expect(URIReference("/a:b").scheme == nil)
         #expect(URIReference("1a:b").scheme == nil)

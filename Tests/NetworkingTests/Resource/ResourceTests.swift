@@ -223,7 +223,7 @@ struct ResourceTests {
             try await client(MockTransport(.status(200))).response(for: endpoint)
         }
         #expect(error?.errorCode == 200)
-        #expect(error?.description == "the server answered 200 to “42”, where 400…499 would be accepted")
+        #expect(error?.description == "the server answered 200 to “42”; accepted statuses: 400…499")
         endpoint.acceptedStatuses = 200..<400
         #expect(try await client(MockTransport(.status(304))).response(for: endpoint).status == 304)
         let outside = await #expect(throws: ServerError.self) {

@@ -144,7 +144,7 @@ struct RetryBackoffTests {
     )
     func tooLong(_ value: String) throws {
         let policy = policy(.constant(.seconds(1), until: .maxRetries(3)))
-        #expect(try action(policy, after: value).hasPrefix("noRetry(not retried: the server asks to wait for "))
+        #expect(try action(policy, after: value).hasPrefix("noRetry(not retried: the server asked for a delay of "))
         let patient = Retry.Policy.backoff(
             .constant(.seconds(1), until: .maxRetries(3)),
             maximumServerDelay: .seconds(90)
@@ -197,7 +197,7 @@ struct RetryBudgetTests {
             return
         }
         #expect(
-            error?.description.hasSuffix("not retried again: the budget for retries to this server is used up") == true
+            error?.description.hasSuffix("not retried again: the retry budget for this server is exhausted") == true
         )
         #expect(error?.errorCode == 500 && error?.retry?.state.errors.count == 3)
     }
