@@ -8,7 +8,7 @@ public import Testing
 /// to pass. The tests with this trait therefore run at a higher priority than those that only
 /// compute, a few at a time.
 public struct ConcurrencyLimitTrait: SuiteTrait, TestTrait, TestScoping {
-    private static let permits = FIFOSemaphore(count: 16)
+    private static let permits = FIFOSemaphore(count: 40)
 
     /// The maximum duration of one test case, without the wait for its permit.
     var timeLimit: Duration
