@@ -39,7 +39,7 @@ struct RemoteKeySetFailureTests {
         let error = await #expect(throws: OAuth2Error.self) { try await issuer.keySet().keys() }
         #expect(error?.code == .protocolViolation)
         #expect(error?.status == 302)
-        #expect(error?.message.contains("redirects are not followed") == true)
+        #expect(error?.message.contains("redirects aren't followed") == true)
         #expect(issuer.transport.requests.map(\.url) == [PublishedKeys.url])
     }
 

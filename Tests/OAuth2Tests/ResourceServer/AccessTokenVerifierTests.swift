@@ -184,7 +184,7 @@ struct AccessTokenVerifierTests {
         #expect(refusal?.status == 403)
         #expect(
             refusal?.challenge
-                == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has too little scope", scope="orders.read orders.delete""#
+                == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has insufficient scope", scope="orders.read orders.delete""#
         )
         // U+212A KELVIN SIGN is another character than K, though Swift's == takes it for the same.
         let alike = try api.token(["scope": "\u{212A}"])
