@@ -5,13 +5,7 @@ internal import OpenSSLCrypto
 import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Checks that the sender of a token may use it.
-    ///
-    /// - Parameters:
-    ///   - token: The token, which gets the verified binding.
-    ///   - presented: The token as sent.
-    ///   - request: The request with the token.
-    /// - Throws: ``AccessRefusal``.
+    /// Checks that the sender of a token may use it, and sets the token's binding.
     func checkBinding(
         of token: inout VerifiedAccessToken,
         _ presented: PresentedToken,

@@ -3,7 +3,6 @@ import OAuth2
 import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Returns the refusal of an invalid token.
     func invalidToken(_ presented: PresentedToken, _ message: String, cause: TokenError? = nil) -> AccessRefusal {
         AccessRefusal(
             .invalidToken,
@@ -13,9 +12,8 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// Returns a challenge for each accepted scheme.
-    ///
-    /// The error goes to the scheme that was used, or to all if none was.
+    /// Returns a challenge for each accepted scheme, with the error for the scheme that was used,
+    /// or for all if none was.
     func challenges(
         _ used: PresentedToken.Scheme?,
         _ error: AuthenticationChallenge.BearerError?,
@@ -47,8 +45,7 @@ extension AccessTokenVerifier {
         return AuthenticationChallenge(scheme: scheme.rawValue, parameters: parameters)
     }
 
-    /// Returns the description of an invalid token for the client: enough to tell whether a new
-    /// token can help.
+    /// Returns the description of an invalid token: enough to tell whether a new one can help.
     private static func description(of code: TokenError.Code?) -> String {
         switch code {
         case .expired, .tooOld: "The access token has expired"

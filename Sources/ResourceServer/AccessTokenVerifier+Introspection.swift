@@ -57,8 +57,8 @@ extension AccessTokenVerifier {
 
     /// Introspects a token at the authorization server.
     ///
-    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if that
-    ///   can't be determined.
+    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
+    ///   that's unknown.
     func introspected(_ text: String, by introspection: CachedTokenIntrospection) async throws -> VerifiedAccessToken {
         let answer = try await introspection.answer(about: Secret(text))
         guard answer.isActive else {

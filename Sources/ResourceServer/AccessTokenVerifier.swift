@@ -3,8 +3,7 @@ import Networking
 import OAuth2
 public import TokenGeneration
 
-/// A verifier that accepts requests to an API by their access tokens and states the response to all
-/// others.
+/// A verifier of the access tokens in requests to an API.
 ///
 /// ```swift
 /// let verifier = AccessTokenVerifier(
@@ -31,8 +30,7 @@ public import TokenGeneration
 /// - A token that is bound to a certificate comes over a connection on which the client presented
 ///   it ([RFC 8705 §3](https://www.rfc-editor.org/rfc/rfc8705#section-3)). A token with any other
 ///   binding is rejected.
-/// - The token has the required scope, and the user's authentication is as strong and as recent as
-///   required.
+/// - The token has the required scope, and the user's authentication is strong and recent enough.
 public struct AccessTokenVerifier: Sendable {
     /// The issuer's name for this API.
     public internal(set) var audience: String
@@ -89,7 +87,6 @@ public struct AccessTokenVerifier: Sendable {
     public var introspection: CachedTokenIntrospection?
 
     var keys: IssuerKeys?
-    /// The issuers, if there are several.
     var trusted: TrustedIssuers?
 
     init(
@@ -181,12 +178,10 @@ public struct AccessTokenVerifier: Sendable {
 
     /// Verifies a token of the only issuer.
     ///
-    /// - Parameters:
-    ///   - text: The token.
-    ///   - isJWT: `true` if the token has the form of a JWT. The default is `nil`, for unknown.
-    /// - Returns: The verified token.
-    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if that
-    ///   can't be determined.
+    /// `isJWT` is `nil` if the token's form is unknown.
+    ///
+    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
+    ///   that's unknown.
     private func verified(_ text: String, isJWT: Bool? = nil) async throws -> VerifiedAccessToken {
         if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(text)) != nil)) {
             return try await introspected(text, by: introspection)

@@ -44,14 +44,13 @@ extension AuthenticationChallenge {
     ///
     /// - Parameters:
     ///   - realm: The name of the protected area. The default is `nil`.
-    ///   - error: The reason for the rejection. The default is `nil`, for a request without
-    ///     credentials.
+    ///   - error: The reason for the rejection. The default is `nil`, for missing credentials.
     ///   - description: The reason for developers, in ASCII. The default is `nil`.
     ///   - scope: The scope that the request needs. The default is empty.
     ///   - acrValues: The acceptable authentication context classes, best first
     ///     ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)). The default is empty.
-    ///   - maxAge: The maximum time since the user authenticated, written in whole seconds. The
-    ///     default is `nil`.
+    ///   - maxAge: The maximum time since the user authenticated, in whole seconds. The default is
+    ///     `nil`.
     ///   - resourceMetadata: The URL of the protected resource's metadata
     ///     ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)). The default is
     ///     `nil`.
@@ -84,14 +83,13 @@ extension AuthenticationChallenge {
     /// - Parameters:
     ///   - algorithms: The accepted algorithms of proofs; empty to omit them.
     ///   - realm: The name of the protected area. The default is `nil`.
-    ///   - error: The reason for the rejection. The default is `nil`, for a request without
-    ///     credentials.
+    ///   - error: The reason for the rejection. The default is `nil`, for missing credentials.
     ///   - description: The reason for developers, in ASCII. The default is `nil`.
     ///   - scope: The scope that the request needs. The default is empty.
     ///   - acrValues: The acceptable authentication context classes, best first. The default is
     ///     empty.
-    ///   - maxAge: The maximum time since the user authenticated, written in whole seconds. The
-    ///     default is `nil`.
+    ///   - maxAge: The maximum time since the user authenticated, in whole seconds. The default is
+    ///     `nil`.
     ///   - resourceMetadata: The URL of the protected resource's metadata. The default is `nil`.
     /// - Returns: The challenge, for `AuthenticationChallenge.format(_:)`.
     public static func dpop(

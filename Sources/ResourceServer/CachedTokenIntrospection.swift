@@ -18,8 +18,7 @@ import TokenGeneration
 public final class CachedTokenIntrospection: Sendable {
     /// The maximum number of cached responses, for active and for inactive tokens each.
     public let capacity: Int
-    /// The lifetime of a cached response, and so the time that a revoked token may still be
-    /// accepted.
+    /// The lifetime of a cached response, in which a revoked token may still be accepted.
     public let lifetime: Duration
 
     private let client: OAuth2Client
@@ -56,7 +55,6 @@ public final class CachedTokenIntrospection: Sendable {
         answers = SingleFlightCache(timeSource: timeSource, policy: policy)
     }
 
-    /// The issuer identifier of the server.
     var issuer: String { client.server.issuer }
 
     /// The number of cached responses.

@@ -6,8 +6,7 @@ import TokenGeneration
 /// The nonces that a resource server requires in DPoP proofs
 /// ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
 ///
-/// They limit how far in advance a proof can be created, and reduce the effect of a client's wrong
-/// clock.
+/// They limit how far in advance proofs can be created, and the effect of a client's wrong clock.
 public protocol DPoPNonces: Sendable {
     /// Returns the accepted nonces, starting with the one for new proofs.
     ///
@@ -32,12 +31,10 @@ public struct RotatingDPoPNonces: DPoPNonces {
     /// Creates nonces from a secret.
     ///
     /// - Parameters:
-    ///   - secret: The secret that servers share. The default is `nil`, for a new secret of this
-    ///     process.
-    ///   - period: The time that a nonce is handed out. The default is 5 minutes, the minimum one
+    ///   - secret: The secret that servers share. The default is `nil`, for a new one.
+    ///   - period: The time that a nonce is handed out. The default is 5 minutes, the minimum 1
     ///     second.
-    /// - Throws: `OAuth2Error` with the code `assertionFailed` if the secret is empty or can't be
-    ///   generated.
+    /// - Throws: `OAuth2Error` with the code `assertionFailed` if the secret is empty or missing.
     public init(secret: Secret? = nil, period: Duration = .seconds(300)) throws {
         do {
             let octets = try secret.map { $0.expose { Array($0.utf8) } } ?? SecureRandom.bytes(count: 32)

@@ -13,8 +13,7 @@ public struct ProtectedRequest: Sendable {
     public var url: String
     /// The header fields, with repeated fields kept separate.
     public var headers: HTTPHeaders
-    /// The certificate, as DER, that the client presented in the TLS handshake; `nil` if it
-    /// presented none.
+    /// The certificate, as DER, that the client presented in the TLS handshake; `nil` without one.
     ///
     /// A proxy that terminates TLS must forward it in a form that clients can't forge.
     public var clientCertificateDER: Data?
@@ -37,8 +36,7 @@ public struct ProtectedRequest: Sendable {
     ///
     /// The result is `nil` if the request has no URL or no method.
     ///
-    /// - Parameter request: The request. It can't distinguish repeated fields from one field with
-    ///   commas.
+    /// - Parameter request: The request, in which repeated fields look like one with commas.
     public init?(_ request: URLRequest) {
         guard let url = request.url, let method = HTTPMethod(request.httpMethod ?? "GET") else { return nil }
         let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeaders.Field(name: $0.key, value: $0.value) }

@@ -90,8 +90,7 @@ public struct TrustedIssuer: Sendable {
     ///
     /// - Parameters:
     ///   - introspection: The introspection at the authorization server.
-    ///   - issuer: The issuer identifier. The default is `nil`, for that of the introspection's
-    ///     server.
+    ///   - issuer: The issuer identifier. The default is `nil`, for the server's.
     public init(introspection: CachedTokenIntrospection, issuer: String? = nil) {
         self.issuer = issuer ?? introspection.issuer
         self.introspection = introspection
@@ -100,8 +99,7 @@ public struct TrustedIssuer: Sendable {
 }
 
 extension AccessTokenVerifier {
-    /// Creates a verifier of the tokens of several issuers, for an API behind several authorization
-    /// servers.
+    /// Creates a verifier of the tokens of several authorization servers.
     ///
     /// The issuer of a token is determined before any request:
     ///

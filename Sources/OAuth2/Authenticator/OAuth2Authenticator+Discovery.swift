@@ -20,12 +20,10 @@ extension OAuth2Authenticator {
     ///   - discovery: The discovery of the server that issues the tokens.
     ///   - clientAuthentication: The client's authentication at the token endpoint.
     ///   - grant: The grant that entitles the client to a token.
-    ///   - resources: The origins that the token is meant for. Requests to other origins are left
-    ///     unchanged.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
     ///   - store: The storage for tokens. The default keeps them in memory.
     ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
-    ///   - client: The client for requests to the token endpoint. Don't add this authenticator to
-    ///     its interceptors.
+    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
     ///   - timing: The time limits and retry delays of token requests.
     ///   - options: The authenticator's options.
     public convenience init(

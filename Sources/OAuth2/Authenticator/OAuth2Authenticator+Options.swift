@@ -1,17 +1,16 @@
 extension OAuth2Authenticator {
     /// The options of an authenticator.
     public struct Options: Sendable {
-        /// A Boolean value that indicates whether a 403 without a reason triggers a refresh like a
+        /// A Boolean value that indicates whether a 403 without a reason causes a refresh like a
         /// 401.
         ///
         /// The default is `false`.
         ///
         /// Enable it only for servers that send 403 where they mean 401. Other servers send 403 for
-        /// an operation that the token's owner isn't allowed to perform, and each such request
-        /// would cost a token.
+        /// operations that the token's owner may not perform, and each would cost a token.
         public var insecurelyTreatsForbiddenAsInvalidToken = false
-        /// A closure that returns a source of tokens for a resource's demand for more scope or
-        /// another authentication.
+        /// A closure that returns a token source for a resource's demand for scope or
+        /// authentication.
         ///
         /// The authenticator calls it if the grant itself can't meet the demand. The default is
         /// `nil`, and the closure may return `nil`. It must not prompt a user, because a request is

@@ -4,8 +4,7 @@ public import Networking
 import TokenGeneration
 
 extension OAuth2Authenticator {
-    /// Decides whether another attempt with a token can help a failed request; see the type's
-    /// description.
+    /// Decides whether another attempt with a token can help a failed request; see the type.
     ///
     /// - Parameters:
     ///   - request: The request as sent.
@@ -62,7 +61,6 @@ extension OAuth2Authenticator {
         return action
     }
 
-    /// An attempt that a resource rejected.
     fileprivate struct Attempt {
         let request: URLRequest
         let response: HTTPResponse
@@ -163,8 +161,8 @@ extension OAuth2Authenticator {
         return .noRetry(.custom(error))
     }
 
-    /// Returns the source for an attempt: that of a wider grant if the resource demanded one,
-    /// otherwise the base source.
+    /// Returns the source for an attempt: a wider grant's if the resource demanded one, or the
+    /// base.
     func source(for state: Retry.State) -> CachedTokenSource {
         for error in state.authenticationErrors.reversed() {
             guard let refusal = ResourceRefusal(error, isDPoP: dpop != nil), let challenge = refusal.challenge,
@@ -177,7 +175,6 @@ extension OAuth2Authenticator {
 }
 
 extension OAuth2Authenticator.Attempt {
-    /// The claims of the request's proof.
     fileprivate var proofClaims: JSONObject? {
         request.value(forHTTPHeaderField: "DPoP").flatMap { try? UnverifiedToken($0).unverifiedClaims }
     }

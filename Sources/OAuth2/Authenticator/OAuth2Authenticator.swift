@@ -40,9 +40,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     let options: Options
     let dpop: DPoPKey?
     let journal: TokenJournal
-    /// The nonces and clocks of the resources.
-    ///
-    /// The token endpoint keeps the authorization server's.
+    /// The nonces and clocks of the resources; the token endpoint keeps the authorization server's.
     let hints: DPoPServerState
     private let resources: ResourceRule
     private let grant: (any Grant)?
@@ -50,8 +48,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
     /// The send times of pending requests with a proof, by operation.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
-    /// The sources of grants wider than the authenticator's, and those that the application
-    /// provides for demands.
+    /// The sources of wider grants, and those that the application provides for demands.
     private let wider = Mutex<[WiderKey: CachedTokenSource]>([:])
 
     /// The key of a source that meets a demand.
@@ -66,13 +63,11 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     ///   - server: The server that issues the tokens.
     ///   - clientAuthentication: The client's authentication at the token endpoint.
     ///   - grant: The grant that entitles the client to a token.
-    ///   - resources: The origins that the token is meant for. Requests to other origins are left
-    ///     unchanged.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
     ///   - store: The storage for tokens. The default keeps them in memory.
     ///   - dpop: The key to bind tokens to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
     ///     The default is `nil`, for bearer tokens.
-    ///   - client: The client for requests to the token endpoint. Don't add this authenticator to
-    ///     its interceptors.
+    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
     ///   - timing: The time limits and retry delays of token requests.
     ///   - options: The authenticator's options.
     public convenience init(
@@ -137,8 +132,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     /// - Parameters:
     ///   - source: The source of tokens. The authenticator caches them as a ``CachedTokenSource``
     ///     does, so the source doesn't need to.
-    ///   - resources: The origins that the token is meant for. Requests to other origins are left
-    ///     unchanged.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
     ///   - timing: The time limits and retry delays of token requests.
     ///   - options: The authenticator's options.
     public init(
@@ -164,8 +158,7 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// A new stream of the token events from now on, for logs and metrics.
     ///
-    /// The stream ends when the authenticator is released. Each stream buffers 256 events and drops
-    /// the oldest.
+    /// Each stream buffers 256 events, drops the oldest and ends with the authenticator.
     public var events: AsyncStream<OAuth2Event> { journal.events() }
 
     /// The numbers of events so far.
@@ -173,8 +166,9 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     // MARK: Sign-out
 
-    /// Deletes the tokens, in memory and in the store, and gets no new ones until
-    /// ``signIn(with:)-(Secret)``.
+    /// Deletes the tokens in memory and in the store.
+    ///
+    /// Only ``signIn(with:)-(Secret)`` brings new ones.
     ///
     /// Callers that wait for a token fail at once, with the code `reauthenticationRequired`. A
     /// pending token request continues, and its tokens are deleted too. The server isn't notified;
@@ -206,8 +200,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         journal.add(.signedIn)
     }
 
-    /// Continues with newly granted tokens: after a sign-out, after the end of a grant, or for the
-    /// first time.
+    /// Continues with newly granted tokens: for the first time, or after a sign-out or a grant's
+    /// end.
     ///
     /// - Parameter tokens: The tokens. If they are bound to a key, the authenticator needs a
     ///   ``DPoPKey`` of the same kind.
@@ -221,13 +215,11 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     // MARK: Sources
 
-    /// All sources of tokens for requests.
     var sources: [CachedTokenSource] {
         [base] + wider.withLock { Array($0.values) }
     }
 
-    /// Returns the source of a grant that meets a resource's demand, or the application's source
-    /// for it, or `nil`.
+    /// Returns the source of a grant that meets a demand, or the application's source for it.
     func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
         if let makeSource, let grant = grant?.answering(demand) {
             return widerSource(.grant(grant.identifier)) { makeSource(grant) }
@@ -251,8 +243,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     /// Returns a valid token, to send by other means.
     ///
-    /// - Parameter deadline: The time to stop waiting. The default is `nil`, which waits for as
-    ///   long as getting a token may take.
+    /// - Parameter deadline: The time to stop waiting. The default is `nil`, which waits until the
+    ///   request times out.
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` if a token isn't available; `NetworkError` with the code
     ///   `timedOut` at the deadline.

@@ -2,9 +2,7 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// The meaning of a resource's response to a request with a token.
-///
-/// It's the input to the authenticator's decisions.
+/// The meaning of a response to a request with a token, on which the authenticator decides.
 struct ResourceRefusal {
     enum Kind: Hashable {
         /// A response that isn't about authentication.

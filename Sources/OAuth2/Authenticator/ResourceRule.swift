@@ -28,16 +28,15 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
     /// - Returns: The rule.
     public static func origins(of urls: [URL]) -> ResourceRule {
         let origins = urls.compactMap { HTTPOrigin($0) }
-        // A list without effect is a configuration error, and neither "all" nor "none" is a safe
-        // guess.
+        // A list without effect is a configuration error; neither "all" nor "none" is a safe guess.
         let isComplete = !urls.isEmpty && origins.count == urls.count
         return ResourceRule(wrapped: isComplete ? .origins(origins) : .misconfigured)
     }
 
     /// All `https` origins and loopback addresses.
     ///
-    /// - Warning: Every server that the client sends a request to gets the token, and can use it as
-    ///   the client can.
+    /// - Warning: Every server that the client contacts gets the token and can use it as the client
+    ///   can.
     public static let everyHTTPSOrigin = ResourceRule(wrapped: .every)
 
     private init(wrapped: Wrapped) {
@@ -51,10 +50,10 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
         self = .origins(of: elements)
     }
 
-    /// Returns a Boolean value that indicates whether a request to an origin gets the token.
+    /// Returns `true` if a request to an origin gets the token.
     ///
-    /// - Parameter origin: The origin; `nil` if the request's URL has none.
-    /// - Returns: `true` if the rule covers the origin.
+    /// The origin is `nil` if the URL has none.
+    ///
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is misconfigured.
     func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
         switch wrapped {

@@ -101,9 +101,8 @@ extension OAuth2Error {
 }
 
 extension AuthenticationChallenge {
-    /// Returns the challenge without parameters that contain a secret or exceed 2,048 bytes.
-    ///
-    /// The result is `nil` if the scheme contains a secret.
+    /// Returns the challenge without parameters that contain a secret or exceed 2,048 bytes; `nil`
+    /// if its scheme contains one.
     func without(_ secrets: SentSecrets) -> Self? {
         let parameters = parameters.filter { $0.value.utf8.count <= 2_048 }.sorted { $0.key < $1.key }
         let token = token68.flatMap { $0.utf8.count <= 2_048 ? $0 : nil }

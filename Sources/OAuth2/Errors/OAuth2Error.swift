@@ -3,8 +3,8 @@ public import Networking
 
 /// A failure to get or use a token.
 ///
-/// The text of an error never contains a token, a secret or an assertion. Two errors are equal if
-/// their codes are.
+/// An error's text never contains a token, secret or assertion. Errors are equal if their codes
+/// are.
 public struct OAuth2Error: Error, Sendable {
     /// The kind of failure.
     public private(set) var code: Code
@@ -34,8 +34,8 @@ public struct OAuth2Error: Error, Sendable {
     public internal(set) var isPossiblyLostRotation = false
     /// The resource's requirements, with the codes `stepUpRequired` and `insufficientScope`.
     public internal(set) var demand: ResourceDemand?
-    /// The challenge in the response, for the scheme that the error is about, without anything that
-    /// repeats a secret.
+    /// The challenge in the response for the error's scheme, without anything that repeats a
+    /// secret.
     public internal(set) var challenge: AuthenticationChallenge?
     /// A Boolean value that indicates whether the response carried a nonce for the next DPoP proof.
     var hasNonce = false
@@ -64,15 +64,13 @@ public struct OAuth2Error: Error, Sendable {
         self.cause = cause
     }
 
-    /// Returns the same failure with another code.
     func coded(_ code: Code) -> Self {
         var error = self
         error.code = code
         return error
     }
 
-    /// A Boolean value that indicates whether the same request may succeed later without any
-    /// change.
+    /// A Boolean value that indicates whether the same request may succeed later, unchanged.
     public var isRetryable: Bool {
         [.serverTransient, .serverUnreachable].contains(code)
     }

@@ -13,25 +13,18 @@ import TokenGeneration
 struct SentSecrets: Sendable {
     /// The replacement for a secret.
     static let placeholder = "<redacted>"
-    /// The secrets of a request without secrets.
     static let none = Self([])
 
     private let texts: [String]
 
-    /// Creates a set of secrets.
-    ///
-    /// - Parameter texts: The secrets before encoding; empty texts are ignored.
+    /// Creates a set of secrets, as they are before encoding; empty texts are ignored.
     init(_ texts: [String]) {
         self.texts = texts.filter { !$0.isEmpty }
     }
 
-    /// Creates the secrets of a request that carries a token.
     init(_ token: Secret) { self.init([token.expose { $0 }]) }
 
-    /// Returns a text with every secret replaced.
-    ///
-    /// - Parameter text: The server's text.
-    /// - Returns: The text with placeholders; `nil` if it can't be shown.
+    /// Returns a text with every secret replaced; `nil` if it can't be shown.
     func redacted(_ text: String) -> String? {
         guard !texts.isEmpty else { return text }
         let bytes = Array(text.utf8)
@@ -50,10 +43,9 @@ struct SentSecrets: Sendable {
     /// A Boolean value that indicates whether a text can be shown unchanged.
     func isFree(_ text: String) -> Bool { areFree([text]) == [true] }
 
-    /// Returns which texts can be shown unchanged, within the budget of one text.
+    /// Returns, for each text, `true` if it can be shown unchanged.
     ///
-    /// - Parameter candidates: The texts.
-    /// - Returns: For each text, `true` if it can be shown unchanged.
+    /// The budget is that of one text.
     func areFree(_ candidates: [String]) -> [Bool] {
         guard !texts.isEmpty else { return candidates.map { _ in true } }
         guard let found = SecretSearch.bytes(of: texts, in: candidates.flatMap { Array($0.utf8) + [0] }) else {
@@ -86,8 +78,7 @@ extension SentSecrets: CustomStringConvertible, CustomReflectable {
 
 /// A search for secrets in a text and everything it decodes to.
 struct SecretSearch {
-    /// The maximum number of lookups for one text: one for each byte of each stage and each window
-    /// length.
+    /// The maximum number of lookups for one text: one for each byte, stage and window length.
     static let budget = 1 << 18
     /// The maximum number of nested encodings to decode.
     static let depth = 4
@@ -109,11 +100,8 @@ struct SecretSearch {
 
     /// Finds the bytes of a text that belong to secrets.
     ///
-    /// - Parameters:
-    ///   - secrets: The secrets, none of them empty.
-    ///   - text: The text.
-    /// - Returns: For each byte of the text, `true` if it belongs to a secret; `nil` if the search
-    ///   exceeds the budget or finds a secret that is too short to replace.
+    /// - Returns: For each byte, `true` if it belongs to a secret; `nil` if the search exceeds the
+    ///   budget or finds a secret that is too short to replace.
     static func bytes(of secrets: [String], in text: [UInt8]) -> [Bool]? {
         var search = SecretSearch(text.count)
         for secret in secrets {
@@ -182,9 +170,6 @@ private struct DecodingStage {
     private init() { (bytes, origins) = ([], []) }
 
     /// Returns the decodings of this stage, one for each encoding it contains.
-    ///
-    /// - Parameter leastRun: The length of the shortest run of base64 to decode.
-    /// - Returns: The decoded stages.
     func decoded(leastRun: Int) -> [DecodingStage] {
         [unescaped(Self.percentEscape), unescaped(Self.stringEscape), unescaped(Self.entity)].compactMap(\.self)
             + (0..<4).compactMap { base64Decoded(from: $0, leastRun: leastRun) }

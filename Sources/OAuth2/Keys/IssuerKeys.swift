@@ -15,7 +15,7 @@ package enum IssuerKeys: Sendable {
 
     /// Fetches the keys unless valid ones are cached.
     ///
-    /// - Throws: ``OAuth2Error`` or `CancellationError` if keys aren't available.
+    /// - Throws: ``OAuth2Error`` or `CancellationError` without keys.
     package func prepare() async throws {
         guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
         _ = try await verifier.keys.loaded()
@@ -23,8 +23,8 @@ package enum IssuerKeys: Sendable {
 
     /// Verifies a token.
     ///
-    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError` if
-    ///   keys aren't available.
+    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
+    ///   without keys.
     package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
         switch self {
         case .remote(let verifier): try await verifier.verify(token, against: policy)

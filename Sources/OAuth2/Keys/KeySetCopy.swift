@@ -58,8 +58,7 @@ struct KeySetCopy: Sendable {
     /// Returns a Boolean value that indicates whether a text is an ASCII entity tag, `"…"` or
     /// `W/"…"` ([RFC 9110 §8.8.3](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3)).
     private static func isEntityTag(_ text: String) -> Bool {
-        // Other texts would be compared by characters, in quadratic time for a run of combining
-        // ones.
+        // Other texts would be compared by characters, in quadratic time for combining ones.
         guard text.utf8.allSatisfy({ $0 < 0x80 }) else { return false }
         let opaque = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
         guard opaque.utf8.count >= 2, opaque.utf8.count <= maximumTagSize, opaque.first == "\"", opaque.last == "\""

@@ -4,9 +4,7 @@ import TokenGeneration
 /// Fetched keys, shared by reference among verifiers.
 final class LoadedKeys: Sendable {
     let keys: JWKSet
-    /// The number of the distinct set.
-    ///
-    /// Values derived from the same version can be reused.
+    /// The number of the distinct set, for reuse of values derived from it.
     let version: Int
     /// The number of the fetch.
     let load: Int
@@ -20,7 +18,7 @@ final class LoadedKeys: Sendable {
 
 /// The state machine of a key set: when to fetch it, and which keys callers get meanwhile.
 ///
-/// It has no side effects. It returns the next step, and is told the result.
+/// It has no side effects.
 struct KeySetLifecycle {
     struct Limits {
         var refreshAhead: Duration
@@ -53,10 +51,8 @@ struct KeySetLifecycle {
 
     let limits: Limits
     private var hold: Hold?
-    /// The pending refresh.
     private(set) var refresh: Int?
     private var refreshCount = 0
-    /// The time when the latest attempt ended.
     private var attempted: ContinuousClock.Instant?
     /// The error of the latest attempt, if it failed.
     private(set) var failure: OAuth2Error?
@@ -66,10 +62,8 @@ struct KeySetLifecycle {
         self.limits = limits
     }
 
-    /// The latest keys, regardless of their age.
     var keys: LoadedKeys? { hold?.keys }
 
-    /// Returns a Boolean value that indicates whether the latest keys have exceeded their lifetime.
     func isStale(at now: ContinuousClock.Instant) -> Bool { hold.map { now >= $0.freshUntil } ?? false }
 
     /// Returns the next step for a caller that needs keys.
@@ -88,12 +82,8 @@ struct KeySetLifecycle {
         return .useAndStart(hold.keys, refresh: takeOff())
     }
 
-    /// Returns the next step for a caller whose token needs a key that isn't among these keys.
-    ///
-    /// - Parameters:
-    ///   - now: The current time.
-    ///   - load: The number of the fetch that brought the caller's keys.
-    /// - Returns: The next step; to use the same keys again if newer ones aren't available now.
+    /// Returns the next step for a caller whose token needs a key that the given load doesn't
+    /// contain.
     mutating func step(at now: ContinuousClock.Instant, beyond load: Int) -> Step {
         if let hold, hold.keys.load > load { return .use(hold.keys) }
         if let refresh { return .join(refresh: refresh) }
@@ -104,13 +94,7 @@ struct KeySetLifecycle {
 
     /// Takes the keys of a refresh.
     ///
-    /// - Parameters:
-    ///   - refresh: The refresh.
-    ///   - keys: The keys.
-    ///   - isSame: `true` if they are the keys of the previous refresh.
-    ///   - lifetime: The lifetime of the keys.
-    ///   - now: The current time.
-    /// - Returns: The keys.
+    /// `isSame` indicates whether they are those of the previous refresh.
     mutating func landed(
         _ refresh: Int,
         _ keys: JWKSet,
@@ -156,7 +140,7 @@ struct KeySetLifecycle {
         return refreshCount
     }
 
-    /// Returns a Boolean value that indicates whether the latest attempt is too recent for another.
+    /// Returns `true` if the latest attempt is too recent for another.
     ///
     /// After failures the delay grows from one second to the cooldown, unless the server requests a
     /// longer one.

@@ -3,19 +3,15 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// The source of a key set.
 struct KeySetSource: Sendable {
     struct Response: Sendable {
         let keys: JWKSet
         /// The key set as sent; `nil` if the server confirmed the copy.
         let document: Data?
-        /// The lifetime of the keys.
         let lifetime: Duration
-        /// The copy for the next conditional request.
         let copy: KeySetCopy?
     }
 
-    /// Returns the URL of the keys.
     let locate: @Sendable () async throws -> URL
     let client: NetworkClient
     let options: RemoteKeySet.Options

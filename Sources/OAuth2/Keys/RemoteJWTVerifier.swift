@@ -86,9 +86,9 @@ public final class RemoteJWTVerifier: Sendable {
         }
     }
 
-    /// Returns a Boolean value that indicates whether a newly published key could resolve an error.
+    /// Returns `true` if a newly published key could resolve the error.
     ///
-    /// For a token with a key ID, only an unknown ID can: a new key would have another one.
+    /// For a token with a key ID, only a new ID could.
     private static func mayMeanAnotherKey(_ token: String, _ error: TokenError) -> Bool {
         switch error.code {
         case .unknownKey: true

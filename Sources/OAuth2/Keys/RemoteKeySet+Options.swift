@@ -36,7 +36,7 @@ extension RemoteKeySet {
         ///
         /// The default is 256 KiB, the maximum 1 MiB.
         public var maximumSize: Int
-        /// The maximum size of an RSA modulus in bits.
+        /// The maximum size of a key's RSA modulus in bits.
         ///
         /// The default is 4096, the maximum 8192.
         public var maximumRSAKeySize: Int
@@ -58,7 +58,8 @@ extension RemoteKeySet {
         ///     while the server fails. The default is 1 hour.
         ///   - timeout: The timeout of a request. The default is 5 seconds.
         ///   - maximumSize: The maximum size of a key set in bytes. The default is 256 KiB.
-        ///   - maximumRSAKeySize: The maximum size of an RSA modulus in bits. The default is 4096.
+        ///   - maximumRSAKeySize: The maximum size of a key's RSA modulus in bits. The default is
+        ///     4096.
         ///   - timeSource: The source of time.
         public init(
             lifetime: Duration = .seconds(300),

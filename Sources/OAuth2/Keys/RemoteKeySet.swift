@@ -34,9 +34,7 @@ public final class RemoteKeySet: Sendable {
         var lifecycle: KeySetLifecycle
         /// The keys with their validators, for conditional requests.
         var copy: KeySetCopy?
-        /// The latest keys as sent.
-        ///
-        /// Equal bytes mean equal keys, and compare faster than the keys themselves.
+        /// The latest keys as sent, which compare faster than parsed keys.
         var document: Data?
     }
 
@@ -168,7 +166,7 @@ public final class RemoteKeySet: Sendable {
 
     /// Joins or starts a refresh.
     ///
-    /// Called within the lifecycle's lock, so that a pending refresh can't end meanwhile.
+    /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: Int, unlike copy: KeySetCopy?) -> SharedTask<LoadedKeys> {
         refreshes.task(for: id) { [self] in
             do {

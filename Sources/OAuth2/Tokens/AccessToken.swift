@@ -22,8 +22,8 @@ public struct AccessToken: Sendable, Hashable {
     ///
     /// The value is `nil` for a bearer token.
     public let proofGenerator: DPoPProofGenerator?
-    /// A Boolean value that indicates whether the token was found in a store, so that its time of
-    /// issue is unknown.
+    /// A Boolean value that indicates whether the token came from a store, issued at an unknown
+    /// time.
     public var isFound: Bool
 
     /// The type of a token that any holder can use.

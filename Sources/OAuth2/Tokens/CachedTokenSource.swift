@@ -78,9 +78,7 @@ public final class CachedTokenSource: TokenSource {
         }
     }
 
-    /// Returns the cached token if it's valid and needs no refresh.
-    ///
-    /// Most requests get theirs here, without suspending.
+    /// Returns the cached token, without suspending, if it's valid and needs no refresh.
     func current() -> AccessToken? {
         let now = timing.timeSource.now()
         return lifecycle.withLock { $0.current(at: now) }
@@ -125,8 +123,6 @@ public final class CachedTokenSource: TokenSource {
 
     // MARK: Refusals and sign-out
 
-    /// Returns a Boolean value that indicates whether a token is one of the latest from this
-    /// source.
     func isKnown(_ fingerprint: [UInt8]) -> Bool {
         lifecycle.withLock { $0.isKnown(fingerprint) }
     }
@@ -170,7 +166,7 @@ public final class CachedTokenSource: TokenSource {
 
     /// Joins or starts a refresh.
     ///
-    /// Called within the lifecycle's lock, so that a pending refresh can't end meanwhile.
+    /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
         refreshes.task(for: id) { [self] in
             if !id.isLook { journal.started(id) }
@@ -213,12 +209,10 @@ public final class CachedTokenSource: TokenSource {
 }
 
 extension OAuth2Error {
-    /// The error for a source that is signed out.
     static var signedOut: Self {
         Self(.reauthenticationRequired, "signed out; sign in again to get tokens")
     }
 
-    /// The error for a store that doesn't respond in time.
     static var storeHangs: Self {
         Self(
             .storeUnavailable,

@@ -52,8 +52,8 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
     /// Gets a token: from the store, with a refresh, or with the grant itself.
     ///
     /// - Parameter requirements: The requirements for the token.
-    /// - Returns: The token. It's in the store, with everything issued along with it, unless the
-    ///   store failed.
+    /// - Returns: The token. It's stored with everything issued along with it, unless the store
+    ///   failed.
     /// - Throws: ``OAuth2Error``.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         try await stored.newToken(for: requirements)
@@ -61,12 +61,9 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 
     var isWaitingForStore: Bool { stored.store.isWaitedFor }
 
-    /// Removes the tokens from the store.
     func signOut() async throws { try await stored.signOut() }
 
-    /// Continues with another refresh token.
     func signIn(_ refreshToken: Secret) async throws { try await stored.signIn(refreshToken) }
 
-    /// Continues with other tokens.
     func signIn(_ tokens: IssuedTokens) async throws { try await stored.signIn(tokens) }
 }

@@ -1,27 +1,23 @@
-/// An event in the life of a token, for logs and metrics.
-///
-/// It never contains the token itself.
+/// An event in the life of a token, for logs and metrics, without the token itself.
 @nonexhaustive
 public enum OAuth2Event: Sendable, Hashable {
     /// A request for a token to replace that of a generation started. If it's in the background,
     /// callers still use the old token.
     case refreshStarted(replacing: Int, isInBackground: Bool)
-    /// A token arrived from the server or the store. Its lifetime is `nil` if the server didn't
-    /// state it.
+    /// A token arrived from the server or the store. Its lifetime is `nil` if unknown.
     case refreshed(generation: Int, lifetime: Duration?, isFound: Bool)
     /// A token request failed. The status is that of the server's response, if there was one.
     case refreshFailed(OAuth2Error.Code, status: Int?)
     /// The server rotated the refresh token, and the new one is in the store.
     case rotated
-    /// The response to a refresh is missing: here, or in a process that ended before it could store
-    /// it.
+    /// The response to a refresh is missing, here or in a process that ended before storing it.
     ///
     /// The client doesn't send the refresh token again while that request may still be pending. If
     /// the server then rejects it, a rotated refresh token was lost.
     case refreshInDoubt
     /// The client backs off from the server for this long.
     case backoff(Duration, OAuth2Error.Code)
-    /// Tokens aren't available until the user signs in or the configuration changes.
+    /// The grant has ended; the user must sign in again.
     case dead(OAuth2Error.Code, isPossiblyLostRotation: Bool)
     /// A server sent a new nonce for DPoP proofs. Its origin is `host:port`.
     case nonceUpdated(origin: String)

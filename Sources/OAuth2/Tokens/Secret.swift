@@ -43,8 +43,7 @@ public struct Secret: Sendable, Hashable {
         }
     }
 
-    /// Returns a Boolean value that indicates whether two secrets are equal, compared in constant
-    /// time.
+    /// Returns a Boolean value that indicates whether two secrets are equal, in constant time.
     ///
     /// - Parameters:
     ///   - left: A secret.
@@ -59,8 +58,7 @@ public struct Secret: Sendable, Hashable {
         hasher.combine(fingerprint)
     }
 
-    /// The first 16 bytes of the SHA-256 digest: enough to recognize a secret, but not to recover
-    /// it.
+    /// The first 16 bytes of the SHA-256 digest: enough to recognize a secret, not to recover it.
     package var fingerprint: [UInt8] {
         bytes.withBytes { bytes in
             guard let digest = try? HashFunction.sha256.hash(bytes) else { return [] }

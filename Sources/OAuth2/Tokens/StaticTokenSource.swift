@@ -17,7 +17,7 @@ public struct StaticTokenSource: TokenSource {
     /// - Parameter requirements: The requirements for the token.
     /// - Returns: The token.
     /// - Throws: ``OAuth2Error`` with the code `reauthenticationRequired` if the requirements rule
-    ///   out the token.
+    ///   it out.
     public func token(for requirements: TokenRequirements) throws -> AccessToken {
         guard !requirements.isUnwanted(token.value) else {
             throw OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
@@ -32,8 +32,7 @@ public struct ClosureTokenSource: TokenSource {
 
     /// Creates a source.
     ///
-    /// - Parameter body: A closure that gets a token, for example from a program or a metadata
-    ///   service.
+    /// - Parameter body: A closure that gets a token, such as from a program or a metadata service.
     public init(_ body: @escaping @Sendable (TokenRequirements) async throws -> AccessToken) {
         self.body = body
     }

@@ -29,12 +29,10 @@ extension TokenAcquirer {
         }
     }
 
-    /// Replaces the current record with a new refresh token.
     func signIn(_ refreshToken: Secret) async throws(OAuth2Error) {
         try await signIn(TokenRecord(awaiting: refreshToken))
     }
 
-    /// Replaces the current record with new tokens.
     func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
         try await signIn(
             TokenRecord(

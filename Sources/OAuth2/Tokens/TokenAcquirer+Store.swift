@@ -12,8 +12,8 @@ extension TokenAcquirer {
         do { stored = try await store.load(key) } catch {
             // Only this process has the unsaved record, so it's safe to use without the store.
             if let unsaved { return Current(record: unsaved.record, version: unsaved.version) }
-            // A grant that needs no user loses nothing with an unreadable record. The next write
-            // sets it aside.
+            // A grant that needs no user doesn't need an unreadable record; the next write sets it
+            // aside.
             if (error as? OAuth2Error)?.code == .storeDamaged, grant.isRepeatable {
                 endpoint.journal.add(.storeFailed)
                 return Current(record: nil, version: nil)
@@ -38,11 +38,9 @@ extension TokenAcquirer {
 
     /// Returns the known state of an attempt that a record names.
     ///
-    /// An attempt seen for the first time counts as made just now.
-    ///
     /// Wall clocks get adjusted and differ between machines, so the time since this process first
-    /// saw the record counts. Only an attempt that is older by the wall clock, too, with a minute
-    /// of tolerance, is over at once. This way, short-lived processes make progress.
+    /// saw the record counts. An attempt is over at once only if it's also too old by the wall
+    /// clock, with a minute of tolerance. That lets short-lived processes make progress.
     func attempt(_ id: String) -> Attempt {
         let (attempt, isNew) = state.withLock { state in
             if let known = state.attempt, known.id == id { return (known, false) }
@@ -59,14 +57,8 @@ extension TokenAcquirer {
         return attempt
     }
 
-    /// Records in the store that the refresh token is about to be sent, for processes that read it
-    /// after a crash.
+    /// Records in the store, in case of a crash, that the refresh token is about to be sent.
     ///
-    /// - Parameters:
-    ///   - refreshToken: The refresh token.
-    ///   - bound: The key to bind tokens to.
-    ///   - earlier: The attempt that the record already names.
-    ///   - current: The record, which gets the new attempt.
     /// - Returns: `true` if the attempt is recorded; `false` if another process has written.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store can't record the attempt.
     ///   The token isn't sent then.
@@ -93,8 +85,7 @@ extension TokenAcquirer {
                 let isWritten = try await store.compareAndSwap(key, expectedVersion: current.version, record: record)
                 let stored: VersionedTokenRecord?
                 do { stored = try await store.load(key) } catch {
-                    // The version doesn't matter: the refresh token in the record tells which one
-                    // to replace.
+                    // The version doesn't matter: the record's refresh token tells what to replace.
                     guard isWritten else { throw error }
                     current = Current(record: record, version: current.version)
                     return true
@@ -123,9 +114,7 @@ extension TokenAcquirer {
 
     /// Records the end of an attempt that brought no token.
     ///
-    /// - Parameters:
-    ///   - current: The record with the attempt.
-    ///   - isLost: `true` if the refresh token may have been used anyway.
+    /// If `isLost`, the refresh token may have been used anyway.
     func settle(_ current: Current, isLost: Bool) async {
         guard var record = current.record, let id = record.refreshAttempt else { return }
         let now = endpoint.timeSource.now()
@@ -223,8 +212,8 @@ extension TokenAcquirer {
 
     /// Writes a pending record.
     ///
-    /// - Returns: `true` if there is nothing left to write, because the store has the record or a
-    ///   successor from another process.
+    /// - Returns: `true` if nothing is left to write: the store has the record, or another's
+    ///   successor.
     private func write(_ pending: Pending, attempts: Int) async -> Bool {
         var version = pending.version
         for _ in 1...attempts {
@@ -257,8 +246,7 @@ extension TokenAcquirer {
         return false
     }
 
-    /// Limits the time of a store call, even if its task is cancelled: a call that hangs must not
-    /// keep the lock.
+    /// Limits the time of a store call, even in a cancelled task, so that it can't keep the lock.
     private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let task = SharedTask(
             timeout: min(Self.storeTimeout, endpoint.timing.timeout / 2),
@@ -271,8 +259,7 @@ extension TokenAcquirer {
     /// Drops a rejected refresh token.
     ///
     /// In a store that outlives the process, an end record replaces it if the grant needs a user.
-    /// Later processes must not reuse the first refresh token, and must know whether the chain was
-    /// revoked or lost.
+    /// Later processes must not reuse the first refresh token, and must know what ended the chain.
     func forget(_ refreshToken: Secret, in current: Current, isPossiblyLost: Bool) async {
         state.withLock { state in
             state.refusedToken = refreshToken

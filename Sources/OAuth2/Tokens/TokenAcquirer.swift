@@ -3,8 +3,7 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// The link between a grant and its record in a store: gets tokens with the one and keeps them in
-/// the other.
+/// A grant and its store: gets tokens with the one and keeps them in the other.
 final class TokenAcquirer: Sendable {
     /// A record and its version in the store, if it's there.
     struct Current {
@@ -18,13 +17,11 @@ final class TokenAcquirer: Sendable {
         let record: TokenRecord
         /// The version that the record replaces.
         let version: Int?
-        /// The refresh tokens that the record descends from and that the store may still have: the
-        /// one that was sent, and earlier ones that the store never saved.
+        /// The record's ancestors that the store may still have: the refresh token that was sent,
+        /// and earlier ones that were never saved.
         let ancestors: [Secret]
 
-        /// Returns a Boolean value that indicates whether the record may replace the stored one.
-        ///
-        /// It may not if the stored one is another process's successor.
+        /// Returns `false` if the stored record is another process's successor, which must be kept.
         func replaces(_ stored: VersionedTokenRecord?) -> Bool {
             guard let stored, stored.version != version else { return true }
             return stored.record.refreshToken.map(ancestors.contains) ?? false
@@ -37,15 +34,13 @@ final class TokenAcquirer: Sendable {
         /// The time from which the same token may be sent again, because the attempt's request
         /// can't be pending anymore.
         var sendable: ContinuousClock.Instant
-        /// A Boolean value that indicates whether this attempt, or one before it, may have used the
+        /// A Boolean value that indicates whether this or an earlier attempt may have used the
         /// token.
         var isInDoubt: Bool
     }
 
     struct State {
-        /// The record that the store hasn't saved yet.
-        ///
-        /// It must survive a failure of the store.
+        /// The record that the store hasn't saved yet, which must survive a failure of the store.
         var unsaved: Pending? {
             didSet {
                 guard unsaved == nil else { return }
@@ -58,19 +53,14 @@ final class TokenAcquirer: Sendable {
         var saver: Task<Void, Never>?
         /// The last attempt seen in the store or made here.
         var attempt: Attempt?
-        /// A Boolean value that indicates whether the grant's own refresh token was used, here or
-        /// by an earlier process.
+        /// A Boolean value that indicates whether the grant's own refresh token was ever used.
         var isFirstTokenSpent = false
-        /// The last rejected refresh token.
-        ///
-        /// It isn't used again, even if the store couldn't remove it.
+        /// The last rejected refresh token, not used again even if the store couldn't remove it.
         var refusedToken: Secret?
-        /// The key that the latest tokens are bound to.
         var boundKey: BoundKey?
     }
 
-    /// The maximum number of attempts when another process may have written, or the store may have
-    /// failed temporarily.
+    /// The number of attempts if another process writes or the store fails temporarily.
     static let attempts = 3
     /// The maximum time of a store call that must not be cancelled with its task.
     static let storeTimeout = Duration.seconds(10)
@@ -98,8 +88,7 @@ final class TokenAcquirer: Sendable {
         self.dpop = dpop
         // One line per part, so that different combinations have different keys.
         var parts = [endpoint.location.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
-        // Tokens bound to a key are kept apart from bearer tokens and from those bound to another
-        // key.
+        // Tokens bound to a key are separate from bearer tokens and those bound to another key.
         if let dpop { parts.append(dpop.identifier) }
         key =
             parts
@@ -107,15 +96,10 @@ final class TokenAcquirer: Sendable {
             .joined(separator: "\n")
     }
 
-    /// Gets a token: from the store, with a refresh, or with the grant itself.
+    /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
-    /// Reading the store, sending the request and writing the response happen under one lock.
-    ///
-    /// - Parameter requirements: The requirements for the token, which rule out those that the
-    ///   caller already had.
-    /// - Returns: The token. It's in the store, with everything issued along with it, unless the
-    ///   store failed.
-    /// - Throws: ``OAuth2Error``.
+    /// - Returns: The token. It's stored with everything issued along with it, unless the store
+    ///   failed.
     func newToken(for requirements: TokenRequirements) async throws(OAuth2Error) -> AccessToken {
         let now = endpoint.timeSource.now()
         let latest = now + endpoint.timing.timeout
@@ -138,8 +122,8 @@ final class TokenAcquirer: Sendable {
         }
     }
 
-    /// Gets a token when the store can't be locked, for a grant that needs no user and so has
-    /// nothing to lose.
+    /// Gets a token without the store's lock, for a grant that needs no user and has nothing to
+    /// lose.
     private func newTokenWithoutStore(
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
@@ -248,7 +232,6 @@ final class TokenAcquirer: Sendable {
         }
     }
 
-    /// Sends the refresh token and stores the response.
     private func refresh(
         _ refreshToken: Secret,
         over current: Current,
@@ -293,7 +276,6 @@ final class TokenAcquirer: Sendable {
         }
     }
 
-    /// Requests tokens with the grant itself.
     private func redeem(
         over current: Current,
         bound: BoundKey?,

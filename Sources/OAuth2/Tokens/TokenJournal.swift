@@ -12,9 +12,7 @@ final class TokenJournal: Sendable {
 
     var counters: OAuth2Counters { state.withLock { $0.counters } }
 
-    /// Returns a new stream of the events from now on.
-    ///
-    /// It buffers 256 events and drops the oldest.
+    /// Returns a new stream of events, which buffers 256 events and drops the oldest.
     func events() -> AsyncStream<OAuth2Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
             let listener = state.withLock { state in

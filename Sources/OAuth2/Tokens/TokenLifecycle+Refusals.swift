@@ -3,9 +3,7 @@ import Networking
 extension TokenLifecycle {
     /// A request that a resource rejected because of its token.
     struct RefusedRequest {
-        /// The fingerprint of the request's token.
         let fingerprint: [UInt8]
-        /// The origin of the resource.
         let origin: String
         /// The number of earlier rejections because of the token.
         let earlier: Int
@@ -26,12 +24,6 @@ extension TokenLifecycle {
     }
 
     /// Returns the action for a request whose token was rejected.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - now: The current time.
-    ///   - canReplace: `true` if the source can get another token. The default is `true`.
-    /// - Returns: The action for the request.
     mutating func refused(
         _ request: RefusedRequest,
         at now: ContinuousClock.Instant,
@@ -66,8 +58,7 @@ extension TokenLifecycle {
             return .noRetry(.custom(Self.freshTokenRejected))
         }
         rejections.removeAll { now - $0.at > Self.stormWindow }
-        // Counted by origin: an API that rejects every token must not use up the refreshes of other
-        // APIs.
+        // Counted by origin: an API that rejects every token must not use up others' refreshes.
         if rejections.count(where: { $0.origin == request.origin }) >= Self.stormLimit
             || rejections.count >= Self.totalStormLimit
         {

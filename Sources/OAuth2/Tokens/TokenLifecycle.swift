@@ -1,12 +1,11 @@
 import Networking
 
-/// The life of a token as a value type: it takes events and returns decisions, without side
-/// effects.
+/// A token's life as a value type that takes events and returns decisions, without side effects.
 ///
 /// Each received token has a generation. A request rejected with an older generation's token is
 /// retried with the current one, without a refresh, because the rejection says nothing about the
-/// current token. Each sign-out begins an epoch. Results of refreshes from earlier epochs are
-/// ignored.
+/// current token. Each sign-out or sign-in begins an epoch; results of refreshes from earlier
+/// epochs are ignored.
 struct TokenLifecycle: Sendable {
     /// A refresh, from its start to its end or deadline.
     struct RefreshID: Hashable, Sendable {
@@ -15,8 +14,7 @@ struct TokenLifecycle: Sendable {
         let replacing: Int
         let epoch: Int
         let deadline: ContinuousClock.Instant
-        /// A Boolean value that indicates whether callers continue to use the old token during the
-        /// refresh.
+        /// A Boolean value that indicates whether callers use the old token during the refresh.
         let isInBackground: Bool
         /// A Boolean value that indicates whether the refresh only checks for a sign-in elsewhere,
         /// after the end of a grant.
@@ -27,8 +25,7 @@ struct TokenLifecycle: Sendable {
     enum Acquisition {
         /// Use the valid token.
         case use(AccessToken)
-        /// Use the valid token, and start this refresh in the background because the token expires
-        /// soon.
+        /// Use the valid token, and start this background refresh because the token expires soon.
         case useAndStart(AccessToken, RefreshID)
         /// Start this refresh, and wait for it.
         case start(RefreshID)
@@ -36,7 +33,7 @@ struct TokenLifecycle: Sendable {
         case join(RefreshID)
         /// Back off from the server until this time.
         case pause(until: ContinuousClock.Instant, OAuth2Error)
-        /// Fail: tokens aren't available until the user signs in.
+        /// Fail: the user must sign in again.
         case fail(OAuth2Error)
     }
 
@@ -44,8 +41,7 @@ struct TokenLifecycle: Sendable {
     struct Limits: Sendable {
         /// The maximum duration of a refresh.
         var refreshTimeout = Duration.seconds(30)
-        /// The maximum time that a resource takes to learn of a new token; `nil` if it knows at
-        /// once.
+        /// The maximum time that a resource takes to learn of a new token; `nil` for none.
         var replicationDelay: Duration?
         /// The maximum total delay of a rejected request.
         var delayBudget = Duration.seconds(60)
@@ -101,7 +97,6 @@ struct TokenLifecycle: Sendable {
     private(set) var generation = 0
     /// The number of sign-outs and sign-ins.
     private(set) var epoch = 0
-    /// The pending refresh.
     private(set) var refresh: RefreshID?
     var held: Held?
     private(set) var dead: OAuth2Error?
@@ -123,13 +118,11 @@ struct TokenLifecycle: Sendable {
         self.limits = limits
     }
 
-    /// Returns a Boolean value that indicates whether callers can use the current token.
     func isUsable(at now: ContinuousClock.Instant) -> Bool {
         guard let held, !held.isRejected else { return false }
         return held.hard.map { now < $0 } ?? true
     }
 
-    /// Returns a Boolean value that indicates whether a token is one of the latest.
     func isKnown(_ fingerprint: [UInt8]) -> Bool {
         issued.contains { $0.fingerprint == fingerprint }
     }
@@ -170,7 +163,7 @@ struct TokenLifecycle: Sendable {
     /// Takes the token of a refresh.
     ///
     /// - Returns: `true` if the token is now the current one; `false` if another refresh or epoch
-    ///   has started.
+    ///   began.
     mutating func landed(
         _ refresh: RefreshID,
         with token: AccessToken,
@@ -200,8 +193,7 @@ struct TokenLifecycle: Sendable {
         }
         self.refresh = nil
         if refresh.isLook, dead != nil {
-            // Only a token matters here. If the check reached a server, the next one waits longer
-            // than a second.
+            // Only a token matters. After a check that reached a server, the next one waits longer.
             if !error.isOfStore, error.code != .reauthenticationRequired {
                 nextLook =
                     now
@@ -274,9 +266,7 @@ struct TokenLifecycle: Sendable {
         nextLook = nil
     }
 
-    /// Plans a check of the store, which has no tokens from before the sign-out.
-    ///
-    /// Tokens that it finds come from a new sign-in.
+    /// Plans a check of the store, whose tokens from now on come from a new sign-in.
     mutating func lookAgain(at now: ContinuousClock.Instant) {
         guard limits.looksAgain, dead != nil else { return }
         nextLook = now + Self.lookInterval
@@ -320,9 +310,9 @@ struct TokenLifecycle: Sendable {
         return refresh
     }
 
-    /// Counts a refresh as failed at its deadline; its work may continue, and store the result.
+    /// Counts a refresh as failed at its deadline, though it may continue and store its result.
     ///
-    /// That was enough of a backoff, so the next caller may send a request at once.
+    /// The next caller may send a request at once, because the timeout was enough of a backoff.
     private mutating func endOverdueRefresh(at now: ContinuousClock.Instant) {
         guard let refresh, now >= refresh.deadline else { return }
         self.refresh = nil
@@ -331,8 +321,8 @@ struct TokenLifecycle: Sendable {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether the failure isn't the server's, so that a backoff
-    /// would be pointless.
+    /// A Boolean value that indicates whether the failure isn't a server's, so a backoff is
+    /// pointless.
     fileprivate var isOfStore: Bool {
         [
             .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,
@@ -354,14 +344,12 @@ extension TokenLifecycle.Held {
             return
         }
         guard lifetime >= .seconds(1) else {
-            // Otherwise a server that states a lifetime of 0 would get a token request for every
-            // single request.
+            // Otherwise a lifetime of 0 would cause a token request for every single request.
             soft = now + .seconds(1)
             hard = soft
             return
         }
-        // Early enough for a refresh to finish, with jitter between clients, and at most a quarter
-        // of a short lifetime.
+        // Early enough for a refresh to finish, with jitter, and at most a quarter of the lifetime.
         let share = 0.5 + 0.5 * min(max(jitter, 0), 1)
         soft = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
         // Early enough for a request to arrive before the token expires.

@@ -8,8 +8,7 @@ public protocol TokenSource: Sendable {
     ///
     /// - Parameter requirements: The requirements for the token.
     /// - Returns: A valid token that meets the requirements.
-    /// - Throws: ``OAuth2Error`` if a token isn't available; `CancellationError` if the task is
-    ///   cancelled.
+    /// - Throws: ``OAuth2Error`` if there's no token; `CancellationError` if the task is cancelled.
     func token(for requirements: TokenRequirements) async throws -> AccessToken
 
     /// A Boolean value that indicates whether the source can replace a rejected token. The default
@@ -24,8 +23,7 @@ extension TokenSource {
     /// Gets any valid token.
     ///
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if a token isn't available; `CancellationError` if the task is
-    ///   cancelled.
+    /// - Throws: ``OAuth2Error`` if there's no token; `CancellationError` if the task is cancelled.
     public func token() async throws -> AccessToken {
         try await token(for: TokenRequirements())
     }
@@ -33,16 +31,15 @@ extension TokenSource {
 
 /// The requirements of a caller for a token.
 public struct TokenRequirements: Sendable {
-    /// The time when the caller stops waiting; `nil` to wait for as long as getting a token may
-    /// take.
+    /// The time when the caller stops waiting; `nil` to wait until the request times out.
     public var deadline: ContinuousClock.Instant?
     private let unwanted: @Sendable (Secret) -> Bool
 
     /// Creates requirements.
     ///
     /// - Parameters:
-    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits for
-    ///     as long as getting a token may take.
+    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits
+    ///     until the request times out.
     ///   - unwanted: A closure that returns `true` for an unsuitable token, such as a rejected one.
     ///     By default every token is suitable.
     public init(
@@ -57,8 +54,8 @@ public struct TokenRequirements: Sendable {
     ///
     /// - Parameters:
     ///   - token: The rejected token.
-    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits for
-    ///     as long as getting a token may take.
+    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits
+    ///     until the request times out.
     /// - Returns: The requirements.
     public static func replacing(_ token: AccessToken, deadline: ContinuousClock.Instant? = nil) -> Self {
         Self(deadline: deadline) { $0 == token.value }

@@ -1,8 +1,7 @@
 import Foundation
 import Glibc
 
-/// A check that only the user and root can replace the contents of a folder, like the one OpenSSH
-/// makes for keys.
+/// A check that only the user and root can replace a folder's contents, as OpenSSH does for keys.
 ///
 /// The folder and all its parents must belong to the user or root, and no other user may write to
 /// them. A folder that all users may write to is acceptable if it's sticky, as `/tmp` is: users
@@ -13,8 +12,7 @@ struct DirectoryCheck {
 
     /// - Parameters:
     ///   - path: The folder, or a symbolic link to it.
-    ///   - isStore: `true` for the folder that contains the files. A sticky folder isn't acceptable
-    ///     then.
+    ///   - isStore: `true` for the folder of the files, for which being sticky isn't enough.
     init(_ path: String, isStore: Bool) {
         self.path = path
         self.isStore = isStore

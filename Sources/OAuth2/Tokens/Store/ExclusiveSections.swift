@@ -1,9 +1,7 @@
 import Networking
 import Synchronization
 
-/// Exclusive locks by key.
-///
-/// Waiting tasks get a lock in the order of their arrival.
+/// Exclusive locks by key, which waiting tasks get in the order of their arrival.
 final class ExclusiveSections: Sendable {
     private struct Waiter {
         let id: Int
@@ -13,8 +11,7 @@ final class ExclusiveSections: Sendable {
     private struct State {
         /// The waiting tasks of each lock that is held.
         var waiters: [String: [Waiter]] = [:]
-        /// The tasks that have arrived but don't have a continuation yet, with an error if they
-        /// gave up.
+        /// The tasks that have arrived without a continuation yet, with an error if they gave up.
         var arrivals: [Int: (any Error)?] = [:]
         var nextID = 0
     }

@@ -2,8 +2,7 @@ public import Foundation
 public import Networking
 internal import OpenSSLCrypto
 
-/// A token store in files, which outlives the process and can be shared by the processes of a
-/// machine.
+/// A token store in files that outlives the process and can be shared on a machine.
 ///
 /// ```swift
 /// let store = try FileTokenStore(directory: URL(filePath: "/var/lib/reports/tokens"), encryptionKey: Secret(key))
@@ -35,8 +34,7 @@ internal import OpenSSLCrypto
 /// A file is at most 1 MiB. A record that would exceed it, or that can't be read back for another
 /// reason, isn't written.
 public final class FileTokenStore: TokenStore {
-    /// The delays between attempts to lock a file, with jitter so that two waiting processes don't
-    /// stay in step.
+    /// The delays between attempts to lock a file, with jitter so that processes don't collide.
     private static let pauses = Retry.Backoff.doubling(.milliseconds(1), to: .milliseconds(20), jitter: .equal)
 
     private let directory: String
@@ -194,8 +192,7 @@ public final class FileTokenStore: TokenStore {
         TokenFile(directory: directory, name: Secret(key).fingerprint.hexadecimal)
     }
 
-    /// Returns a random version, so that the store doesn't need to remember those of removed
-    /// records.
+    /// Returns a random version, so that those of removed records needn't be remembered.
     private static func newVersion() throws -> Int {
         let octets = try SecureRandom.bytes(count: 8)
         return Int(octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1)

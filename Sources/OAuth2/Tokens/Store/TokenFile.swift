@@ -5,12 +5,10 @@ import Synchronization
 
 /// The files of one record: its text, and two locks that are never removed.
 ///
-/// A lock belongs to an open file and is released when the process that holds it ends, for whatever
-/// reason.
+/// A lock belongs to an open file and is released when the process that holds it ends.
 struct TokenFile: Sendable {
-    /// The directory, accessible only to its owner.
     let directory: String
-    /// The file's name without an extension.
+    /// The name without an extension.
     let name: String
 
     private var path: String { "\(directory)/\(name).json" }
@@ -111,8 +109,8 @@ struct TokenFile: Sendable {
     /// Creates the directory if needed, and rejects one whose files other users could replace.
     ///
     /// - Parameter path: The directory.
-    /// - Returns: The directory's path with symbolic links resolved, so that a link changed later
-    ///   has no effect.
+    /// - Returns: The directory's path with symbolic links resolved, so that later changes have no
+    ///   effect.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
@@ -166,9 +164,8 @@ struct TokenFile: Sendable {
 
 /// A file lock that this process holds until the value is released.
 ///
-/// If the file was removed and created again before it was locked, the lock wouldn't exclude other
-/// processes. The initializer therefore compares the locked file with the one at the path, and
-/// retries until they are the same.
+/// A file that is replaced before it's locked wouldn't exclude other processes. The initializer
+/// therefore compares the locked file with the one at the path, and retries until they match.
 final class FileLock: Sendable {
     /// The maximum number of attempts to lock a file that another process keeps replacing.
     private static let attempts = 100
@@ -180,8 +177,8 @@ final class FileLock: Sendable {
     /// - Parameters:
     ///   - path: The path of the lock file, which is created if needed.
     ///   - isPatient: `true` to wait for the lock.
-    ///   - afterLocking: A closure that is called each time a file has been locked, for tests that
-    ///     replace it.
+    ///   - afterLocking: A closure that is called after each locking, for tests that replace the
+    ///     file.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
         for _ in 1...Self.attempts {
@@ -213,7 +210,6 @@ final class FileLock: Sendable {
         return descriptor
     }
 
-    /// Returns a Boolean value that indicates whether the path still leads to the locked file.
     private static func isCurrent(_ descriptor: Int32, _ path: String) -> Bool {
         var (locked, named) = (stat(), stat())
         guard unsafe fstat(descriptor, &locked) == 0, unsafe lstat(path, &named) == 0 else { return false }

@@ -36,8 +36,7 @@ extension TokenRecord {
         return mark
     }
 
-    /// A Boolean value that indicates whether the record states only that the chain of refresh
-    /// tokens has ended.
+    /// A Boolean value that indicates whether the record states only the end of a chain of tokens.
     var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
 
     mutating func bind(to key: BoundKey?) {
@@ -47,8 +46,8 @@ extension TokenRecord {
 }
 
 extension AccessToken {
-    /// Creates a token from a record, or returns `nil` if it expires within a second or its key
-    /// isn't available.
+    /// Creates a token from a record; `nil` if it expires within a second or its key isn't
+    /// available.
     ///
     /// - Parameters:
     ///   - record: The record.

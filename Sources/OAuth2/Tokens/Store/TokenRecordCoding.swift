@@ -10,7 +10,6 @@ struct TokenRecordCoding: Sendable {
     /// The cipher that encrypts records; `nil` for unencrypted text.
     let cipher: AESGCM?
 
-    /// Encodes a record.
     func encode(_ record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> [UInt8] {
         let content = Self.content(of: record.record)
         var file: JSONObject = [
@@ -35,7 +34,7 @@ struct TokenRecordCoding: Sendable {
         return Array(file.serialized().utf8)
     }
 
-    /// Returns a Boolean value that indicates whether encoded text decodes to the same record.
+    /// Returns `true` if encoded text decodes to the same record.
     func isReadable(_ text: [UInt8], as record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> Bool {
         var expected = record.record
         // Only the precision that seconds since 1970 keep is compared.
@@ -49,7 +48,6 @@ struct TokenRecordCoding: Sendable {
         }
     }
 
-    /// Decodes a record.
     func decode(_ text: [UInt8], key: String) throws(OAuth2Error) -> VersionedTokenRecord {
         guard let file = try? JSONObject(parsing: Data(text)), file["format"]?.string == Self.format,
             let version = file["version"]?.number?.double
@@ -126,9 +124,9 @@ struct TokenRecordCoding: Sendable {
         return content
     }
 
-    /// Returns the data that ties an encrypted record to its grant and its version.
+    /// Returns the data that ties an encrypted record to its grant and version.
     ///
-    /// An older copy of the whole file has the same data and isn't detected.
+    /// An older copy of the whole file has it, too.
     private static func context(_ key: String, revision: Int) -> [UInt8] {
         Array("\(format)\n\(version)\n\(revision)\n\(key)".utf8)
     }

@@ -23,8 +23,8 @@ public protocol TokenStore: Sendable {
     /// A Boolean value that indicates whether records survive the end of the process. The default
     /// is `true`.
     ///
-    /// In such a store, the end of a grant is a record too: a later process must not reuse the
-    /// first refresh token.
+    /// In such a store, the end of a grant is a record too: later processes must not reuse the
+    /// first token.
     var outlivesProcess: Bool { get }
 
     /// Reads a record.
@@ -36,8 +36,7 @@ public protocol TokenStore: Sendable {
 
     /// Writes a record if the stored version is the expected one.
     ///
-    /// If the store's records survive the process, the record must be durable when this method
-    /// returns `true`.
+    /// If records survive the process, this one must be durable when the method returns `true`.
     ///
     /// - Parameters:
     ///   - key: The record's key.
@@ -118,12 +117,11 @@ public struct TokenRecord: Sendable, Hashable {
     ///   - accessToken: The access token's text.
     ///   - tokenType: The token's type. The default is `Bearer`.
     ///   - scope: The scope that the server granted. The default is `nil`.
-    ///   - expiration: The access token's expiry by the wall clock. The default is `nil`, for an
-    ///     unknown time.
+    ///   - expiration: The access token's expiry by the wall clock. The default is `nil`, for
+    ///     unknown.
     ///   - refreshToken: The refresh token. The default is `nil`.
     ///   - proofKey: The private key that was generated for the tokens. The default is `nil`.
-    ///   - proofKeyThumbprint: The thumbprint of the key that the tokens are bound to. The default
-    ///     is `nil`.
+    ///   - proofKeyThumbprint: The thumbprint of the tokens' key. The default is `nil`.
     ///   - refreshAttempt: The pending refresh attempt. The default is `nil`.
     ///   - obtained: The time when the tokens were obtained. The default is `nil`.
     ///   - isSignedOut: `true` if the user has signed out. The default is `false`.
@@ -151,8 +149,7 @@ public struct TokenRecord: Sendable, Hashable {
         self.isSignedOut = isSignedOut
     }
 
-    /// Returns a Boolean value that indicates whether two records are equal, with texts compared by
-    /// bytes.
+    /// Returns a Boolean value that indicates whether two records are equal, with texts as bytes.
     ///
     /// - Parameters:
     ///   - left: A record.
@@ -179,8 +176,7 @@ public struct TokenRecord: Sendable, Hashable {
 }
 
 extension TokenRecord {
-    /// Returns the time in seconds until the access token expires by the wall clock; `nil` if its
-    /// expiry is unknown.
+    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown.
     ///
     /// - Parameter date: The current time.
     /// - Returns: The time; zero for a token that was obtained in the future, with one second of

@@ -1,8 +1,7 @@
 import Networking
 import Synchronization
 
-/// A token store that knows whether a call is pending, so that its failures aren't taken for the
-/// server's.
+/// A token store that knows whether a call is pending, to tell its failures from a server's.
 final class WatchedTokenStore: TokenStore {
     /// A failure to get the lock, so that the closure didn't run.
     struct AccessFailure: Error {
@@ -10,7 +9,6 @@ final class WatchedTokenStore: TokenStore {
     }
 
     private let store: any TokenStore
-    /// The number of pending calls.
     private let calls = Mutex(0)
 
     init(_ store: any TokenStore) {
@@ -36,11 +34,8 @@ final class WatchedTokenStore: TokenStore {
 
     /// Runs a closure while holding the exclusive lock for a key.
     ///
-    /// - Parameters:
-    ///   - key: The key to lock.
-    ///   - timeout: The maximum time to wait for the lock.
-    ///   - body: The closure. While it runs, no call of the store counts as pending for the lock.
-    /// - Returns: The closure's result.
+    /// While it runs, the lock call doesn't count as pending.
+    ///
     /// - Throws: Any error of the closure; ``AccessFailure`` if it didn't run, unless the task was
     ///   cancelled.
     func withExclusiveAccess<Result: Sendable>(
