@@ -121,7 +121,7 @@ public final class CachedTokenSource: TokenSource {
         }
     }
 
-    // MARK: Refusals and sign-out
+    // MARK: Rejections and sign-out
 
     func isKnown(_ fingerprint: [UInt8]) -> Bool {
         lifecycle.withLock { $0.isKnown(fingerprint) }

@@ -223,7 +223,7 @@ final class TokenAcquirer: Sendable {
         return key
     }
 
-    // MARK: The token endpoint
+    // MARK: Token endpoint
 
     private func refreshToken(in current: Current) -> Secret? {
         state.withLock { state in

@@ -291,7 +291,7 @@ struct TokenLifecycle: Sendable {
         issued = []
     }
 
-    // MARK: Refreshing
+    // MARK: Refresh
 
     private func isLookDue(at now: ContinuousClock.Instant) -> Bool { nextLook.map { now >= $0 } ?? false }
 
