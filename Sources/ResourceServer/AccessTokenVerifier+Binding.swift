@@ -5,13 +5,7 @@ internal import OpenSSLCrypto
 import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Checks that whoever sent a token may use it.
-    ///
-    /// - Parameters:
-    ///   - token: The token; what was proved is noted in it.
-    ///   - presented: How it was sent.
-    ///   - request: The request that it came with.
-    /// - Throws: ``AccessRefusal``.
+    /// Checks that the sender of a token may use it, and sets the token's binding.
     func checkBinding(
         of token: inout VerifiedAccessToken,
         _ presented: PresentedToken,
@@ -19,7 +13,7 @@ extension AccessTokenVerifier {
     ) async throws(AccessRefusal) {
         let confirmation: Confirmation
         do { confirmation = try Confirmation(token.claims["cnf"]) } catch {
-            throw invalidToken(presented, "the access token's “cnf” can't be told", cause: error)
+            throw invalidToken(presented, "the access token's “cnf” can't be used: \(error.message)", cause: error)
         }
         if let expected = confirmation.certificateThumbprint {
             guard let certificate = request.clientCertificateDER,
@@ -27,35 +21,35 @@ extension AccessTokenVerifier {
             else {
                 throw invalidToken(
                     presented,
-                    "the access token is bound to a certificate that the client has not shown"
+                    "the access token is bound to a certificate that the client didn't present"
                 )
             }
             token.binding = .certificate
         }
         switch (presented.scheme, confirmation.keyThumbprint) {
         case (.bearer, _?):
-            throw invalidToken(presented, "the access token is bound to a key, and was sent without a proof of it")
+            throw invalidToken(presented, "the access token is bound to a key but was sent without a DPoP proof")
         case (.dpop, nil):
-            throw invalidToken(presented, "the access token was sent with the scheme DPoP, and is not bound to a key")
+            throw invalidToken(presented, "the access token was sent with the scheme DPoP but isn't bound to a key")
         case (.dpop, let thumbprint?):
             token.responseHeaders = try await checkProof(request, presented, thumbprint: thumbprint)
             token.binding = .key
         case (.bearer, nil):
             guard !requiresBoundTokens || token.binding != .none else {
-                throw invalidToken(presented, "the access token is not bound to anything, as it must be here")
+                throw invalidToken(presented, "this server requires access tokens bound to a key or certificate")
             }
         }
     }
 
     /// Checks the DPoP proof of a request.
     ///
-    /// - Returns: What the response has to say.
+    /// - Returns: The header fields for the response.
     private func checkProof(
         _ request: ProtectedRequest,
         _ presented: PresentedToken,
         thumbprint: String
     ) async throws(AccessRefusal) -> HTTPHeaders {
-        guard let dpop else { throw invalidToken(presented, "tokens that are bound to keys are not accepted") }
+        guard let dpop else { throw invalidToken(presented, "this server doesn't accept key-bound tokens") }
         let proofs = request.headers.values(for: "DPoP")
         guard let proof = proofs.first, proofs.count == 1 else {
             throw invalidProof(presented, "the request has \(proofs.isEmpty ? "no" : "more than one") DPoP proof")
@@ -64,7 +58,7 @@ extension AccessTokenVerifier {
         do {
             accepted = try await nonces?.accepted(at: policy.currentDate())
             guard accepted?.isEmpty != true else {
-                throw OAuth2Error(.assertionFailed, "there is no nonce that DPoP proofs could have")
+                throw OAuth2Error(.assertionFailed, "the source of nonces for DPoP proofs returned none")
             }
             let found = try await dpop.verify(
                 proof,
@@ -78,7 +72,7 @@ extension AccessTokenVerifier {
         } catch let error as TokenError {
             throw refusal(of: error, presented, nonce: accepted?.first)
         } catch {
-            throw AccessRefusal(.undecided, "it could not be found out whether the DPoP proof is good", cause: error)
+            throw AccessRefusal(.undecided, "the DPoP proof couldn't be verified", cause: error)
         }
     }
 
@@ -87,23 +81,23 @@ extension AccessTokenVerifier {
         case .nonceMismatch:
             var refusal = AccessRefusal(
                 .nonceNeeded,
-                "the DPoP proof has no nonce that is accepted",
+                "the DPoP proof doesn't have an accepted nonce",
                 cause: error,
                 challenges: challenges(.dpop, .useDPoPNonce, "The DPoP proof needs the nonce of this response")
             )
             refusal.nonce = nonce
             return refusal
         case .confirmationMismatch:
-            let message = "the access token is bound to another key than the DPoP proof's"
+            let message = "the access token is bound to another key than that of the DPoP proof"
             return invalidToken(presented, message, cause: error)
         case .replayCacheFull, .signingFailed:
             return AccessRefusal(
                 .undecided,
-                "it could not be found out whether the DPoP proof is good",
+                "the DPoP proof couldn't be verified: \(error.message)",
                 cause: error
             )
         default:
-            return invalidProof(presented, "the DPoP proof is not good", cause: error)
+            return invalidProof(presented, "the DPoP proof is invalid: \(error.message)", cause: error)
         }
     }
 
@@ -120,7 +114,8 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// `x5t#S256` ([RFC 8705 §3.1](https://www.rfc-editor.org/rfc/rfc8705#section-3.1)).
+    /// Returns the `x5t#S256` thumbprint
+    /// ([RFC 8705 §3.1](https://www.rfc-editor.org/rfc/rfc8705#section-3.1)).
     private static func thumbprint(of certificate: Data) -> String? {
         let digest = try? Array(certificate).withBytes { bytes throws(CryptoError) in
             try HashFunction.sha256.hash(bytes)
@@ -129,15 +124,16 @@ extension AccessTokenVerifier {
     }
 }
 
-/// What a token is bound to ([RFC 7800 §3.1](https://www.rfc-editor.org/rfc/rfc7800#section-3.1)).
+/// The keys that a token is bound to
+/// ([RFC 7800 §3.1](https://www.rfc-editor.org/rfc/rfc7800#section-3.1)).
 private struct Confirmation {
     let keyThumbprint: String?
     let certificateThumbprint: String?
 
-    /// Reads `cnf`.
+    /// Reads the claim `cnf`.
     ///
-    /// - Throws: `TokenError` with the code `malformedClaim`, or `confirmationMismatch` if all that it has is not known here: the
-    ///   issuer means the token not to be everybody's.
+    /// - Throws: `TokenError` with the code `malformedClaim`, or `confirmationMismatch` if all its
+    ///   members are unknown. The issuer didn't mean such a token to be usable by any holder.
     init(_ claim: JSONValue?) throws(TokenError) {
         guard let claim else {
             keyThumbprint = nil
@@ -150,7 +146,7 @@ private struct Confirmation {
         keyThumbprint = try Self.text(members["jkt"])
         certificateThumbprint = try Self.text(members["x5t#S256"])
         guard keyThumbprint != nil || certificateThumbprint != nil else {
-            throw TokenError(.confirmationMismatch, "the token is bound in a way that is not known here")
+            throw TokenError(.confirmationMismatch, "the token is bound by an unsupported confirmation method")
         }
     }
 

@@ -3,7 +3,6 @@ import OAuth2
 import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// What is answered to a token that is not good.
     func invalidToken(_ presented: PresentedToken, _ message: String, cause: TokenError? = nil) -> AccessRefusal {
         AccessRefusal(
             .invalidToken,
@@ -13,7 +12,8 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// A challenge of each scheme that may be used; the error goes to the one that was used, or to each if none was.
+    /// Returns a challenge for each accepted scheme, with the error for the scheme that was used,
+    /// or for all if none was.
     func challenges(
         _ used: PresentedToken.Scheme?,
         _ error: AuthenticationChallenge.BearerError?,
@@ -45,7 +45,7 @@ extension AccessTokenVerifier {
         return AuthenticationChallenge(scheme: scheme.rawValue, parameters: parameters)
     }
 
-    /// What a client is told of a token that is not good: enough to know whether a new one can help.
+    /// Returns the description of an invalid token: enough to tell whether a new one can help.
     private static func description(of code: TokenError.Code?) -> String {
         switch code {
         case .expired, .tooOld: "The access token has expired"

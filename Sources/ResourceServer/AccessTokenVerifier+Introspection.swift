@@ -4,16 +4,16 @@ public import OAuth2
 public import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Makes a verifier of JWTs with the keys of an issuer that says itself where they are
+    /// Creates a verifier of JWTs with the keys of an issuer whose metadata is discovered
     /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)).
     ///
     /// - Parameters:
-    ///   - discovery: Finds out where the issuer's keys are.
-    ///   - audience: The name by which the issuer knows this API.
-    ///   - client: What fetches the keys.
-    ///   - options: How long keys are used, and how often they are fetched.
-    ///   - selection: Which of the keys a token can mean.
-    ///   - currentDate: Tells the time.
+    ///   - discovery: The discovery of the issuer's metadata.
+    ///   - audience: The issuer's name for this API.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    ///   - selection: The rule that selects the keys for a token.
+    ///   - currentDate: A closure that returns the current time.
     public init(
         discovery: AuthorizationServerDiscovery,
         audience: String,
@@ -31,14 +31,15 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// Makes a verifier that asks the authorization server about every token
-    /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)), be it a JWT or not.
+    /// Creates a verifier that introspects every token at the authorization server, whether or not
+    /// it's a JWT ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     ///
     /// - Parameters:
-    ///   - audience: The name by which the issuer knows this API.
-    ///   - introspection: What asks.
-    ///   - issuer: The issuer that tokens must have if the server names one; `nil` for the server that is asked.
-    ///   - currentDate: Tells the time.
+    ///   - audience: The issuer's name for this API.
+    ///   - introspection: The introspection at the authorization server.
+    ///   - issuer: The required issuer of tokens if the server names one. The default is `nil`, for
+    ///     the server that is asked.
+    ///   - currentDate: A closure that returns the current time.
     public init(
         audience: String,
         introspection: CachedTokenIntrospection,
@@ -54,43 +55,44 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// Asks the authorization server about a token.
+    /// Introspects a token at the authorization server.
     ///
-    /// - Throws: `TokenError` if it is not good; `OAuth2Error` or `CancellationError` if that can't be told.
+    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
+    ///   that's unknown.
     func introspected(_ text: String, by introspection: CachedTokenIntrospection) async throws -> VerifiedAccessToken {
         let answer = try await introspection.answer(about: Secret(text))
         guard answer.isActive else {
-            throw TokenError(.checkFailed, "the authorization server says that the token is not active")
+            throw TokenError(.checkFailed, "the authorization server reports that the token is inactive")
         }
         try answer.checkIsAccessToken()
-        // The answer comes from the issuer itself, which need not repeat its name.
+        // The response comes from the issuer itself, which doesn't need to repeat its name.
         if let issuer = answer.issuer { try policy.issuer.check(issuer) }
         try policy.subject.check(answer.subject)
         try policy.audience.check(answer.audience)
         let now = policy.currentDate()
         let leeway = max(policy.leeway, .zero) / .seconds(1)
         if let expiration = answer.expiration, now >= expiration.addingTimeInterval(leeway) {
-            throw TokenError(.expired, "the token has expired since the authorization server was asked")
+            throw TokenError(.expired, "the token has expired since its introspection")
         }
         if let notBefore = answer.notBefore, now.addingTimeInterval(leeway) < notBefore {
-            throw TokenError(.notYetValid, "the time from which on the token is good has not come")
+            throw TokenError(.notYetValid, "the token is not valid yet")
         }
         return try VerifiedAccessToken(answer, scopeClaim: scopeClaim)
     }
 }
 
 extension IntrospectedToken {
-    /// The members that name a kind of token, and the values that access tokens have.
+    /// The members that state a kind of token, and their values for access tokens.
     ///
-    /// `token_type` is the one of RFC 7662 §2.2 and RFC 6749 §7.1. Servers that copy a JWT's claims into their answer, such as
-    /// Keycloak, Ory Hydra and Amazon Cognito, use one of the others.
+    /// `token_type` is that of RFC 7662 §2.2 and RFC 6749 §7.1. Servers that copy a JWT's claims
+    /// into their response, such as Keycloak, Ory Hydra and Amazon Cognito, use one of the others.
     private static let accessTokenKinds = [
         "token_type": ["Bearer", "DPoP"],
         "typ": ["Bearer", "DPoP", "at+jwt", "application/at+jwt"],
         "token_use": ["access", "access_token"],
     ]
 
-    /// Rejects a refresh token, an ID token and every other token that isn't for resources.
+    /// Rejects refresh tokens, ID tokens and all other tokens that aren't for resources.
     ///
     /// - Throws: `TokenError` with the code `typeMismatch`.
     fileprivate func checkIsAccessToken() throws(TokenError) {
@@ -99,7 +101,7 @@ extension IntrospectedToken {
             guard let found = value.string, kinds.contains(where: found.equalsIgnoringASCIICase) else {
                 throw TokenError(
                     .typeMismatch,
-                    "the authorization server says by “\(name)” that it isn't an access token"
+                    "“\(name)” in the introspection response says that it isn't an access token"
                 )
             }
         }
@@ -107,7 +109,7 @@ extension IntrospectedToken {
 }
 
 extension VerifiedAccessToken {
-    /// Takes what the authorization server says of a token.
+    /// Creates a token from an introspection response.
     ///
     /// - Throws: `TokenError` with the code `malformedClaim`.
     init(_ answer: IntrospectedToken, scopeClaim: String) throws(TokenError) {

@@ -3,14 +3,14 @@ public import OAuth2
 public import TokenGeneration
 
 extension AccessTokenVerifier {
-    /// Makes a verifier of JWTs with the keys that an issuer publishes.
+    /// Creates a verifier of JWTs with the keys that an issuer publishes.
     ///
     /// - Parameters:
-    ///   - issuer: The authorization server's issuer identifier, exactly as its metadata have it.
-    ///   - audience: The name by which the issuer knows this API.
+    ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
+    ///   - audience: The issuer's name for this API.
     ///   - keys: The issuer's keys.
-    ///   - selection: Which of the keys a token can mean.
-    ///   - currentDate: Tells the time.
+    ///   - selection: The rule that selects the keys for a token.
+    ///   - currentDate: A closure that returns the current time.
     public init(
         issuer: String,
         audience: String,
@@ -27,14 +27,14 @@ extension AccessTokenVerifier {
         )
     }
 
-    /// Makes a verifier of JWTs with keys at hand.
+    /// Creates a verifier of JWTs with local keys.
     ///
     /// - Parameters:
-    ///   - issuer: The authorization server's issuer identifier, exactly as its metadata have it.
-    ///   - audience: The name by which the issuer knows this API.
+    ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
+    ///   - audience: The issuer's name for this API.
     ///   - keys: The issuer's keys.
-    ///   - selection: Which of the keys a token can mean.
-    ///   - currentDate: Tells the time.
+    ///   - selection: The rule that selects the keys for a token.
+    ///   - currentDate: A closure that returns the current time.
     public init(
         issuer: String,
         audience: String,

@@ -3,7 +3,7 @@ import Networking
 import OAuth2
 public import TokenGeneration
 
-/// Lets requests with a good access token into your own API, and says what to answer to others.
+/// A verifier of the access tokens in requests to an API.
 ///
 /// ```swift
 /// let verifier = AccessTokenVerifier(
@@ -17,58 +17,76 @@ public import TokenGeneration
 /// }
 /// ```
 ///
-/// Make one and share it; several issuers can have one together (``init(issuers:audience:currentDate:)``). What is checked:
+/// Create one verifier and share it. It can accept the tokens of several issuers
+/// (``init(issuers:audience:currentDate:)``). It checks that:
 ///
-/// - The token stands in the only `Authorization` field; one in a query or a form is not looked for, because those end up in logs.
-/// - A JWT is one of the profile of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), signed with a key of the issuer, for your
-///   audience and good now: see ``policy``.
-/// - A token that is bound to a key comes with a DPoP proof of it for this very request, which has not been used before
-///   ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)). Sent as a bearer token it is refused.
-/// - A token that is bound to a certificate comes over a connection in which the client showed it
-///   ([RFC 8705 §3](https://www.rfc-editor.org/rfc/rfc8705#section-3)). One that is bound in another way is refused.
-/// - The token has the scope, and the user has authenticated as strongly and as recently, as the request needs.
+/// - The token is in the only `Authorization` field. Tokens in a query or a form are ignored,
+///   because those end up in logs.
+/// - A JWT meets the profile of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), is signed with
+///   a key of the issuer, names the right audience and is currently valid; see ``policy``.
+/// - A token that is bound to a key comes with a DPoP proof of that key, made for this request and
+///   not used before ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)). Sent as a
+///   bearer token, it's rejected.
+/// - A token that is bound to a certificate comes over a connection on which the client presented
+///   it ([RFC 8705 §3](https://www.rfc-editor.org/rfc/rfc8705#section-3)). A token with any other
+///   binding is rejected.
+/// - The token has the required scope, and the user's authentication is strong and recent enough.
 public struct AccessTokenVerifier: Sendable {
-    /// The name by which the issuer knows this API.
+    /// The issuer's name for this API.
     public internal(set) var audience: String
-    /// What a JWT must say; by default what RFC 9068 demands (`ValidationPolicy.accessToken(issuer:audience:)`).
+    /// The policy that a JWT must meet.
     ///
-    /// Of a token that the authorization server is asked about, the policy decides by its issuer, subject, audience, leeway and
-    /// clock. The server's answer must have an `aud`; for a server that sends none, use `AudienceRule.absentOrContains(_:)`:
+    /// The default is that of RFC 9068 (`ValidationPolicy.accessToken(issuer:audience:)`).
+    ///
+    /// For an introspected token, only the policy's issuer, subject, audience, leeway and clock
+    /// apply. The introspection response must have an `aud`; for a server that sends none, use
+    /// `AudienceRule.absentOrContains(_:)`:
     ///
     /// ```swift
     /// verifier.policy.audience = .absentOrContains("https://api.example")
     /// ```
     ///
-    /// Many issuers don't keep to RFC 9068. For those, say what their tokens have:
+    /// Many issuers don't conform to RFC 9068. For those, adapt the policy to their tokens:
     ///
     /// ```swift
     /// verifier.policy.type = .absentOrJWT
     /// verifier.policy.requiredClaims = ["sub", "aud", "exp"]
     /// ```
     public var policy: ValidationPolicy
-    /// The claim that has the scope, a string or an array of strings: `scope`, unless an issuer calls it otherwise.
-    public var scopeClaim = "scope"
-    /// What challenges call the thing that is protected.
-    public var realm: String?
-    /// Where the API's metadata are, for challenges ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
-    public var resourceMetadata: URL?
-    /// The verifier of DPoP proofs; `nil`, the default, to reject every token that is bound to a key.
+    /// The name of the claim with the scope, a string or an array of strings.
     ///
-    /// Servers that share their load have to share its replay cache. The clock is the one of ``policy``.
+    /// The default is `scope`.
+    public var scopeClaim = "scope"
+    /// The realm in challenges.
+    public var realm: String?
+    /// The URL of the API's metadata, for challenges
+    /// ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
+    public var resourceMetadata: URL?
+    /// The verifier of DPoP proofs.
+    ///
+    /// The default is `nil`, which rejects every token that is bound to a key.
+    ///
+    /// Servers behind a load balancer must share its replay cache. Its clock is that of ``policy``.
     public var dpop: DPoPVerifier?
-    /// The nonces that DPoP proofs need; `nil`, the default, if they need none.
+    /// The nonces that DPoP proofs must have.
+    ///
+    /// The default is `nil`, which requires no nonce.
     public var nonces: (any DPoPNonces)?
-    /// Whether a token has to be bound to a key or a certificate; no by default.
+    /// A Boolean value that indicates whether a token must be bound to a key or a certificate.
+    ///
+    /// The default is `false`.
     public var requiresBoundTokens = false
 
-    /// What is asked about tokens that are no JWTs; `nil`, the default, if there are none.
+    /// The introspection of tokens that aren't JWTs.
     ///
-    /// A token that has the form of a JWT is verified as one, and refused if it is none that is good. Of several issuers each has its own
-    /// (``TrustedIssuer/introspection``), and this one is not asked.
+    /// The default is `nil`, which rejects such tokens.
+    ///
+    /// A token in the form of a JWT is verified as one and never introspected. A verifier for
+    /// several issuers uses the introspection of each issuer instead of this one
+    /// (``TrustedIssuer/introspection``).
     public var introspection: CachedTokenIntrospection?
 
     var keys: IssuerKeys?
-    /// The issuers, if there are several.
     var trusted: TrustedIssuers?
 
     init(
@@ -85,13 +103,13 @@ public struct AccessTokenVerifier: Sendable {
         self.introspection = introspection
     }
 
-    /// Decides about a request.
+    /// Verifies the access token of a request.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - requirement: What it needs beside a good token.
-    /// - Returns: The token. Its ``VerifiedAccessToken/responseHeaders`` belong into the response.
-    /// - Throws: ``AccessRefusal``, which says what to answer.
+    ///   - requirement: The requirements in addition to a valid token. The default is empty.
+    /// - Returns: The token. Add its ``VerifiedAccessToken/responseHeaders`` to the response.
+    /// - Throws: ``AccessRefusal``, with the response to send.
     public func verify(
         _ request: ProtectedRequest,
         requires requirement: AccessRequirement = AccessRequirement()
@@ -99,7 +117,7 @@ public struct AccessTokenVerifier: Sendable {
         try await stopped(at: policy.currentDate()).decision(about: request, requirement)
     }
 
-    /// The verifier with its clocks stopped, so that all checks of one request agree on what time it is.
+    /// Returns the verifier with fixed clocks, so that all checks of one request use the same time.
     private func stopped(at now: Date) -> Self {
         var verifier = self
         verifier.policy.currentDate = { now }
@@ -118,7 +136,7 @@ public struct AccessTokenVerifier: Sendable {
         return token
     }
 
-    // MARK: The token
+    // MARK: Token
 
     private func presentedToken(
         of request: ProtectedRequest,
@@ -148,32 +166,31 @@ public struct AccessTokenVerifier: Sendable {
             let (issuer, isJWT) = try trusted.issuer(of: presented.text)
             return try await confined(to: issuer).verified(presented.text, isJWT: isJWT)
         } catch let error as TokenError {
-            throw invalidToken(presented, "the access token is not good", cause: error)
+            throw invalidToken(presented, "the access token is invalid: \(error.message)", cause: error)
         } catch {
             throw AccessRefusal(
                 .undecided,
-                "it could not be found out whether the access token is good",
+                "the access token couldn't be verified",
                 cause: error
             )
         }
     }
 
-    /// Verifies a token of the one issuer.
+    /// Verifies a token of the only issuer.
     ///
-    /// - Parameters:
-    ///   - text: The token.
-    ///   - isJWT: Whether it has the form of a JWT; `nil` if nobody has looked yet.
-    /// - Returns: What it entitles to.
-    /// - Throws: `TokenError` if it is not good; `OAuth2Error` or `CancellationError` if that can't be told.
+    /// `isJWT` is `nil` if the token's form is unknown.
+    ///
+    /// - Throws: `TokenError` if the token is invalid; `OAuth2Error` or `CancellationError` if
+    ///   that's unknown.
     private func verified(_ text: String, isJWT: Bool? = nil) async throws -> VerifiedAccessToken {
         if let introspection, keys == nil || !(isJWT ?? ((try? UnverifiedToken(text)) != nil)) {
             return try await introspected(text, by: introspection)
         }
-        guard let keys else { throw TokenError(.unknownKey, "there are no keys to verify the token with") }
+        guard let keys else { throw TokenError(.unknownKey, "the verifier has no keys for the token") }
         return try VerifiedAccessToken(try await keys.verify(text, against: policy), scopeClaim: scopeClaim)
     }
 
-    // MARK: What is required
+    // MARK: Requirements
 
     private func check(
         _ requirement: AccessRequirement,
@@ -183,12 +200,12 @@ public struct AccessTokenVerifier: Sendable {
         guard requirement.scope.allSatisfy({ name in token.scope.contains(where: name.isExactly) }) else {
             throw AccessRefusal(
                 .insufficientScope,
-                "the access token has too little scope",
+                "the access token has insufficient scope",
                 challenges: [
                     challenge(
                         presented.scheme,
                         .insufficientScope,
-                        "The access token has too little scope",
+                        "The access token has insufficient scope",
                         ResourceDemand(scope: requirement.scope)
                     )
                 ]
@@ -206,7 +223,7 @@ public struct AccessTokenVerifier: Sendable {
                 challenge(
                     presented.scheme,
                     .insufficientUserAuthentication,
-                    "The user has to authenticate again",
+                    "The user must authenticate again",
                     demand
                 )
             ]
@@ -216,17 +233,17 @@ public struct AccessTokenVerifier: Sendable {
     private func shortcoming(of token: VerifiedAccessToken, _ requirement: AccessRequirement) -> String? {
         if !requirement.acrValues.isEmpty {
             guard let found = token.claims["acr"]?.string, requirement.acrValues.contains(where: found.isExactly) else {
-                return "the user has not authenticated in one of the ways that will do"
+                return "the user hasn't authenticated with an accepted authentication context class"
             }
         }
         if let maximumAge = requirement.maximumAuthenticationAge {
             let now = policy.currentDate().timeIntervalSince1970
             let leeway = max(policy.leeway, .zero) / .seconds(1)
             guard let time = token.claims["auth_time"]?.number?.double, time <= now + leeway else {
-                return "when the user has authenticated is not known"
+                return "the time of the user's authentication is unknown"
             }
             guard now - time <= maximumAge / .seconds(1) + leeway else {
-                return "the user has authenticated too long ago"
+                return "the user authenticated too long ago"
             }
         }
         return nil

@@ -3,7 +3,7 @@ public import Networking
 public import OAuth2
 import TokenGeneration
 
-/// Asks an authorization server what tokens are, and remembers its answers for a while.
+/// Introspection of tokens at an authorization server, with a cache of the responses.
 ///
 /// ```swift
 /// let oauth = OAuth2Client(server: server, clientAuthentication: .clientSecretBasic(clientID: "api", secret: secret))
@@ -11,26 +11,30 @@ import TokenGeneration
 /// let verifier = AccessTokenVerifier(audience: "https://api.example", introspection: introspection)
 /// ```
 ///
-/// However many requests come with one token at the same time, the server is asked once. The cache has no tokens in it, only their
-/// fingerprints, and has a bound: of the answers that are not used, the one that was used longest ago makes room. Tokens that are
-/// not active have a cache of their own, so that made-up ones can't push the good ones out. A failure is not remembered.
+/// Concurrent requests with the same token share one introspection. The cache contains fingerprints
+/// of tokens, not the tokens. Its size is bounded: it drops the least recently used response that
+/// isn't in use. Inactive tokens have their own cache, so that invented tokens can't displace valid
+/// ones. Failures aren't cached.
 public final class CachedTokenIntrospection: Sendable {
-    /// The most answers that are remembered about good tokens, and about others.
+    /// The maximum number of cached responses, for active and for inactive tokens each.
     public let capacity: Int
-    /// How long an answer is used; that is how long a token may still be accepted after it was revoked.
+    /// The lifetime of a cached response, in which a revoked token may still be accepted.
     public let lifetime: Duration
 
     private let client: OAuth2Client
     private let answers: SingleFlightCache<[UInt8], IntrospectedToken>
 
-    /// Makes a cache.
+    /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - client: What asks the server.
-    ///   - capacity: The most answers that are remembered about good tokens, and about others; 1000 of each by default.
-    ///   - lifetime: How long an answer is used, though never beyond the token's expiry; a minute by default, zero for not at all.
-    ///   - timeout: How long an answer may take to come, whatever the client's own limit; 30 seconds by default.
-    ///   - timeSource: Where time comes from; the client should have the same.
+    ///   - client: The client that introspects tokens.
+    ///   - capacity: The maximum number of cached responses, for active and for inactive tokens
+    ///     each. The default is 1,000.
+    ///   - lifetime: The lifetime of a cached response, limited by the token's expiry. The default
+    ///     is one minute; zero disables the cache.
+    ///   - timeout: The maximum duration of an introspection, in addition to the client's own
+    ///     limit. The default is 30 seconds.
+    ///   - timeSource: The source of time, which should be the client's.
     public init(
         _ client: OAuth2Client,
         capacity: Int = 1_000,
@@ -51,33 +55,33 @@ public final class CachedTokenIntrospection: Sendable {
         answers = SingleFlightCache(timeSource: timeSource, policy: policy)
     }
 
-    /// The server that is asked.
     var issuer: String { client.server.issuer }
 
-    /// How many answers are remembered.
+    /// The number of cached responses.
     public var count: Int { answers.count }
 
-    /// Says what a token is.
+    /// Introspects a token.
     ///
     /// - Parameter token: The token.
-    /// - Returns: What the server says of it, or said a while ago.
-    /// - Throws: As `OAuth2Client.introspect(_:kind:)` does; `OAuth2Error` with the code `serverUnreachable` if no answer comes
-    ///   in time; `CancellationError` if the caller is cancelled while it waits.
+    /// - Returns: The server's response, possibly from the cache.
+    /// - Throws: The errors of `OAuth2Client.introspect(_:kind:)`; `OAuth2Error` with the code
+    ///   `serverUnreachable` if the server doesn't respond in time; `CancellationError` if the
+    ///   caller is cancelled while it waits.
     public func answer(about token: Secret) async throws -> IntrospectedToken {
         do {
             return try await answers.value(for: token.fingerprint) { [client] in
                 try await client.introspect(token, kind: .accessToken)
             }
         } catch let error as NetworkError where error.code == .timedOut {
-            throw OAuth2Error(.serverUnreachable, "the introspection endpoint did not answer in time", cause: error)
+            throw OAuth2Error(.serverUnreachable, "the introspection endpoint didn't respond in time", cause: error)
         }
     }
 
-    /// Forgets what is known of a token, such as one that was just revoked here.
+    /// Removes a token from the cache, for example because it was just revoked.
     ///
     /// - Parameter token: The token.
     public func forget(_ token: Secret) {
-        // An answer that is on its way is for those who have asked before.
+        // A pending response still goes to the callers that are waiting for it.
         answers.remove(token.fingerprint)
     }
 }

@@ -3,32 +3,38 @@ public import OAuth2
 internal import OpenSSLCrypto
 import TokenGeneration
 
-/// The nonces that a resource server wants in DPoP proofs ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
+/// The nonces that a resource server requires in DPoP proofs
+/// ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
 ///
-/// They bound how long a proof can have been made in advance, and make a wrong clock of the client's matter less.
+/// They limit how far in advance proofs can be created, and the effect of a client's wrong clock.
 public protocol DPoPNonces: Sendable {
-    /// The nonces that are accepted, the one to hand out first.
+    /// Returns the accepted nonces, starting with the one for new proofs.
     ///
-    /// - Parameter date: The present time.
-    /// - Returns: The nonces, at least one; each of characters of [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1).
-    /// - Throws: Any error, if there are none; requests are then answered with 503.
+    /// - Parameter date: The current time.
+    /// - Returns: At least one nonce, each with the characters of
+    ///   [RFC 9449 §8.1](https://www.rfc-editor.org/rfc/rfc9449#section-8.1).
+    /// - Throws: Any error if nonces aren't available; the server then responds with 503.
     func accepted(at date: Date) async throws -> [String]
 }
 
-/// Nonces that are replaced every few minutes, without anything to be stored.
+/// Nonces that rotate every few minutes without being stored.
 ///
-/// Each is a message authentication code of the time, so that servers with the same secret accept each other's.
+/// Each is a message authentication code of the time, so that servers with the same secret accept
+/// each other's nonces.
 public struct RotatingDPoPNonces: DPoPNonces {
-    /// How long a nonce is handed out; it is accepted for as long again.
+    /// The time that a nonce is handed out.
+    ///
+    /// It's accepted for the same time again.
     public let period: Duration
     private let code: HMAC
 
-    /// Makes nonces of a secret.
+    /// Creates nonces from a secret.
     ///
     /// - Parameters:
-    ///   - secret: The secret that servers share; `nil` for a new one of this process.
-    ///   - period: How long a nonce is handed out; 5 minutes by default, and a second at least.
-    /// - Throws: `OAuth2Error` with the code `assertionFailed` if the secret is empty or none can be made.
+    ///   - secret: The secret that servers share. The default is `nil`, for a new one.
+    ///   - period: The time that a nonce is handed out. The default is 5 minutes, the minimum 1
+    ///     second.
+    /// - Throws: `OAuth2Error` with the code `assertionFailed` if the secret is empty or missing.
     public init(secret: Secret? = nil, period: Duration = .seconds(300)) throws {
         do {
             let octets = try secret.map { $0.expose { Array($0.utf8) } } ?? SecureRandom.bytes(count: 32)
@@ -36,15 +42,15 @@ public struct RotatingDPoPNonces: DPoPNonces {
                 try HMAC(.sha256, key: SecretBytes(copying: bytes))
             }
         } catch {
-            throw OAuth2Error(.assertionFailed, "the nonces for DPoP proofs have no secret", cause: error)
+            throw OAuth2Error(.assertionFailed, "the secret of DPoP nonces is empty or missing", cause: error)
         }
         self.period = max(period, .seconds(1))
     }
 
-    /// The nonce of the present period and that of the one before.
+    /// Returns the nonces of the current and the previous period.
     ///
-    /// - Parameter date: The present time.
-    /// - Returns: The two.
+    /// - Parameter date: The current time.
+    /// - Returns: The two nonces.
     /// - Throws: `OAuth2Error` with the code `assertionFailed` if OpenSSL fails.
     public func accepted(at date: Date) throws -> [String] {
         let number = (date.timeIntervalSince1970 / (period / .seconds(1))).rounded(.down)
@@ -56,7 +62,7 @@ public struct RotatingDPoPNonces: DPoPNonces {
                 return Base64URL.encode(Array(octets.prefix(16)))
             }
         } catch {
-            throw OAuth2Error(.assertionFailed, "the nonce for DPoP proofs could not be made", cause: error)
+            throw OAuth2Error(.assertionFailed, "the nonce for DPoP proofs couldn't be created", cause: error)
         }
     }
 }

@@ -3,28 +3,28 @@ public import FoundationNetworking
 public import Networking
 import OAuth2
 
-/// What a resource server knows of a request before it reads its body: all that decides whether it is let in.
+/// The parts of a request, without its body, that decide whether a resource server accepts it.
 public struct ProtectedRequest: Sendable {
     /// The method.
     public var method: HTTPMethod
     /// The absolute URL as the client sees it: behind a proxy, the public one.
     ///
-    /// DPoP proofs name it.
+    /// DPoP proofs contain it.
     public var url: String
-    /// The header fields, repeated ones apart.
+    /// The header fields, with repeated fields kept separate.
     public var headers: HTTPHeaders
-    /// The certificate that the client showed in the TLS handshake, as DER; `nil` if it showed none.
+    /// The certificate, as DER, that the client presented in the TLS handshake; `nil` without one.
     ///
-    /// A proxy that ends TLS has to hand it on in a way that clients can't imitate.
+    /// A proxy that terminates TLS must forward it in a form that clients can't forge.
     public var clientCertificateDER: Data?
 
-    /// Makes a request.
+    /// Creates a request.
     ///
     /// - Parameters:
     ///   - method: The method.
     ///   - url: The absolute URL as the client sees it.
-    ///   - headers: The header fields, repeated ones apart.
-    ///   - clientCertificateDER: The certificate that the client showed.
+    ///   - headers: The header fields, with repeated fields kept separate.
+    ///   - clientCertificateDER: The certificate that the client presented. The default is `nil`.
     public init(method: HTTPMethod, url: String, headers: HTTPHeaders, clientCertificateDER: Data? = nil) {
         self.method = method
         self.url = url
@@ -32,11 +32,11 @@ public struct ProtectedRequest: Sendable {
         self.clientCertificateDER = clientCertificateDER
     }
 
-    /// Makes one of a `URLRequest`, such as in a test.
+    /// Creates a request from a `URLRequest`, for example in a test.
     ///
     /// The result is `nil` if the request has no URL or no method.
     ///
-    /// - Parameter request: The request. It can't tell repeated fields from one with commas in it.
+    /// - Parameter request: The request, in which repeated fields look like one with commas.
     public init?(_ request: URLRequest) {
         guard let url = request.url, let method = HTTPMethod(request.httpMethod ?? "GET") else { return nil }
         let fields = (request.allHTTPHeaderFields ?? [:]).map { HTTPHeaders.Field(name: $0.key, value: $0.value) }
@@ -55,7 +55,7 @@ extension ProtectedRequest: CustomStringConvertible, CustomReflectable {
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The access token of a request, and how it was sent.
+/// The access token of a request, and its scheme.
 struct PresentedToken {
     enum Scheme: String {
         case bearer = "Bearer"
@@ -65,10 +65,11 @@ struct PresentedToken {
     let scheme: Scheme
     let text: String
 
-    /// Finds the token of a request ([RFC 6750 §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1),
+    /// Reads the token of a request
+    /// ([RFC 6750 §2.1](https://www.rfc-editor.org/rfc/rfc6750#section-2.1),
     /// [RFC 9449 §7.1](https://www.rfc-editor.org/rfc/rfc9449#section-7.1)).
     ///
-    /// - Returns: `nil` if there is none, or credentials of another scheme.
+    /// - Returns: The token; `nil` if the request has none, or credentials of another scheme.
     /// - Throws: ``Malformed``.
     init?(_ headers: HTTPHeaders) throws(Malformed) {
         let fields = headers.values(for: "Authorization")
@@ -83,7 +84,7 @@ struct PresentedToken {
         self.text = String(text)
     }
 
-    /// The request breaks the rules of its authentication scheme.
+    /// A request that violates the rules of its authentication scheme.
     struct Malformed: Error {
         let description: String
     }

@@ -4,7 +4,7 @@ public import OAuth2
 internal import OpenSSLCrypto
 public import TokenGeneration
 
-/// One of several authorization servers whose access tokens an ``AccessTokenVerifier`` lets in.
+/// One of several authorization servers whose access tokens an ``AccessTokenVerifier`` accepts.
 ///
 /// ```swift
 /// var partners = TrustedIssuer(discovery: AuthorizationServerDiscovery(issuer: "https://partners.example"))
@@ -12,34 +12,47 @@ public import TokenGeneration
 /// let verifier = try AccessTokenVerifier(issuers: [staff, partners], audience: "https://api.example")
 /// ```
 ///
-/// What is not said here is as the verifier has it.
+/// Properties that aren't set on the issuer come from the verifier.
 public struct TrustedIssuer: Sendable {
-    /// The issuer identifier, exactly as the server writes it: a token is this issuer's if its `iss` is this text.
+    /// The issuer identifier, exactly as the server writes it.
+    ///
+    /// The issuer's tokens have this text in `iss`.
     public let issuer: String
-    /// The name by which this issuer knows the API; `nil`, the default, for ``AccessTokenVerifier/audience``.
+    /// The issuer's name for the API.
+    ///
+    /// The default is `nil`, for ``AccessTokenVerifier/audience``.
     public var audience: String?
-    /// What this issuer's JWTs must say; `nil`, the default, for ``AccessTokenVerifier/policy``.
+    /// The policy that the issuer's JWTs must meet.
     ///
-    /// The issuer and the clock are the verifier's business, whatever this says of them.
+    /// The default is `nil`, for ``AccessTokenVerifier/policy``.
+    ///
+    /// The verifier sets the policy's issuer and clock.
     public var policy: ValidationPolicy?
-    /// The claim that has the scope; `nil`, the default, for ``AccessTokenVerifier/scopeClaim``.
-    public var scopeClaim: String?
-    /// What is asked about this issuer's tokens that are no JWTs; `nil`, the default, if there are none.
-    public var introspection: CachedTokenIntrospection?
-    /// How this issuer's tokens begin that are no JWTs; empty, the default, for those that begin like no other issuer's.
+    /// The name of the claim with the scope.
     ///
-    /// A token is shown to one server only, or to none: another one could use it.
+    /// The default is `nil`, for ``AccessTokenVerifier/scopeClaim``.
+    public var scopeClaim: String?
+    /// The introspection of the issuer's tokens that aren't JWTs.
+    ///
+    /// The default is `nil`, which rejects such tokens.
+    public var introspection: CachedTokenIntrospection?
+    /// The prefix of the issuer's tokens that aren't JWTs.
+    ///
+    /// The default is empty, for tokens that match no other issuer's prefix.
+    ///
+    /// A token is sent to one server at most, because any other could misuse it.
     public var opaqueTokenPrefix = ""
 
     let keys: IssuerKeys?
 
-    /// Trusts an issuer that says itself where its keys are ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)); nothing is asked yet.
+    /// Creates a trusted issuer whose metadata is discovered
+    /// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)), without fetching anything yet.
     ///
     /// - Parameters:
-    ///   - discovery: Finds out where the issuer's keys are.
-    ///   - client: What fetches the keys.
-    ///   - options: How long keys are used, and how often they are fetched.
-    ///   - selection: Which of the keys a token can mean.
+    ///   - discovery: The discovery of the issuer's metadata.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
+    ///   - selection: The rule that selects the keys for a token.
     public init(
         discovery: AuthorizationServerDiscovery,
         client: NetworkClient = NetworkClient(),
@@ -50,34 +63,34 @@ public struct TrustedIssuer: Sendable {
         self.init(issuer: discovery.issuer, keys: keys, selection: selection)
     }
 
-    /// Trusts an issuer whose keys are published at a known address.
+    /// Creates a trusted issuer whose keys are published at a known URL.
     ///
     /// - Parameters:
     ///   - issuer: The issuer identifier, exactly as the server writes it.
     ///   - keys: The issuer's keys.
-    ///   - selection: Which of the keys a token can mean.
+    ///   - selection: The rule that selects the keys for a token.
     public init(issuer: String, keys: RemoteKeySet, selection: KeySelection = KeySelection()) {
         self.issuer = issuer
         self.keys = IssuerKeys(keys, selection)
     }
 
-    /// Trusts an issuer whose keys are at hand.
+    /// Creates a trusted issuer with local keys.
     ///
     /// - Parameters:
     ///   - issuer: The issuer identifier, exactly as the server writes it.
     ///   - keys: The issuer's keys.
-    ///   - selection: Which of the keys a token can mean.
+    ///   - selection: The rule that selects the keys for a token.
     public init(issuer: String, keys: JWKSet, selection: KeySelection = KeySelection()) {
         self.issuer = issuer
         self.keys = IssuerKeys(keys, selection)
     }
 
-    /// Trusts an issuer that is asked about every token of its own, be it a JWT or not
+    /// Creates a trusted issuer whose tokens are all introspected, whether or not they are JWTs
     /// ([RFC 7662](https://www.rfc-editor.org/rfc/rfc7662)).
     ///
     /// - Parameters:
-    ///   - introspection: What asks.
-    ///   - issuer: The issuer identifier; `nil` for that of the server that is asked.
+    ///   - introspection: The introspection at the authorization server.
+    ///   - issuer: The issuer identifier. The default is `nil`, for the server's.
     public init(introspection: CachedTokenIntrospection, issuer: String? = nil) {
         self.issuer = issuer ?? introspection.issuer
         self.introspection = introspection
@@ -86,21 +99,22 @@ public struct TrustedIssuer: Sendable {
 }
 
 extension AccessTokenVerifier {
-    /// Makes a verifier of the tokens of several issuers: for an API behind several authorization servers.
+    /// Creates a verifier of the tokens of several authorization servers.
     ///
-    /// Whose a token is, is decided before anything is fetched or asked:
+    /// The issuer of a token is determined before any request:
     ///
-    /// - A JWT is that issuer's whose identifier is its `iss`. One of another issuer is refused, and nobody is asked anything.
-    ///   It is then verified with that issuer's keys and no others.
-    /// - What is no JWT is that issuer's whose ``TrustedIssuer/opaqueTokenPrefix`` it begins with, of several the longest, among those that have
-    ///   an ``TrustedIssuer/introspection``; only that server is asked. One of nobody is refused.
+    /// - A JWT belongs to the issuer named by its `iss` and is verified with that issuer's keys
+    ///   only. If the issuer isn't trusted, the token is rejected without any request.
+    /// - A token that isn't a JWT belongs to the issuer with an ``TrustedIssuer/introspection`` and
+    ///   the longest matching ``TrustedIssuer/opaqueTokenPrefix``. Only that issuer's server
+    ///   introspects it. If no prefix matches, the token is rejected.
     ///
     /// - Parameters:
     ///   - issuers: The issuers.
-    ///   - audience: The name by which they know this API, unless they have one of their own for it.
-    ///   - currentDate: Tells the time.
-    /// - Throws: `OAuth2Error` with the code `invalidIssuer` if there is no issuer, or one twice, or if the tokens of two that are no JWTs
-    ///   begin alike.
+    ///   - audience: The issuers' name for this API, unless an issuer has its own.
+    ///   - currentDate: A closure that returns the current time.
+    /// - Throws: `OAuth2Error` with the code `invalidIssuer` if the list is empty or contains an
+    ///   issuer twice, or if two issuers with introspection have the same prefix.
     public init(
         issuers: [TrustedIssuer],
         audience: String,
@@ -113,7 +127,7 @@ extension AccessTokenVerifier {
         self.trusted = trusted
     }
 
-    /// The verifier of one issuer's tokens, with all that holds for each of them.
+    /// Returns the verifier for one issuer's tokens, with the issuer's properties.
     func confined(to issuer: TrustedIssuer) -> Self {
         var verifier = self
         verifier.trusted = nil
@@ -133,12 +147,12 @@ extension AccessTokenVerifier {
     }
 }
 
-/// A closed list of issuers, by their names.
+/// A fixed list of issuers, by identifier.
 final class TrustedIssuers: Sendable {
-    /// Their names, in the order in which they were given; there is one at least.
+    /// The identifiers in the given order, at least one.
     let names: [String]
     private let byName: [ByteComparedString: TrustedIssuer]
-    /// Those that can be asked about tokens that are no JWTs, the longest prefix first.
+    /// The issuers with introspection, the longest prefix first.
     private let byPrefix: [TrustedIssuer]
 
     init(_ issuers: [TrustedIssuer]) throws(OAuth2Error) {
@@ -147,7 +161,7 @@ final class TrustedIssuers: Sendable {
         guard !names.isEmpty, byName.count == names.count else {
             throw OAuth2Error(
                 .invalidIssuer,
-                names.isEmpty ? "there is no issuer whose tokens could be let in" : "an issuer is there twice"
+                names.isEmpty ? "the list of issuers is empty" : "the list of issuers contains one twice"
             )
         }
         byPrefix = issuers.filter { $0.introspection != nil }
@@ -155,14 +169,14 @@ final class TrustedIssuers: Sendable {
         guard Set(byPrefix.map { Array($0.opaqueTokenPrefix.utf8) }).count == byPrefix.count else {
             throw OAuth2Error(
                 .invalidIssuer,
-                "the opaque tokens of two issuers begin alike: say how they can be told apart, by opaqueTokenPrefix"
+                "two issuers have the same opaqueTokenPrefix; give each a different one to tell their opaque tokens apart"
             )
         }
     }
 
-    /// Whose a token is, and whether it is a JWT.
+    /// Returns the issuer of a token, and whether the token is a JWT.
     ///
-    /// - Throws: `TokenError` if it is nobody's.
+    /// - Throws: `TokenError` if no trusted issuer matches.
     func issuer(of text: String) throws(TokenError) -> (issuer: TrustedIssuer, isJWT: Bool) {
         let token: UnverifiedToken
         do { token = try UnverifiedToken(text) } catch {
@@ -175,11 +189,11 @@ final class TrustedIssuers: Sendable {
         switch token.unverifiedClaims["iss"] {
         case .string(let name)?:
             guard let issuer = byName[ByteComparedString(name)] else {
-                throw TokenError(.issuerMismatch, "the token is of an issuer that is not trusted here")
+                throw TokenError(.issuerMismatch, "the token's issuer isn't trusted")
             }
             return (issuer, true)
         case nil, .null?:
-            throw TokenError(.missingClaim, "the claim “iss” is missing, so that whose token it is can't be told")
+            throw TokenError(.missingClaim, "the claim “iss” is missing, so the token's issuer is unknown")
         default: throw TokenError(.malformedClaim, "the claim “iss” must be a string")
         }
     }

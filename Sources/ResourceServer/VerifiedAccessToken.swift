@@ -3,44 +3,48 @@ public import Networking
 import OAuth2
 public import TokenGeneration
 
-/// An access token that an ``AccessTokenVerifier`` has found good for a request.
+/// An access token that an ``AccessTokenVerifier`` has verified for a request.
 ///
-/// Only a verifier makes one.
+/// Only a verifier can create one.
 public struct VerifiedAccessToken: Sendable {
-    /// What the sender had to prove beside having the token.
+    /// The proof of possession that the sender of a token gave.
     public struct Binding: Sendable, Hashable {
         private enum Wrapped { case none, key, certificate }
         private let wrapped: Wrapped
 
-        /// Nothing: whoever has the token can use it.
+        /// No proof: any holder can use the token.
         public static var none: Self { Self(wrapped: .none) }
-        /// Having a key, by a DPoP proof ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+        /// Possession of a key, by a DPoP proof
+        /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
         public static var key: Self { Self(wrapped: .key) }
-        /// Having a certificate's key, by the TLS handshake ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
+        /// Possession of a certificate's key, by the TLS handshake
+        /// ([RFC 8705](https://www.rfc-editor.org/rfc/rfc8705)).
         public static var certificate: Self { Self(wrapped: .certificate) }
     }
 
-    /// `iss`: who issued the token.
+    /// `iss`: the issuer of the token.
     public let issuer: String?
-    /// `sub`: whom the token speaks for; the client itself if there is no user.
+    /// `sub`: the user that the token represents, or the client itself if there is no user.
     public let subject: String?
     /// `client_id`: the client that the token was issued to.
     public let clientID: String?
-    /// `aud`: for whom the token is.
+    /// `aud`: the audience of the token.
     public let audience: [String]
-    /// What the token entitles to, names apart.
+    /// The names of the token's scope.
     public let scope: [String]
-    /// `exp`: when the token expires.
+    /// `exp`: the time when the token expires.
     public let expiration: Date?
-    /// What the sender had to prove beside having the token.
+    /// The proof of possession that the sender gave.
     public internal(set) var binding: Binding = .none
-    /// All claims, or all that the introspection endpoint said.
+    /// All claims, or all members of the introspection response.
     public let claims: JSONObject
-    /// What the response should say in its header, whatever it is: a new nonce for DPoP proofs, if it is time for one
+    /// The header fields to add to the response, regardless of its status.
+    ///
+    /// They contain a new nonce for DPoP proofs when it's time for one
     /// ([RFC 9449 §8.2](https://www.rfc-editor.org/rfc/rfc9449#section-8.2)).
     public internal(set) var responseHeaders: HTTPHeaders = [:]
 
-    /// Takes what a JWT says.
+    /// Creates a token from a verified JWT.
     ///
     /// - Throws: `TokenError` with the code `malformedClaim`.
     init(_ token: VerifiedToken, scopeClaim: String) throws(TokenError) {
@@ -53,7 +57,7 @@ public struct VerifiedAccessToken: Sendable {
         claims = token.claims
     }
 
-    /// Reads a scope: names with spaces between them, or, as some issuers write it, an array of names.
+    /// Reads a scope: a space-separated string or, as some issuers write it, an array of names.
     static func scope(_ value: JSONValue?, _ name: String) throws(TokenError) -> [String] {
         switch value {
         case nil: return []
@@ -67,22 +71,24 @@ public struct VerifiedAccessToken: Sendable {
     }
 }
 
-/// What a request needs beside a good token.
+/// The requirements of a request in addition to a valid token.
 public struct AccessRequirement: Sendable, Hashable {
-    /// The scope that the token must have, all of it.
+    /// The scope names that the token must have, all of them.
     public var scope: [String]
-    /// The authentication context classes that will do, best first; empty if any will
+    /// The acceptable authentication context classes, best first; empty to accept all
     /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)).
     public var acrValues: [String]
-    /// How long ago the user may have authenticated at most; `nil` to not look at it.
+    /// The maximum time since the user authenticated; `nil` to accept any.
     public var maximumAuthenticationAge: Duration?
 
-    /// Makes a requirement.
+    /// Creates a requirement.
     ///
     /// - Parameters:
-    ///   - scope: The scope that the token must have.
-    ///   - acrValues: The authentication context classes that will do.
-    ///   - maximumAuthenticationAge: How long ago the user may have authenticated at most.
+    ///   - scope: The scope that the token must have. The default is empty.
+    ///   - acrValues: The acceptable authentication context classes, best first. The default is
+    ///     empty, which accepts all.
+    ///   - maximumAuthenticationAge: The maximum time since the user authenticated. The default is
+    ///     `nil`, which accepts any.
     public init(scope: [String] = [], acrValues: [String] = [], maximumAuthenticationAge: Duration? = nil) {
         self.scope = scope
         self.acrValues = acrValues

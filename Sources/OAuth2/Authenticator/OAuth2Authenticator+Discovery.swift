@@ -1,11 +1,11 @@
 public import Networking
 
 extension OAuth2Authenticator {
-    /// Makes an authenticator whose server is discovered when the first token is needed, and not before: a service can start
-    /// while the server is down.
+    /// Creates an authenticator that discovers its server when it needs the first token.
     ///
-    /// If the discovery fails, the request fails, with an ``OAuth2Error`` as its cause. The next request after the backoff tries
-    /// again. Concurrent requests share one discovery.
+    /// A service can therefore start while the server is down. If the discovery fails, the request
+    /// fails, with an ``OAuth2Error`` as its cause. The next request after the backoff tries again.
+    /// Concurrent requests share one discovery.
     ///
     /// ```swift
     /// let authenticator = OAuth2Authenticator(
@@ -17,15 +17,15 @@ extension OAuth2Authenticator {
     /// ```
     ///
     /// - Parameters:
-    ///   - discovery: Finds the server that issues the tokens.
-    ///   - clientAuthentication: How the client proves who it is.
-    ///   - grant: What entitles the client to a token.
-    ///   - resources: The origins that the token is meant for; requests to other origins are left unchanged.
-    ///   - store: Where tokens are kept.
-    ///   - dpop: The key that tokens are to be bound to; `nil` for bearer tokens.
-    ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
-    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
-    ///   - options: What the authenticator does by default.
+    ///   - discovery: The discovery of the server that issues the tokens.
+    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - grant: The grant that entitles the client to a token.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
+    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
+    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
+    ///   - timing: The time limits and retry delays of token requests.
+    ///   - options: The authenticator's options.
     public convenience init(
         discovery: AuthorizationServerDiscovery,
         clientAuthentication: any ClientAuthentication,

@@ -1,20 +1,25 @@
 extension OAuth2Authenticator {
-    /// What an authenticator does by default.
+    /// The options of an authenticator.
     public struct Options: Sendable {
-        /// Whether a 403 without a reason is answered by a refresh, as a 401 is; no by default.
+        /// A Boolean value that indicates whether a 403 without a reason causes a refresh like a
+        /// 401.
         ///
-        /// Only for servers that say 403 where they mean 401: others say it of what the token's owner must not do, and each such
-        /// request would cost a token.
+        /// The default is `false`.
+        ///
+        /// Enable it only for servers that send 403 where they mean 401. Other servers send 403 for
+        /// operations that the token's owner may not perform, and each would cost a token.
         public var insecurelyTreatsForbiddenAsInvalidToken = false
-        /// What else has a token that meets a resource's demand for more scope or another authentication, where the grant has no
-        /// answer of its own; `nil`, the default, if nothing has.
+        /// A closure that returns a token source for a resource's demand for scope or
+        /// authentication.
         ///
-        /// It must not ask anybody who could keep a request waiting. The source that it has for a demand is kept, of sixteen demands at
-        /// most; the request that was refused is repeated once with a token of it, apart from the other tokens
-        /// ([RFC 9470 §4](https://www.rfc-editor.org/rfc/rfc9470#section-4)).
+        /// The authenticator calls it if the grant itself can't meet the demand. The default is
+        /// `nil`, and the closure may return `nil`. It must not prompt a user, because a request is
+        /// waiting for it. The authenticator keeps the source for each demand, for at most 16
+        /// demands. It retries the rejected request once with a token from that source, separate
+        /// from the other tokens ([RFC 9470 §4](https://www.rfc-editor.org/rfc/rfc9470#section-4)).
         public var stepUpSource: (@Sendable (ResourceDemand) -> (any TokenSource)?)?
 
-        /// Makes options.
+        /// Creates the default options.
         public init() {}
     }
 }

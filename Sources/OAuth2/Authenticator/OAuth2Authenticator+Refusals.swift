@@ -4,15 +4,16 @@ public import Networking
 import TokenGeneration
 
 extension OAuth2Authenticator {
-    /// Decides what a failed request means for its token; see the type's description.
+    /// Decides whether another attempt with a token can help a failed request; see the type.
     ///
     /// - Parameters:
-    ///   - request: The request as it was sent.
+    ///   - request: The request as sent.
     ///   - response: The response.
-    ///   - error: Why the attempt failed.
-    ///   - context: What is known about the operation.
-    /// - Returns: `retry` or `retryAfter` if another attempt with a token is worth while; `noRetry` if it can't help, with an
-    ///   ``OAuth2Error`` as the reason; `none` if the failure has nothing to do with the token.
+    ///   - error: The error that the attempt failed with.
+    ///   - context: The operation's context.
+    /// - Returns: `retry` or `retryAfter` if another attempt with a token may succeed; `noRetry` if
+    ///   it can't, with an ``OAuth2Error`` as the reason; `none` if the failure isn't about the
+    ///   token.
     public func evaluateFailedRequest(
         _ request: URLRequest,
         response: HTTPResponse?,
@@ -25,7 +26,7 @@ extension OAuth2Authenticator {
             let credential = RequestCredential(authorization: request.value(forHTTPHeaderField: "Authorization")),
             let source = sources.first(where: { $0.isKnown(credential.fingerprint) })
         else { return .none }
-        // Whoever a redirect led to never had the token, so that its refusal says nothing of it.
+        // The target of a redirect never had the token, so its response says nothing about it.
         if HTTPOrigin(response.url) != HTTPOrigin(url) { return .none }
         if credential.isDPoP {
             let age = context.retryState.started.map { timing.timeSource.now() - $0 }
@@ -60,12 +61,11 @@ extension OAuth2Authenticator {
         return action
     }
 
-    /// An attempt that a resource has refused.
     fileprivate struct Attempt {
         let request: URLRequest
         let response: HTTPResponse
         let credential: RequestCredential
-        /// What the operation's earlier attempts were refused for.
+        /// The reasons why the operation's earlier attempts were rejected.
         let earlier: [ResourceRefusal.Kind]
         let state: Retry.State
     }
@@ -90,7 +90,7 @@ extension OAuth2Authenticator {
             guard options.insecurelyTreatsForbiddenAsInvalidToken else { return .none }
         case .tokenRejected, .unclear: break
         }
-        // What was refused for its nonce or its proof was not refused for its token.
+        // A rejected nonce or proof doesn't mean that the token was rejected.
         let kinds: Set<ResourceRefusal.Kind> = [.tokenRejected, .forbidden]
         var refused = TokenLifecycle.RefusedRequest(
             attempt.credential.fingerprint,
@@ -109,13 +109,13 @@ extension OAuth2Authenticator {
             .noRetry(.custom(OAuth2Error(code, message, status: attempt.response.status)))
         }
         guard let nonce = attempt.response.headers["DPoP-Nonce"], !nonce.isEmpty else {
-            return end(.missingNonce, "the resource wants a nonce in DPoP proofs, and sent none")
+            return end(.missingNonce, "the resource requires a nonce in DPoP proofs but sent none")
         }
         guard attempt.proofClaims?["nonce"]?.string?.isExactly(nonce) != true else {
-            return end(.repeatedNonce, "the resource wants another nonce than the one it has just sent")
+            return end(.repeatedNonce, "the resource requires a new nonce but sent the one it just rejected")
         }
         guard attempt.earlier.count(where: { $0 == .nonceNeeded }) < 2 else {
-            return end(.tooManyNonces, "the resource asks for one nonce after the other")
+            return end(.tooManyNonces, "the resource keeps requiring new nonces")
         }
         return .retry
     }
@@ -123,14 +123,14 @@ extension OAuth2Authenticator {
     private func proofAction(_ attempt: Attempt) -> Retry.Action {
         let rejected = Retry.Action.noRetry(
             .custom(
-                OAuth2Error(.proofRejected, "the resource does not accept the DPoP proof; check its key", status: 401)
+                OAuth2Error(.proofRejected, "the resource rejects the DPoP proof; check its key", status: 401)
             )
         )
         guard !attempt.earlier.contains(.proofRejected),
             let origin = attempt.request.url.flatMap({ HTTPOrigin($0) }),
             let issued = attempt.proofClaims?["iat"]?.date
         else { return rejected }
-        // Made by a clock that is known to be wrong now.
+        // The proof's time came from a clock that has since been corrected.
         let difference = abs(hints.date(for: origin).timeIntervalSince(issued))
         return difference > DPoPServerState.tolerance / .seconds(1) ? .retry : rejected
     }
@@ -152,8 +152,8 @@ extension OAuth2Authenticator {
         var error = OAuth2Error(
             code,
             code == .stepUpRequired
-                ? "the resource wants the user to authenticate anew; `demand` says how"
-                : "the token's scope is not enough for this request; `demand` says what is needed, if the resource did",
+                ? "the resource requires the user to authenticate again; see `demand`"
+                : "the token's scope is insufficient for this request; see `demand` for the required scope",
             status: attempt.response.status
         )
         error.demand = demand
@@ -161,7 +161,8 @@ extension OAuth2Authenticator {
         return .noRetry(.custom(error))
     }
 
-    /// The source for an attempt: that of a wider grant, if the resource has refused the token for what it is.
+    /// Returns the source for an attempt: a wider grant's if the resource demanded one, or the
+    /// base.
     func source(for state: Retry.State) -> CachedTokenSource {
         for error in state.authenticationErrors.reversed() {
             guard let refusal = ResourceRefusal(error, isDPoP: dpop != nil), let challenge = refusal.challenge,
@@ -174,7 +175,6 @@ extension OAuth2Authenticator {
 }
 
 extension OAuth2Authenticator.Attempt {
-    /// What the request's proof says.
     fileprivate var proofClaims: JSONObject? {
         request.value(forHTTPHeaderField: "DPoP").flatMap { try? UnverifiedToken($0).unverifiedClaims }
     }

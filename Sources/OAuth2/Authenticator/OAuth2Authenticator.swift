@@ -4,7 +4,7 @@ public import Networking
 import Synchronization
 import TokenGeneration
 
-/// Puts an OAuth 2 access token on requests, and keeps it fresh.
+/// An interceptor that adds an OAuth 2 access token to requests and keeps the token fresh.
 ///
 /// ```swift
 /// let authenticator = OAuth2Authenticator(
@@ -16,18 +16,21 @@ import TokenGeneration
 /// let client = NetworkClient(interceptors: [authenticator])
 /// ```
 ///
-/// - The first request gets a token; so does whoever comes after it has expired. However many need one, the token
-///   endpoint is asked once, and a caller that is cancelled neither waits on nor stops the others.
-/// - A token that nears its expiry is replaced in the background, while requests go on with it.
-/// - A request refused with 401 is sent once more: with the current token, if it carried an older one; after a refresh,
-///   if it carried the current one. A token that is refused right after it was issued ends the request with
-///   ``OAuth2Error/Code/freshTokenRejected`` as the reason in its error.
-/// - A rotated refresh token is in the store before anyone uses the access token that came with it.
+/// - The first request gets a token, and so does the first one after the token has expired.
+///   Concurrent requests share one token request. A cancelled caller stops waiting at once and
+///   doesn't stop the others.
+/// - When a token nears its expiry, the authenticator replaces it in the background while requests
+///   continue to use it.
+/// - The authenticator retries a request that is rejected with 401 once: with the current token if
+///   it carried an older one, after a refresh if it carried the current one. If the server rejects
+///   a freshly issued token, the request fails with ``OAuth2Error/Code/freshTokenRejected`` as the
+///   reason in its error.
+/// - A rotated refresh token is stored before any request uses the access token that came with it.
 ///
-/// Tokens are sent over `https` only, loopback addresses excepted, and to no other origins than those given.
-/// A request that has an `Authorization` already is left as it is.
+/// The authenticator sends tokens only over `https`, except to loopback addresses, and only to the
+/// given origins. It leaves a request with an `Authorization` field unchanged.
 public final class OAuth2Authenticator: URLRequestAuthenticator {
-    /// How many wider grants are kept; who asks for more goes on with their own grant.
+    /// The maximum number of wider sources; further demands use the base source.
     private static let widerLimit = 16
 
     /// `Authorization` and `DPoP`.
@@ -37,36 +40,36 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
     let options: Options
     let dpop: DPoPKey?
     let journal: TokenJournal
-    /// What resources have said; the authorization server's hints are the token endpoint's.
+    /// The nonces and clocks of the resources; the token endpoint keeps the authorization server's.
     let hints: DPoPServerState
     private let resources: ResourceRule
     private let grant: (any Grant)?
     private let grantSource: GrantTokenSource?
     private let makeSource: (@Sendable (any Grant) -> GrantTokenSource)?
-    /// When the requests that are under way with a proof were sent, by their operations.
+    /// The send times of pending requests with a proof, by operation.
     private let scheduled = Mutex<[UInt64: ContinuousClock.Instant]>([:])
-    /// The sources of grants that ask for more than the authenticator's own, and those that the application has for demands.
+    /// The sources of wider grants, and those that the application provides for demands.
     private let wider = Mutex<[WiderKey: CachedTokenSource]>([:])
 
-    /// What tells the sources apart that answer demands.
+    /// The key of a source that meets a demand.
     private enum WiderKey: Hashable {
         case grant(String)
         case demand(ResourceDemand)
     }
 
-    /// Makes an authenticator.
+    /// Creates an authenticator for a known server.
     ///
     /// - Parameters:
-    ///   - server: Who issues the tokens.
-    ///   - clientAuthentication: How the client proves who it is.
-    ///   - grant: What entitles the client to a token.
-    ///   - resources: The origins that the token is meant for; requests to other origins are left unchanged.
-    ///   - store: Where tokens are kept.
-    ///   - dpop: The key that tokens are to be bound to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)); `nil` for bearer
-    ///     tokens.
-    ///   - client: What asks the token endpoint. It must not have this authenticator among its interceptors.
-    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
-    ///   - options: What the authenticator does by default.
+    ///   - server: The server that issues the tokens.
+    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - grant: The grant that entitles the client to a token.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
+    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///   - dpop: The key to bind tokens to ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+    ///     The default is `nil`, for bearer tokens.
+    ///   - client: The client for token requests. Don't add this authenticator to its interceptors.
+    ///   - timing: The time limits and retry delays of token requests.
+    ///   - options: The authenticator's options.
     public convenience init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
@@ -124,13 +127,14 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.resources = resources
     }
 
-    /// Makes an authenticator for tokens of any source.
+    /// Creates an authenticator for tokens from any source.
     ///
     /// - Parameters:
-    ///   - source: Where tokens come from. They are kept as in a ``CachedTokenSource``; it need not be one.
-    ///   - resources: The origins that the token is meant for; requests to other origins are left unchanged.
-    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
-    ///   - options: What the authenticator does by default.
+    ///   - source: The source of tokens. The authenticator caches them as a ``CachedTokenSource``
+    ///     does, so the source doesn't need to.
+    ///   - resources: The origins that get the token. Other requests are left unchanged.
+    ///   - timing: The time limits and retry delays of token requests.
+    ///   - options: The authenticator's options.
     public init(
         source: any TokenSource,
         resources: ResourceRule,
@@ -150,51 +154,59 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         self.resources = resources
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// What happens to the tokens from now on, for logs and metrics; each call makes a stream of its own.
+    /// A new stream of the token events from now on, for logs and metrics.
     ///
-    /// A stream ends with the authenticator. Of a listener that is 256 events behind the oldest are dropped.
+    /// Each stream buffers 256 events, drops the oldest and ends with the authenticator.
     public var events: AsyncStream<OAuth2Event> { journal.events() }
 
-    /// How often things have happened so far.
+    /// The numbers of events so far.
     public var counters: OAuth2Counters { journal.counters }
 
     // MARK: Sign-out
 
-    /// Drops the tokens, here and in the store, and gets none until ``signIn(with:)-(Secret)``.
+    /// Deletes the tokens in memory and in the store.
     ///
-    /// Whoever waits for a token fails at once, with the code `reauthenticationRequired`. A token request that is under way goes on to
-    /// its end, and what it brings is removed as well. The server does not hear of it: revoke the refresh token there, too.
+    /// Only ``signIn(with:)-(Secret)`` brings new ones.
     ///
-    /// If the grant needs a user, a mark stays in the store, so that other processes and this one after a restart stay signed out, too.
+    /// Callers that wait for a token fail at once, with the code `reauthenticationRequired`. A
+    /// pending token request continues, and its tokens are deleted too. The server isn't notified;
+    /// revoke the refresh token there, too.
     ///
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the tokens may still be in the store; here they are
-    ///   dropped all the same.
+    /// If the grant needs a user, the store records the sign-out, so that other processes, and this
+    /// one after a restart, stay signed out.
+    ///
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the tokens may still
+    ///   be in the store. They are deleted from memory in any case.
     public func signOut() async throws {
         let all = sources
         for source in all { source.signOut() }
         wider.withLock { $0 = [:] }
         journal.add(.signedOut)
         try await grantSource?.signOut()
-        // The store has no tokens now. Any that it has later come from a new sign-in.
+        // The store is empty now, so tokens that appear in it later come from a new sign-in.
         for source in all { source.lookAgain() }
     }
 
-    /// Goes on with another refresh token, after a sign-out or a grant that has ended.
+    /// Continues with a new refresh token after a sign-out or the end of a grant.
     ///
-    /// - Parameter refreshToken: The refresh token that somebody has just been granted.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if it could not be stored; nothing has changed then.
+    /// - Parameter refreshToken: A newly granted refresh token.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the refresh token
+    ///   couldn't be stored; nothing has changed then.
     public func signIn(with refreshToken: Secret) async throws {
         try await grantSource?.signIn(refreshToken)
         for source in sources { source.signIn() }
         journal.add(.signedIn)
     }
 
-    /// Goes on with the tokens that somebody has just granted, after a sign-out or a grant that has ended, or for the first time.
+    /// Continues with newly granted tokens: for the first time, or after a sign-out or a grant's
+    /// end.
     ///
-    /// - Parameter tokens: The tokens; if they are bound to a key, the authenticator needs a ``DPoPKey`` of the same kind.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if they could not be stored; nothing has changed then.
+    /// - Parameter tokens: The tokens. If they are bound to a key, the authenticator needs a
+    ///   ``DPoPKey`` of the same kind.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` or `storeBusy` if the tokens couldn't
+    ///   be stored; nothing has changed then.
     public func signIn(with tokens: IssuedTokens) async throws {
         try await grantSource?.signIn(tokens)
         for source in sources { source.signIn() }
@@ -203,12 +215,11 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     // MARK: Sources
 
-    /// Every source that a request's token may come from.
     var sources: [CachedTokenSource] {
         [base] + wider.withLock { Array($0.values) }
     }
 
-    /// The source of a grant that asks for what a resource demands, or the one that the application has for it; `nil` if there is none.
+    /// Returns the source of a grant that meets a demand, or the application's source for it.
     func widerSource(answering demand: ResourceDemand) -> CachedTokenSource? {
         if let makeSource, let grant = grant?.answering(demand) {
             return widerSource(.grant(grant.identifier)) { makeSource(grant) }
@@ -218,7 +229,8 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
 
     private func widerSource(_ key: WiderKey, make: () -> (any TokenSource)?) -> CachedTokenSource? {
         if let source = wider.withLock({ $0[key] }) { return source }
-        // Outside of the lock, for it may be the application's own; of two that are made at once, one is kept.
+        // This runs outside the lock because it may call the application's closure. If two callers
+        // create a source at once, one is kept.
         guard let source = make() else { return nil }
         return wider.withLock { wider in
             if let source = wider[key] { return source }
@@ -229,23 +241,27 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         }
     }
 
-    /// A token that is good now, for whoever sends it by other means.
+    /// Returns a valid token, to send by other means.
     ///
-    /// - Parameter deadline: When to stop waiting for one; `nil` to wait for as long as getting one may take.
+    /// - Parameter deadline: The time to stop waiting. The default is `nil`, which waits until the
+    ///   request times out.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if there is none; `NetworkError` with the code `timedOut` at the deadline.
+    /// - Throws: ``OAuth2Error`` if a token isn't available; `NetworkError` with the code
+    ///   `timedOut` at the deadline.
     public func accessToken(until deadline: ContinuousClock.Instant? = nil) async throws -> AccessToken {
         try await base.token(for: TokenRequirements(deadline: deadline))
     }
 
-    /// Puts the token on a request that is meant for it.
+    /// Adds the token to a request that it is meant for.
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - context: What is known about the operation.
-    /// - Returns: The request with an `Authorization`, or unchanged if it has one already or goes elsewhere.
-    /// - Throws: ``OAuth2Error`` if there is no token, the request would carry it unencrypted, or the resources name no origin;
-    ///   `malformedRequest` for a token that RFC 6750 doesn't allow in a header field.
+    ///   - context: The operation's context.
+    /// - Returns: The request with an `Authorization` field, or unchanged if it has one already or
+    ///   goes to another origin.
+    /// - Throws: ``OAuth2Error`` if a token isn't available, the request would carry it
+    ///   unencrypted, or the resources are misconfigured; `malformedRequest` for a token that RFC
+    ///   6750 doesn't allow in a header field.
     public func authenticateRequest(_ request: URLRequest, context: InterceptorContext) async throws -> URLRequest {
         guard let url = request.url, !request.hasAuthorization else { return request }
         let origin = HTTPOrigin(url)
@@ -264,12 +280,12 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
         else {
             throw OAuth2Error(
                 .malformedRequest,
-                "the access token has characters that no access token may have (RFC 6750 §2.1); it was not sent"
+                "the access token contains characters that RFC 6750 §2.1 doesn't allow; it wasn't sent"
             )
         }
         guard let generator = token.proofGenerator else {
             guard !token.type.equalsIgnoringASCIICase(AccessToken.notApplicable) else {
-                throw OAuth2Error(.unsupportedTokenType, "what was issued in exchange is no access token; ask for one")
+                throw OAuth2Error(.unsupportedTokenType, "the token exchange didn't issue an access token; request one")
             }
             request.setAuthorization(token.value.text(after: "Bearer "))
             return request
@@ -286,23 +302,23 @@ public final class OAuth2Authenticator: URLRequestAuthenticator {
             }
             request.setFields(("DPoP", proof), ("Authorization", token.value.text(after: "DPoP ")))
         } catch {
-            throw OAuth2Error(.assertionFailed, "the request's DPoP proof could not be made", cause: error)
+            throw OAuth2Error(.assertionFailed, "the request's DPoP proof couldn't be created", cause: error)
         }
         return request
     }
 
-    /// Notes when a request with a proof is sent.
+    /// Records the time when a request with a proof is sent.
     ///
     /// - Parameters:
     ///   - request: The request as it will be sent.
-    ///   - context: What is known about the operation.
+    ///   - context: The operation's context.
     public func requestScheduled(_ request: URLRequest, context: InterceptorContext) {
         guard request.value(forHTTPHeaderField: "DPoP") != nil else { return }
         let now = timing.timeSource.now()
         scheduled.withLock { $0[context.operation] = now }
     }
 
-    /// Takes the nonce and the time that a resource's answer has in it.
+    /// Records the nonce and the time in a resource's response.
     ///
     /// - Parameter attempt: The attempt.
     public func attemptEnded(_ attempt: RequestAttempt) {

@@ -2,36 +2,39 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// What a resource's answer to a request with a token means: rows 4 and 6 to 14 of the decision table, without the deciding.
+/// The meaning of a response to a request with a token, on which the authenticator decides.
 struct ResourceRefusal {
     enum Kind: Hashable {
-        /// Not an authentication matter.
+        /// A response that isn't about authentication.
         case unrelated
-        /// The DPoP proof needs a nonce ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
+        /// The resource requires a nonce in the DPoP proof
+        /// ([RFC 9449 §9](https://www.rfc-editor.org/rfc/rfc9449#section-9)).
         case nonceNeeded
         case proofRejected
-        /// The user has to authenticate anew, or more strongly ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)).
+        /// The user must authenticate again, or more strongly
+        /// ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)).
         case stepUpRequired
         case insufficientScope
-        /// A 403 that gives no reason.
+        /// A 403 without a reason.
         case forbidden
-        /// The token is not accepted ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
+        /// The resource rejected the token
+        /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1)).
         case tokenRejected
-        /// A 401 with an error code that is not known.
+        /// A 401 with an unknown error code.
         case unclear
     }
 
     let kind: Kind
-    /// The challenge that the kind is read from.
+    /// The challenge that determined the kind.
     let challenge: AuthenticationChallenge?
 
-    /// Reads an answer.
+    /// Interprets a response.
     ///
     /// - Parameters:
-    ///   - status: The status.
-    ///   - field: The value of `WWW-Authenticate`, fields of that name joined by commas.
+    ///   - status: The status code.
+    ///   - field: The value of `WWW-Authenticate`, with repeated fields joined by commas.
     ///   - body: The body, which some servers put the error into.
-    ///   - isDPoP: Whether the token was sent with the scheme `DPoP`.
+    ///   - isDPoP: `true` if the request carried the token with the scheme `DPoP`.
     init(status: Int, field: String?, body: Data?, isDPoP: Bool) {
         guard status == 400 || status == 401 || status == 403 else {
             self.init(.unrelated, nil)
@@ -68,7 +71,7 @@ struct ResourceRefusal {
         self.challenge = challenge
     }
 
-    /// Reads an answer that an operation got earlier.
+    /// Interprets the response to an operation's earlier attempt.
     init?(_ error: any Error, isDPoP: Bool) {
         guard let error = error as? ServerError else { return nil }
         let fields = error.headers.values(for: "WWW-Authenticate")
@@ -80,7 +83,8 @@ struct ResourceRefusal {
         )
     }
 
-    /// The challenge that counts: of the scheme that was used if it names an error, of the other OAuth scheme otherwise.
+    /// Returns the decisive challenge: one that names an error, preferably of the scheme that was
+    /// used; otherwise the first of that scheme, or of the other OAuth scheme.
     private static func challenge(
         in challenges: [AuthenticationChallenge],
         isDPoP: Bool
@@ -97,7 +101,7 @@ struct RequestCredential {
     let token: Secret
     let isDPoP: Bool
 
-    /// Reads an `Authorization` field of one of OAuth's schemes; `nil` if there is none.
+    /// Reads an `Authorization` field with an OAuth scheme; `nil` for any other.
     init?(authorization field: String?) {
         guard let parts = field?.split(separator: " ", maxSplits: 1), parts.count == 2 else { return nil }
         isDPoP = String(parts[0]).equalsIgnoringASCIICase("DPoP")

@@ -1,14 +1,14 @@
 public import Foundation
 import Networking
 
-/// The requests that an ``OAuth2Authenticator`` puts the token on, by their origins.
+/// The origins whose requests get the token from an ``OAuth2Authenticator``.
 ///
 /// ```swift
 /// let authenticator = OAuth2Authenticator(source: source, resources: [api])
 /// ```
 ///
-/// A token belongs to the services that it was issued for. If a client sends requests elsewhere, or takes URLs from responses, the
-/// token must not go along.
+/// A token belongs to the services that it was issued for. If a client sends requests elsewhere, or
+/// follows URLs from responses, the token must not go along.
 public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
     private enum Wrapped: Hashable {
         case origins([HTTPOrigin])
@@ -18,40 +18,42 @@ public struct ResourceRule: Sendable, Hashable, ExpressibleByArrayLiteral {
 
     private let wrapped: Wrapped
 
-    /// The origins of some URLs.
+    /// Returns a rule for the origins of the given URLs.
     ///
     /// Requests to other origins are left unchanged.
     ///
-    /// - Parameter urls: URLs of the services that the token is meant for, with `http` or `https` and a host. If the list is empty,
-    ///   or one of the URLs has no origin, the authenticator fails every request with `malformedRequest`.
+    /// - Parameter urls: URLs of the services that the token is meant for, with `http` or `https`
+    ///   and a host. If the list is empty, or one of the URLs has no origin, the authenticator
+    ///   fails every request with `malformedRequest`.
     /// - Returns: The rule.
     public static func origins(of urls: [URL]) -> ResourceRule {
         let origins = urls.compactMap { HTTPOrigin($0) }
-        // A list without effect is a mistake in the configuration, and neither "all" nor "none" is a safe guess.
+        // A list without effect is a configuration error; neither "all" nor "none" is a safe guess.
         let isComplete = !urls.isEmpty && origins.count == urls.count
         return ResourceRule(wrapped: isComplete ? .origins(origins) : .misconfigured)
     }
 
-    /// Every `https` origin, and every loopback address.
+    /// All `https` origins and loopback addresses.
     ///
-    /// - Warning: Each server that the client sends a request to gets the token, and can use it as the client can.
+    /// - Warning: Every server that the client contacts gets the token and can use it as the client
+    ///   can.
     public static let everyHTTPSOrigin = ResourceRule(wrapped: .every)
 
     private init(wrapped: Wrapped) {
         self.wrapped = wrapped
     }
 
-    /// Creates the rule for the origins of some URLs, as ``origins(of:)`` does.
+    /// Creates a rule for the origins of the given URLs, as ``origins(of:)`` does.
     ///
     /// - Parameter elements: URLs of the services that the token is meant for.
     public init(arrayLiteral elements: URL...) {
         self = .origins(of: elements)
     }
 
-    /// Returns a Boolean value that indicates whether a request to an origin gets the token.
+    /// Returns `true` if a request to an origin gets the token.
     ///
-    /// - Parameter origin: The origin; `nil` if the request's URL has none.
-    /// - Returns: Whether the rule covers the origin.
+    /// The origin is `nil` if the URL has none.
+    ///
     /// - Throws: ``OAuth2Error`` with the code `malformedRequest` if the rule is misconfigured.
     func covers(_ origin: HTTPOrigin?) throws(OAuth2Error) -> Bool {
         switch wrapped {

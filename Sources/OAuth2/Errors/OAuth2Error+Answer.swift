@@ -3,15 +3,18 @@ import Networking
 import TokenGeneration
 
 extension OAuth2Error {
-    /// Reads what an endpoint answered instead of what it was asked for.
+    /// Creates an error from an endpoint's error response.
     ///
     /// - Parameters:
-    ///   - answer: The answer. Nothing of its body gets into the error but the server's words, without what it was sent.
-    ///   - place: How the endpoint is called.
-    ///   - secrets: What the error's text must not repeat.
-    ///   - now: The present time, for a `Retry-After` that is a date.
-    ///   - isOfClient: Whether the endpoint was asked who the client is, and not with an access token.
-    ///   - isQuotable: Whether the server's words may be repeated: not if what it was sent is not known here.
+    ///   - answer: The response. Only the server's error texts get into the error, without the
+    ///     secrets it was sent.
+    ///   - place: The endpoint's name in messages.
+    ///   - secrets: The secrets that the error's text must not repeat.
+    ///   - now: The current time, for a `Retry-After` with a date.
+    ///   - isOfClient: `true` if the endpoint authenticates the client, `false` if it takes an
+    ///     access token. The default is `false`.
+    ///   - isQuotable: `true` if the server's texts may be quoted. They may not if the secrets it
+    ///     was sent are unknown. The default is `true`.
     init(
         answer: ServerError,
         place: String,
@@ -20,12 +23,12 @@ extension OAuth2Error {
         isOfClient: Bool = false,
         isQuotable: Bool = true
     ) {
-        // A server's answer may have in it what was sent; the cause goes without.
+        // The response may repeat secrets, so the cause doesn't include it.
         let endpoint = answer.endpoint.flatMap { secrets.isFree($0) ? $0 : nil }
         let cause = ServerError(endpoint: endpoint, errorCode: answer.errorCode)
         let body = answer.response.flatMap { try? JSONObject(parsing: $0) }
         let challenges = answer.headers.values(for: "WWW-Authenticate").flatMap(AuthenticationChallenge.parse)
-        // Some servers say what is wrong with a proof, or with a token, in a challenge only.
+        // Some servers report a bad proof or token only in a challenge.
         let challenged = ["DPoP", "Bearer"].lazy.compactMap { scheme in
             challenges.first { $0.isOfScheme(scheme) && $0.parameters["error"] != nil }
         }.first
@@ -46,15 +49,15 @@ extension OAuth2Error {
         } else if Self.isTransient(answer.errorCode) {
             self.init(
                 .serverTransient,
-                "\(place) has failed for the moment",
+                "\(place) has failed temporarily",
                 status: answer.errorCode,
                 cause: cause
             )
         } else if answer.errorCode == 401, isOfClient {
-            // This holds for any body: nothing but the client was authenticated (RFC 6749 §5.2).
+            // This holds for any body: only the client was authenticated (RFC 6749 §5.2).
             self.init(
                 .invalidClient,
-                "\(place) does not accept the client's authentication; check id and key",
+                "\(place) rejects the client's authentication; check the client ID and key",
                 status: answer.errorCode,
                 cause: cause
             )
@@ -63,14 +66,14 @@ extension OAuth2Error {
         {
             self.init(
                 .accessTokenRejected,
-                "\(place) does not accept the access token (any more)",
+                "\(place) rejects the access token; it may have expired or been revoked",
                 status: answer.errorCode,
                 cause: cause
             )
         } else {
             self.init(
                 .protocolViolation,
-                "\(place) answered \(answer.errorCode) without an OAuth 2 error; check the endpoint's URL",
+                "\(place) responded with \(answer.errorCode) and no OAuth 2 error; check the endpoint's URL",
                 status: answer.errorCode,
                 cause: cause
             )
@@ -88,8 +91,9 @@ extension OAuth2Error {
         }
     }
 
-    /// Codes that a resource may answer ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1),
-    /// [RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)), and those of a server that fails.
+    /// The error codes of resources
+    /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1),
+    /// [RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)) and of failing servers.
     private static let commonCodes: Set = [
         "invalid_token", "insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof",
         "server_error", "temporarily_unavailable",
@@ -97,7 +101,8 @@ extension OAuth2Error {
 }
 
 extension AuthenticationChallenge {
-    /// The challenge without the parameters that have a secret in them, or are longer than any use; `nil` if its scheme has.
+    /// Returns the challenge without parameters that contain a secret or exceed 2,048 bytes; `nil`
+    /// if its scheme contains one.
     func without(_ secrets: SentSecrets) -> Self? {
         let parameters = parameters.filter { $0.value.utf8.count <= 2_048 }.sorted { $0.key < $1.key }
         let token = token68.flatMap { $0.utf8.count <= 2_048 ? $0 : nil }

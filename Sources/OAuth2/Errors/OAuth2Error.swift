@@ -1,50 +1,55 @@
 public import Foundation
 public import Networking
 
-/// What went wrong with getting or using a token.
+/// A failure to get or use a token.
 ///
-/// The texts of an error never contain a token, a secret or an assertion. Two errors are equal if their codes are.
+/// An error's text never contains a token, secret or assertion. Errors are equal if their codes
+/// are.
 public struct OAuth2Error: Error, Sendable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public private(set) var code: Code
-    /// What failed, and what to do about it.
+    /// A description of what failed and what to do about it.
     public let message: String
-    /// The error code the server answered, such as `invalid_client`
+    /// The error code from the server's response, such as `invalid_client`
     /// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
     public let serverCode: String?
-    /// The server's description of its error, for developers: at most 256 printable characters, without the secrets that it
-    /// was sent in any encoding; `nil` if they could not be told apart.
+    /// The server's description of its error, for developers.
+    ///
+    /// It has at most 256 printable characters. The secrets that the request carried are removed,
+    /// in any encoding; the value is `nil` if they can't be told apart from the text.
     public internal(set) var serverDescription: String?
-    /// Where the server says more of its error: `error_uri`.
+    /// The page that describes the error: `error_uri`.
     public internal(set) var serverURI: URL?
-    /// The HTTP status of the answer, if there was one.
+    /// The status code of the response, if there was one.
     public let status: Int?
     /// The error that caused this one.
     public let cause: (any Error)?
-    /// How long the server asks to be left alone, if it does
+    /// The time the server asks the client to wait before it retries, if any
     /// ([RFC 9110 §10.2.3](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)).
     public internal(set) var retryAfter: Duration?
-    /// Whether a refresh token was sent and the answer to it lost, so that its successor may be lost, too.
+    /// A Boolean value that indicates whether the response to a refresh was lost, and the new
+    /// refresh token perhaps with it.
     ///
-    /// It tells a grant that somebody has ended from one that an accident has ended.
+    /// Use it to tell a revoked grant from one that ended by accident.
     public internal(set) var isPossiblyLostRotation = false
-    /// What the resource asks for, with the codes `stepUpRequired` and `insufficientScope`.
+    /// The resource's requirements, with the codes `stepUpRequired` and `insufficientScope`.
     public internal(set) var demand: ResourceDemand?
-    /// The challenge that came with the answer, of the scheme that it is about, without what repeats a secret.
+    /// The challenge in the response for the error's scheme, without anything that repeats a
+    /// secret.
     public internal(set) var challenge: AuthenticationChallenge?
-    /// Whether the answer had a nonce for the next DPoP proof.
+    /// A Boolean value that indicates whether the response carried a nonce for the next DPoP proof.
     var hasNonce = false
-    /// A Boolean value that indicates whether a token request was sent that the server may have acted on.
+    /// A Boolean value that indicates whether the server may have acted on a token request.
     var isAboutSentRequest = false
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - message: What failed, and what to do about it. Put no secret into it.
-    ///   - serverCode: The error code the server answered.
-    ///   - status: The HTTP status of the answer.
-    ///   - cause: The error that caused this one.
+    ///   - code: The kind of failure.
+    ///   - message: What failed and what to do about it, without secrets.
+    ///   - serverCode: The error code from the server's response. The default is `nil`.
+    ///   - status: The status code of the response. The default is `nil`.
+    ///   - cause: The error that caused this one. The default is `nil`.
     public init(
         _ code: Code,
         _ message: String,
@@ -59,21 +64,20 @@ public struct OAuth2Error: Error, Sendable {
         self.cause = cause
     }
 
-    /// The same failure under another code.
     func coded(_ code: Code) -> Self {
         var error = self
         error.code = code
         return error
     }
 
-    /// Whether the same request may succeed later without anybody changing anything.
+    /// A Boolean value that indicates whether the same request may succeed later, unchanged.
     public var isRetryable: Bool {
         [.serverTransient, .serverUnreachable].contains(code)
     }
 }
 
 extension OAuth2Error {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case requestRejected, invalidClient, reauthenticationRequired, serverTransient, serverUnreachable
@@ -90,92 +94,94 @@ extension OAuth2Error {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a bounded set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The token endpoint refused the request for a reason that a change of the request could mend.
+        /// The token endpoint denied the request; a changed request may succeed.
         public static var requestRejected: Self { Self(.requestRejected) }
-        /// The token endpoint did not accept the client's authentication.
+        /// The token endpoint rejected the client's authentication.
         public static var invalidClient: Self { Self(.invalidClient) }
-        /// The grant has ended: somebody has to authenticate again.
+        /// The grant has ended, and the user must authenticate again.
         public static var reauthenticationRequired: Self { Self(.reauthenticationRequired) }
-        /// The token endpoint is overloaded or has failed; later it may work.
+        /// The token endpoint is overloaded or failing; a later request may succeed.
         public static var serverTransient: Self { Self(.serverTransient) }
-        /// The token endpoint could not be reached, or did not answer in time.
+        /// The token endpoint couldn't be reached or didn't respond in time.
         public static var serverUnreachable: Self { Self(.serverUnreachable) }
-        /// The token endpoint answered something that is not an OAuth 2 response.
+        /// The token endpoint's response isn't an OAuth 2 response.
         public static var protocolViolation: Self { Self(.protocolViolation) }
-        /// The token endpoint issued a token of a kind that can't be used here.
+        /// The token endpoint issued a token of an unsupported type.
         public static var unsupportedTokenType: Self { Self(.unsupportedTokenType) }
-        /// A token or a client's credential was about to be sent without TLS.
+        /// A token or client credential would have been sent without TLS.
         public static var insecureTransport: Self { Self(.insecureTransport) }
-        /// The resource refuses a token that was issued just for this request.
+        /// The resource rejected a token issued for this very request.
         public static var freshTokenRejected: Self { Self(.freshTokenRejected) }
-        /// Tokens are refused as fast as they are refreshed.
+        /// The resource rejects tokens as fast as they are refreshed.
         public static var excessiveRefresh: Self { Self(.excessiveRefresh) }
-        /// The client's assertion, or other proof of who it is, could not be made.
+        /// The client's assertion, or other proof of its identity, couldn't be created.
         public static var assertionFailed: Self { Self(.assertionFailed) }
-        /// The grant could not say what to ask the token endpoint for.
+        /// The grant couldn't create its token request.
         public static var grantFailed: Self { Self(.grantFailed) }
         /// The token store failed.
         public static var storeFailed: Self { Self(.storeFailed) }
-        /// Others had the token store to themselves for as long as getting a token may take.
+        /// The token store was locked for as long as getting a token may take.
         public static var storeBusy: Self { Self(.storeBusy) }
-        /// The token store did not answer in time; the token endpoint is not to blame.
+        /// The token store didn't respond in time; the token endpoint isn't involved.
         public static var storeUnavailable: Self { Self(.storeUnavailable) }
-        /// What is in the token store is not what was put there, or is encrypted with another key.
+        /// The contents of the token store are corrupt or encrypted with another key.
         public static var storeDamaged: Self { Self(.storeDamaged) }
-        /// What is in the token store was written by a newer version of this package.
+        /// The contents of the token store were written by a newer version of this package.
         public static var storeTooNew: Self { Self(.storeTooNew) }
-        /// What was to be asked for is malformed; nothing was sent.
+        /// The request is malformed and wasn't sent.
         public static var malformedRequest: Self { Self(.malformedRequest) }
-        /// The answer to an authorization request is to another request than this one.
+        /// The authorization response belongs to another request.
         public static var stateMismatch: Self { Self(.stateMismatch) }
-        /// The user, or the server in the user's place, has refused to grant what was asked for.
+        /// The user, or the server on the user's behalf, denied the authorization.
         public static var authorizationDenied: Self { Self(.authorizationDenied) }
-        /// The user did not grant what was asked for in the time that there was for it.
+        /// The user didn't authorize the request in time.
         public static var authorizationExpired: Self { Self(.authorizationExpired) }
-        /// The answer to an authorization request can't be received on this machine.
+        /// The authorization response can't be received on this machine.
         public static var receiverFailed: Self { Self(.receiverFailed) }
-        /// The resource wants the user to authenticate anew, or more strongly
-        /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)); ``OAuth2Error/demand`` says how.
+        /// The resource requires a new or stronger authentication of the user
+        /// ([RFC 9470](https://www.rfc-editor.org/rfc/rfc9470)); see ``OAuth2Error/demand``.
         public static var stepUpRequired: Self { Self(.stepUpRequired) }
-        /// The resource wants a token of more scope ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1));
-        /// ``OAuth2Error/demand`` says which, if the resource did.
+        /// The resource requires a token with more scope
+        /// ([RFC 6750 §3.1](https://www.rfc-editor.org/rfc/rfc6750#section-3.1));
+        /// ``OAuth2Error/demand`` has it if the resource named it.
         public static var insufficientScope: Self { Self(.insufficientScope) }
-        /// A server wants a nonce in DPoP proofs and sent none ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
+        /// A server requires a nonce in DPoP proofs but sent none
+        /// ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
         public static var missingNonce: Self { Self(.missingNonce) }
-        /// A server wants another nonce in DPoP proofs than the one it has just sent.
+        /// A server requires a new nonce in DPoP proofs but sent the one it just rejected.
         public static var repeatedNonce: Self { Self(.repeatedNonce) }
-        /// A server has asked for one nonce after the other.
+        /// A server keeps requiring new nonces.
         public static var tooManyNonces: Self { Self(.tooManyNonces) }
-        /// A server does not accept the DPoP proof; key, clock and URL are what it may not like.
+        /// A server rejected the DPoP proof; check the key, the clock and the URL.
         public static var proofRejected: Self { Self(.proofRejected) }
-        /// An issuer identifier is not a URL that metadata could be looked up by.
+        /// The issuer identifier isn't a URL that metadata can be fetched for.
         public static var invalidIssuer: Self { Self(.invalidIssuer) }
-        /// What came is not from the issuer that was asked.
+        /// The response comes from an issuer other than the expected one.
         public static var issuerMismatch: Self { Self(.issuerMismatch) }
-        /// The server has no endpoint for what it is to do, or its metadata do not say where.
+        /// The server doesn't have the required endpoint, or its metadata doesn't list it.
         public static var endpointMissing: Self { Self(.endpointMissing) }
-        /// What came is about another user than the one that was asked about.
+        /// The response describes another user than the requested one.
         public static var subjectMismatch: Self { Self(.subjectMismatch) }
-        /// An endpoint does not accept the access token that it was asked with.
+        /// The endpoint rejected the access token that the request carried.
         public static var accessTokenRejected: Self { Self(.accessTokenRejected) }
     }
 }
 
 extension OAuth2Error: Equatable {
-    /// Whether two errors have the same code.
+    /// Returns a Boolean value that indicates whether two errors have the same code.
     ///
     /// - Parameters:
-    ///   - left: One error.
-    ///   - right: The other.
-    /// - Returns: Whether the codes are equal.
+    ///   - left: An error.
+    ///   - right: Another error.
+    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 
 extension OAuth2Error: CustomStringConvertible, LocalizedError {
-    /// The code, the message, what the server answered and the cause, for a person to read.
+    /// A text for people: the code, the message, the server's error code and the cause.
     public var description: String {
         var text = "\(code): \(message)"
         if let serverCode { text += " [\(serverCode)]" }
@@ -183,6 +189,6 @@ extension OAuth2Error: CustomStringConvertible, LocalizedError {
         return text
     }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text for Foundation's error APIs.
     public var errorDescription: String? { description }
 }

@@ -1,26 +1,29 @@
 public import Foundation
 import Networking
 
-/// What a resource asks for when it refuses a request, as its challenge says.
+/// The requirements that a resource states in its challenge when it rejects a request.
 public struct ResourceDemand: Sendable, Hashable {
-    /// The scope that the request needs, names apart; empty if the resource did not say.
+    /// The names of the scope that the request needs; empty if the resource didn't say.
     public var scope: [String]
-    /// The authentication context classes that would do, best first
+    /// The acceptable authentication context classes, best first
     /// ([RFC 9470 §3](https://www.rfc-editor.org/rfc/rfc9470#section-3)).
     public var acrValues: [String]
-    /// How long ago the user may have authenticated at most.
+    /// The maximum time since the user authenticated.
     public var maxAge: Duration?
-    /// Where the resource says which authorization servers it trusts
-    /// ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)); nobody asks there unless you do.
+    /// The URL of the resource's metadata, which lists the authorization servers it trusts
+    /// ([RFC 9728 §5.1](https://www.rfc-editor.org/rfc/rfc9728#section-5.1)).
+    ///
+    /// The library never fetches it unasked.
     public var resourceMetadata: URL?
 
-    /// Makes a demand.
+    /// Creates a demand.
     ///
     /// - Parameters:
-    ///   - scope: The scope that the request needs.
-    ///   - acrValues: The authentication context classes that would do.
-    ///   - maxAge: How long ago the user may have authenticated at most.
-    ///   - resourceMetadata: Where the resource says which authorization servers it trusts.
+    ///   - scope: The scope that the request needs. The default is empty.
+    ///   - acrValues: The acceptable authentication context classes, best first. The default is
+    ///     empty.
+    ///   - maxAge: The maximum time since the user authenticated. The default is `nil`.
+    ///   - resourceMetadata: The URL of the resource's metadata. The default is `nil`.
     public init(
         scope: [String] = [],
         acrValues: [String] = [],
@@ -33,7 +36,7 @@ public struct ResourceDemand: Sendable, Hashable {
         self.resourceMetadata = resourceMetadata
     }
 
-    /// Reads a challenge, without what repeats the token that it answers.
+    /// Creates a demand from a challenge, without anything that repeats the rejected token.
     init(_ challenge: AuthenticationChallenge, hiding secrets: SentSecrets = .none) {
         let shown = challenge.without(secrets)
         func value(_ name: String) -> String? { shown?.parameters[name] }

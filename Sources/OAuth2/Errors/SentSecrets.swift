@@ -1,36 +1,30 @@
 import Networking
 import TokenGeneration
 
-/// The secrets that a request carries, and the means to find them in the server's response.
+/// The secrets that a request carries, and a search for them in the server's response.
 ///
-/// A server may repeat a secret as it is or encoded: percent- or form-encoded, in base64 such as that of `Basic`, escaped for JSON
-/// or HTML, and one encoding within another. The search decodes the server's text step by step and looks at every
-/// stage for 12 successive bytes of a secret, or for the whole of a shorter one.
+/// A server may repeat a secret as it is or encoded: percent- or form-encoded, in base64 such as
+/// that of `Basic`, escaped for JSON or HTML, and in nested encodings. The search decodes the
+/// server's text step by step. In every stage it searches for 12 successive bytes of a secret, or
+/// for all of a shorter one.
 ///
-/// The work for a text is bounded by a budget. A text that would cost more isn't shown at all, and
-/// neither is one with a secret of fewer than four bytes in it: the rest would tell which they are.
+/// A budget bounds the work for a text. A text that would cost more isn't shown at all. Neither is
+/// one that contains a secret of fewer than four bytes, because the rest would reveal it.
 struct SentSecrets: Sendable {
-    /// Stands for a secret in a text.
+    /// The replacement for a secret.
     static let placeholder = "<redacted>"
-    /// The secrets of a request without any.
     static let none = Self([])
 
     private let texts: [String]
 
-    /// Collects secrets.
-    ///
-    /// - Parameter texts: The secrets as they are before they are encoded; empty texts don't count.
+    /// Creates a set of secrets, as they are before encoding; empty texts are ignored.
     init(_ texts: [String]) {
         self.texts = texts.filter { !$0.isEmpty }
     }
 
-    /// The secrets of a request with a token.
     init(_ token: Secret) { self.init([token.expose { $0 }]) }
 
-    /// Replaces every secret in a text.
-    ///
-    /// - Parameter text: The server's text.
-    /// - Returns: The text with placeholders; `nil` if it can't be shown.
+    /// Returns a text with every secret replaced; `nil` if it can't be shown.
     func redacted(_ text: String) -> String? {
         guard !texts.isEmpty else { return text }
         let bytes = Array(text.utf8)
@@ -49,10 +43,9 @@ struct SentSecrets: Sendable {
     /// A Boolean value that indicates whether a text can be shown unchanged.
     func isFree(_ text: String) -> Bool { areFree([text]) == [true] }
 
-    /// Finds out which of several texts can be shown unchanged, within the budget of one.
+    /// Returns, for each text, `true` if it can be shown unchanged.
     ///
-    /// - Parameter candidates: The texts.
-    /// - Returns: A Boolean value for each text.
+    /// The budget is that of one text.
     func areFree(_ candidates: [String]) -> [Bool] {
         guard !texts.isEmpty else { return candidates.map { _ in true } }
         guard let found = SecretSearch.bytes(of: texts, in: candidates.flatMap { Array($0.utf8) + [0] }) else {
@@ -65,10 +58,11 @@ struct SentSecrets: Sendable {
         }
     }
 
-    /// The secrets, and their form where letters lose their case, as in the names of header parameters.
+    /// The secrets and their lowercase forms, as in the names of header parameters.
     var foldingCase: Self { Self(texts + texts.map { $0.lowercased() }) }
 
-    /// An error of reading the server's response, whose text may name members of it.
+    /// Returns a parse error of the server's response with secrets removed, because it may name
+    /// members of the response.
     func redacted(_ error: any Error) -> (any Error)? {
         guard let error = error as? TokenError, let message = redacted(error.message) else { return nil }
         return TokenError(error.code, message)
@@ -82,35 +76,32 @@ extension SentSecrets: CustomStringConvertible, CustomReflectable {
     var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A search for secrets in one text and in what it decodes to.
+/// A search for secrets in a text and everything it decodes to.
 struct SecretSearch {
-    /// The maximum number of look-ups for one text: one for each byte of each stage and each length of window.
+    /// The maximum number of lookups for one text: one for each byte, stage and window length.
     static let budget = 1 << 18
-    /// The number of encodings, one within the other, that are undone.
+    /// The maximum number of nested encodings to decode.
     static let depth = 4
-    /// The lengths of the windows of secrets that are searched for.
+    /// The lengths of the windows that secrets are cut into.
     static let lengths = 1...12
     /// The length of the shortest secret that is replaced; a text with a shorter one is dropped.
     static let leastLength = 4
 
-    /// The windows of the secrets by their length, each packed into a number.
+    /// The windows of the secrets by length, each packed into an integer.
     private var windows: [Int: Set<UInt128>] = [:]
     private var seen: Set<[UInt8]> = []
-    /// For each byte of the text, a Boolean value that indicates whether it belongs to a secret.
+    /// For each byte of the text, `true` if it belongs to a secret.
     private var found: [Bool]
     private var budgetLeft = Self.budget
-    /// A Boolean value that indicates whether a secret was found that is too short to be replaced.
+    /// A Boolean value that indicates whether a secret that is too short to replace was found.
     private var hasShortSecret = false
-    /// The length of the shortest run of base64 that a secret can be in.
+    /// The length of the shortest run of base64 that can contain a secret.
     private var leastRun = Int.max
 
-    /// Finds secrets.
+    /// Finds the bytes of a text that belong to secrets.
     ///
-    /// - Parameters:
-    ///   - secrets: The secrets; none is empty.
-    ///   - text: The text.
-    /// - Returns: Whether each byte of the text belongs to a secret; `nil` if the search would cost more than the budget, or a secret
-    ///   that is too short to be replaced was found.
+    /// - Returns: For each byte, `true` if it belongs to a secret; `nil` if the search exceeds the
+    ///   budget or finds a secret that is too short to replace.
     static func bytes(of secrets: [String], in text: [UInt8]) -> [Bool]? {
         var search = SecretSearch(text.count)
         for secret in secrets {
@@ -149,7 +140,8 @@ struct SecretSearch {
         for next in stage.decoded(leastRun: min(leastRun, 6)) { look(at: next, depth: depth + 1) }
     }
 
-    /// Calls a closure for every window of a text, with a space and a plus sign as the same byte: forms have one for the other.
+    /// Calls a closure for every window of a text, treating a space and a plus sign as equal
+    /// because forms encode one as the other.
     private static func forEachWindow(of bytes: [UInt8], _ length: Int, _ body: (UInt128, Int) -> Void) {
         let mask = UInt128(1) << UInt128(8 * length) - 1
         var window: UInt128 = 0
@@ -164,7 +156,7 @@ struct SecretSearch {
     }
 }
 
-/// A text, or what it decodes to, and where each byte comes from.
+/// A text or one of its decodings, with the origin of each byte.
 private struct DecodingStage {
     private(set) var bytes: [UInt8]
     /// The range of the original text that each byte comes from.
@@ -177,16 +169,13 @@ private struct DecodingStage {
 
     private init() { (bytes, origins) = ([], []) }
 
-    /// The stages that this one decodes to, one for each encoding that is there.
-    ///
-    /// - Parameter leastRun: The length of the shortest run of base64 that is decoded.
-    /// - Returns: The stages.
+    /// Returns the decodings of this stage, one for each encoding it contains.
     func decoded(leastRun: Int) -> [DecodingStage] {
         [unescaped(Self.percentEscape), unescaped(Self.stringEscape), unescaped(Self.entity)].compactMap(\.self)
             + (0..<4).compactMap { base64Decoded(from: $0, leastRun: leastRun) }
     }
 
-    /// Replaces escapes with the bytes that they stand for, or returns `nil` if the text has none.
+    /// Returns the stage with its escapes decoded, or `nil` if it has none.
     private func unescaped(_ escape: (ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])?) -> DecodingStage? {
         var stage = DecodingStage()
         var index = 0
@@ -202,11 +191,11 @@ private struct DecodingStage {
         return stage.bytes.count < bytes.count ? stage : nil
     }
 
-    /// Decodes every run of base64 or base64url from a character on; `nil` if no run is long enough.
+    /// Decodes every run of base64 or base64url, or returns `nil` if every run is too short.
     ///
     /// - Parameters:
-    ///   - shift: The number of characters at the start of a run that don't belong to it.
-    ///   - leastRun: The length of the shortest run that is decoded.
+    ///   - shift: The number of characters to skip at the start of a run.
+    ///   - leastRun: The length of the shortest run to decode.
     /// - Returns: The decoded runs.
     private func base64Decoded(from shift: Int, leastRun: Int) -> DecodingStage? {
         var stage = DecodingStage()
@@ -235,7 +224,7 @@ private struct DecodingStage {
         origins += plain.map { _ in source }
     }
 
-    /// An escape such as `%2B`.
+    /// Decodes an escape such as `%2B`.
     private static func percentEscape(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
         guard text.first == UInt8(ascii: "%"), let byte = hexadecimal(text.dropFirst().prefix(2), count: 2) else {
             return nil
@@ -243,7 +232,7 @@ private struct DecodingStage {
         return (3, [UInt8(byte)])
     }
 
-    /// An escape such as `\u002B`, `\x2B` or `\/`, as in strings of JSON and of programming languages.
+    /// Decodes an escape of JSON or a programming language, such as `\u002B`, `\x2B` or `\/`.
     private static func stringEscape(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
         guard text.first == UInt8(ascii: "\\"), let kind = text.dropFirst().first else { return nil }
         let rest = text.dropFirst(2)
@@ -269,7 +258,7 @@ private struct DecodingStage {
         }
     }
 
-    /// A character reference of HTML, such as `&amp;`, `&#43;` or `&#x2B;`.
+    /// Decodes an HTML character reference, such as `&amp;`, `&#43;` or `&#x2B;`.
     private static func entity(_ text: ArraySlice<UInt8>) -> (length: Int, bytes: [UInt8])? {
         guard text.first == UInt8(ascii: "&"), let end = text.firstIndex(of: UInt8(ascii: ";")) else { return nil }
         let name = String(decoding: text[(text.startIndex + 1)..<end], as: UTF8.self)

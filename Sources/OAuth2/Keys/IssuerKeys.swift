@@ -1,6 +1,6 @@
 package import TokenGeneration
 
-/// The keys of an issuer, wherever they are.
+/// The keys of an issuer, remote or local.
 package enum IssuerKeys: Sendable {
     case remote(RemoteJWTVerifier)
     case fixed(JWTVerifier)
@@ -13,9 +13,9 @@ package enum IssuerKeys: Sendable {
         self = .fixed(JWTVerifier(keys: keys, selection: selection))
     }
 
-    /// Fetches the keys unless valid ones are at hand.
+    /// Fetches the keys unless valid ones are cached.
     ///
-    /// - Throws: ``OAuth2Error`` or `CancellationError` if it can't get any.
+    /// - Throws: ``OAuth2Error`` or `CancellationError` without keys.
     package func prepare() async throws {
         guard case .remote(let verifier) = self, verifier.keys.current() == nil else { return }
         _ = try await verifier.keys.loaded()
@@ -23,7 +23,8 @@ package enum IssuerKeys: Sendable {
 
     /// Verifies a token.
     ///
-    /// - Throws: `TokenError` if the token is not good; ``OAuth2Error`` or `CancellationError` if there are no keys to tell.
+    /// - Throws: `TokenError` if the token is invalid; ``OAuth2Error`` or `CancellationError`
+    ///   without keys.
     package func verify(_ token: String, against policy: ValidationPolicy) async throws -> VerifiedToken {
         switch self {
         case .remote(let verifier): try await verifier.verify(token, against: policy)

@@ -1,12 +1,12 @@
 import Networking
 import TokenGeneration
 
-/// Keys as they were fetched; whoever verifies shares one reference.
+/// Fetched keys, shared by reference among verifiers.
 final class LoadedKeys: Sendable {
     let keys: JWKSet
-    /// Counts the sets that differ: what was made of the same version need not be made anew.
+    /// The number of the distinct set, for reuse of values derived from it.
     let version: Int
-    /// Counts the times that keys came.
+    /// The number of the fetch.
     let load: Int
 
     init(_ keys: JWKSet, version: Int, load: Int) {
@@ -16,9 +16,9 @@ final class LoadedKeys: Sendable {
     }
 }
 
-/// When a key set is fetched, and what callers get meanwhile.
+/// The state machine of a key set: when to fetch it, and which keys callers get meanwhile.
 ///
-/// It does nothing itself: it says what to do, and is told what came of it.
+/// It has no side effects.
 struct KeySetLifecycle {
     struct Limits {
         var refreshAhead: Duration
@@ -27,36 +27,34 @@ struct KeySetLifecycle {
     }
 
     enum Step {
-        /// These keys are good.
+        /// Use these valid keys.
         case use(LoadedKeys)
-        /// These keys are good, and somebody has to fetch new ones.
+        /// Use these valid keys, and start a refresh in the background.
         case useAndStart(LoadedKeys, refresh: Int)
-        /// The caller has to fetch keys and to wait for them.
+        /// Start a refresh, and wait for it.
         case start(refresh: Int)
-        /// The caller has to wait for keys that are being fetched.
+        /// Wait for the pending refresh.
         case join(refresh: Int)
-        /// There are no keys, and it is too early to ask for them again.
+        /// Fail: keys are missing, and it's too early for another request.
         case fail(OAuth2Error)
     }
 
     private struct Hold {
         var keys: LoadedKeys
-        /// From then on new keys are fetched while callers go on with these.
+        /// The time to refresh the keys while callers still use them.
         var aheadFrom: ContinuousClock.Instant
-        /// From then on callers wait for new keys.
+        /// The time from which callers wait for new keys.
         var freshUntil: ContinuousClock.Instant
-        /// From then on these keys are not good, whatever happens.
+        /// The time from which these keys aren't valid under any circumstances.
         var goodUntil: ContinuousClock.Instant
     }
 
     let limits: Limits
     private var hold: Hold?
-    /// The refresh under way.
     private(set) var refresh: Int?
     private var refreshCount = 0
-    /// When the latest attempt ended.
     private var attempted: ContinuousClock.Instant?
-    /// Why it failed, if it did.
+    /// The error of the latest attempt, if it failed.
     private(set) var failure: OAuth2Error?
     private var failureCount = 0
 
@@ -64,13 +62,11 @@ struct KeySetLifecycle {
         self.limits = limits
     }
 
-    /// The latest keys, however old.
     var keys: LoadedKeys? { hold?.keys }
 
-    /// Whether the latest keys are older than their issuer meant them to be used.
     func isStale(at now: ContinuousClock.Instant) -> Bool { hold.map { now >= $0.freshUntil } ?? false }
 
-    /// What a caller does who needs keys.
+    /// Returns the next step for a caller that needs keys.
     mutating func step(at now: ContinuousClock.Instant) -> Step {
         guard let hold, now < hold.goodUntil else {
             if let refresh { return .join(refresh: refresh) }
@@ -78,7 +74,7 @@ struct KeySetLifecycle {
             return .start(refresh: takeOff())
         }
         guard now >= hold.aheadFrom else { return .use(hold.keys) }
-        // While the issuer fails, nobody waits for it who has keys.
+        // While the issuer fails, callers use the existing keys without waiting.
         if now >= hold.freshUntil, failure == nil {
             return refresh.map { .join(refresh: $0) } ?? .start(refresh: takeOff())
         }
@@ -86,12 +82,8 @@ struct KeySetLifecycle {
         return .useAndStart(hold.keys, refresh: takeOff())
     }
 
-    /// What a caller does who has a token of a key that these keys don't have.
-    ///
-    /// - Parameters:
-    ///   - now: The time.
-    ///   - load: The load of the keys that the caller has tried.
-    /// - Returns: What to do; to use the same keys again if newer ones can't be had now.
+    /// Returns the next step for a caller whose token needs a key that the given load doesn't
+    /// contain.
     mutating func step(at now: ContinuousClock.Instant, beyond load: Int) -> Step {
         if let hold, hold.keys.load > load { return .use(hold.keys) }
         if let refresh { return .join(refresh: refresh) }
@@ -100,15 +92,9 @@ struct KeySetLifecycle {
         return hold.map { .use($0.keys) } ?? .start(refresh: takeOff())
     }
 
-    /// Takes the keys that a refresh has brought.
+    /// Takes the keys of a refresh.
     ///
-    /// - Parameters:
-    ///   - refresh: The refresh.
-    ///   - keys: The keys.
-    ///   - isSame: Whether they are those of the refresh before.
-    ///   - lifetime: How long they are to be used.
-    ///   - now: The time.
-    /// - Returns: The keys.
+    /// `isSame` indicates whether they are those of the previous refresh.
     mutating func landed(
         _ refresh: Int,
         _ keys: JWKSet,
@@ -139,7 +125,7 @@ struct KeySetLifecycle {
         return loaded
     }
 
-    /// Notes that a refresh has brought nothing.
+    /// Takes the failure of a refresh.
     mutating func failed(_ refresh: Int, _ error: OAuth2Error, at now: ContinuousClock.Instant) {
         guard self.refresh == refresh else { return }
         self.refresh = nil
@@ -154,9 +140,10 @@ struct KeySetLifecycle {
         return refreshCount
     }
 
-    /// Whether the latest attempt is too recent for another.
+    /// Returns `true` if the latest attempt is too recent for another.
     ///
-    /// After a failure the pause grows from a second to the cooldown, unless the server asks for a longer one.
+    /// After failures the delay grows from one second to the cooldown, unless the server requests a
+    /// longer one.
     private func isPausing(at now: ContinuousClock.Instant) -> Bool {
         guard let attempted else { return false }
         guard let failure else { return now < attempted + limits.cooldown }

@@ -3,34 +3,30 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// Fetches a key set.
 struct KeySetSource: Sendable {
     struct Response: Sendable {
         let keys: JWKSet
-        /// The key set as it was sent; `nil` if the server says that it is the one of the copy.
+        /// The key set as sent; `nil` if the server confirmed the copy.
         let document: Data?
-        /// How long they are to be used.
         let lifetime: Duration
-        /// What the next request can ask by whether there are others.
         let copy: KeySetCopy?
     }
 
-    /// Says where the keys are.
     let locate: @Sendable () async throws -> URL
     let client: NetworkClient
     let options: RemoteKeySet.Options
 
     /// Fetches the keys.
     ///
-    /// - Parameter copy: The latest ones; the server is asked for others only, if they can be told.
-    /// - Returns: The keys: others, or the same for another time.
-    /// - Throws: What `OAuth2Error(keySetFailure:at:)` takes.
+    /// - Parameter copy: The latest keys. If they have validators, the request is conditional.
+    /// - Returns: New keys, or the same keys with a new lifetime.
+    /// - Throws: An error for `OAuth2Error(keySetFailure:at:)`.
     func fetch(unlike copy: KeySetCopy?) async throws -> Response {
         let url = try await locate()
         guard let origin = HTTPOrigin(url), origin.isConfidential else {
             throw OAuth2Error(
                 .insecureTransport,
-                "a key set is fetched only over https: on the way, others could put their keys among the issuer's"
+                "the key set's URL must be https; over http, an attacker could add keys"
             )
         }
         var request = URLRequest(url: url)
@@ -51,7 +47,7 @@ struct KeySetSource: Sendable {
             guard let copy else {
                 throw OAuth2Error(
                     .protocolViolation,
-                    "the key set's address answered 304 to a request without conditions: which keys are meant can't be told",
+                    "the key set's server responded with 304 to an unconditional request",
                     status: 304
                 )
             }
@@ -66,7 +62,7 @@ struct KeySetSource: Sendable {
         guard response.status == 200 else {
             throw OAuth2Error(
                 .protocolViolation,
-                "the key set's address answered \(response.status) instead of 200",
+                "the key set's server responded with \(response.status) instead of 200",
                 status: response.status
             )
         }
@@ -76,7 +72,7 @@ struct KeySetSource: Sendable {
         } catch {
             throw OAuth2Error(
                 .protocolViolation,
-                "what is at the key set's address is no key set: \(error.message)",
+                "the response isn't a key set: \(error.message)",
                 status: 200,
                 cause: error
             )
@@ -98,18 +94,18 @@ struct KeySetSource: Sendable {
 }
 
 extension OAuth2Error {
-    /// Why a key set could not be fetched.
+    /// Wraps the error of fetching a key set.
     init(keySetFailure error: any Error, at date: Date) {
         switch error {
         case let error as OAuth2Error:
             self = error
         case let error as ServerError:
-            // A server's page is of no use to whoever reads the error.
+            // The server's error page doesn't help readers of the error.
             let cause = ServerError(endpoint: error.endpoint, errorCode: error.errorCode)
             if Self.isTransient(error.errorCode) {
                 self.init(
                     .serverTransient,
-                    "the key set's server has failed for the moment",
+                    "the key set's server has failed temporarily",
                     status: error.errorCode,
                     cause: cause
                 )
@@ -120,10 +116,10 @@ extension OAuth2Error {
                 )
             } else {
                 let isRedirect = [301, 302, 303, 307, 308].contains(error.errorCode)
-                let hint = isRedirect ? "redirects are not followed; " : ""
+                let hint = isRedirect ? "redirects aren't followed; " : ""
                 self.init(
                     .protocolViolation,
-                    "the key set's address answered \(error.errorCode): \(hint)check the address",
+                    "the key set's server responded with \(error.errorCode): \(hint)check the URL",
                     status: error.errorCode,
                     cause: cause
                 )
@@ -131,7 +127,7 @@ extension OAuth2Error {
         case let error as NetworkError where error.code == .bodyTooLarge:
             self.init(
                 .protocolViolation,
-                "the key set is larger than is accepted; raise maximumSize if it is meant to be",
+                "the key set exceeds maximumSize; raise the limit if the set is genuine",
                 cause: error
             )
         default:

@@ -1,7 +1,7 @@
 import Synchronization
 public import TokenGeneration
 
-/// Verifies tokens with the keys of a ``RemoteKeySet``: what a `JWTVerifier` does for keys that are at hand.
+/// A verifier of tokens with the keys of a ``RemoteKeySet``, like a `JWTVerifier` for local keys.
 ///
 /// ```swift
 /// let keys = RemoteKeySet(url: jwksURL)
@@ -9,9 +9,10 @@ public import TokenGeneration
 /// let token = try await verifier.verify(text)
 /// ```
 ///
-/// Make one for each kind of token and share it. While its keys are good, a verification waits for nothing and nobody. A token
-/// whose key is not among them makes the set fetch them anew, within its cooldown, and is then looked at once more: that is
-/// one with an unknown `kid`, or one without `kid` whose algorithm or signature is of none of them.
+/// Create one verifier for each kind of token and share it. While its keys are valid, it verifies
+/// without waiting. If a token's key isn't among them, the verifier fetches the set again, within
+/// its cooldown, and retries once. That applies to a token with an unknown `kid`, and to one
+/// without `kid` whose algorithm or signature matches none of the keys.
 public final class RemoteJWTVerifier: Sendable {
     /// The keys.
     public let keys: RemoteKeySet
@@ -21,13 +22,13 @@ public final class RemoteJWTVerifier: Sendable {
     /// The verifier for the latest version of the keys.
     private let prepared = Mutex<(version: Int, verifier: JWTVerifier)?>(nil)
 
-    /// Makes a verifier.
+    /// Creates a verifier.
     ///
     /// - Parameters:
     ///   - keys: The keys.
-    ///   - selection: Which of the keys a token can mean. Some issuers publish keys without `alg`, for which it has to say one:
-    ///     `KeySelection(assumedAlgorithms: [.rs256])`.
-    ///   - policy: What a token must say to be accepted.
+    ///   - selection: The rule that selects the keys for a token. For issuers that publish keys
+    ///     without `alg`, pass the algorithm: `KeySelection(assumedAlgorithms: [.rs256])`.
+    ///   - policy: The policy that tokens must meet.
     public init(
         keys: RemoteKeySet,
         selection: KeySelection = KeySelection(),
@@ -41,21 +42,23 @@ public final class RemoteJWTVerifier: Sendable {
     /// Verifies a token.
     ///
     /// - Parameter token: A compact JWS.
-    /// - Returns: What the token says.
-    /// - Throws: `TokenError` as `JWTVerifier.verify(_:)` does; ``OAuth2Error`` as ``RemoteKeySet/keys()`` does if there are no
-    ///   keys, or if those at hand lack the token's and new ones can't be had; `CancellationError` if the caller is cancelled
-    ///   while it waits for keys.
+    /// - Returns: The verified token.
+    /// - Throws: `TokenError` as `JWTVerifier.verify(_:)` does; ``OAuth2Error`` as
+    ///   ``RemoteKeySet/keys()`` does if keys aren't available, or if the token's key is missing
+    ///   and new keys aren't available; `CancellationError` if the caller is cancelled while it
+    ///   waits for keys.
     public func verify(_ token: String) async throws -> VerifiedToken {
         try await verify(token, against: policy)
     }
 
-    /// Verifies a token and reads its claims into a type of yours.
+    /// Verifies a token and decodes its claims as a type.
     ///
     /// - Parameters:
     ///   - token: A compact JWS.
-    ///   - type: The type to read. Its dates are read as seconds since 1970.
+    ///   - type: The type to decode. Dates are decoded as seconds since 1970.
     /// - Returns: The claims.
-    /// - Throws: As ``verify(_:)`` does, and `TokenError` with the code `malformedClaim` if the claims are not of the type.
+    /// - Throws: The errors of ``verify(_:)``, and `TokenError` with the code `malformedClaim` if
+    ///   the claims don't match the type.
     public func verify<Claims: Decodable>(_ token: String, as type: Claims.Type) async throws -> Claims {
         try await verify(token).decode(as: type)
     }
@@ -75,16 +78,17 @@ public final class RemoteJWTVerifier: Sendable {
     private func verifier(for loaded: LoadedKeys) -> JWTVerifier {
         prepared.withLock { prepared in
             if let prepared, prepared.version == loaded.version { return prepared.verifier }
-            // Making a verifier reads what the keys state. It prepares none of them.
+            // Creating a verifier is cheap: it reads the stated parameters of the keys without
+            // importing them.
             let verifier = JWTVerifier(keys: loaded.keys, selection: selection, policy: policy)
             if loaded.version > prepared?.version ?? 0 { prepared = (loaded.version, verifier) }
             return verifier
         }
     }
 
-    /// Whether an error can come of a key that was published since.
+    /// Returns `true` if a newly published key could resolve the error.
     ///
-    /// Of a key that has an ID it can't: the ID would be another.
+    /// For a token with a key ID, only a new ID could.
     private static func mayMeanAnotherKey(_ token: String, _ error: TokenError) -> Bool {
         switch error.code {
         case .unknownKey: true

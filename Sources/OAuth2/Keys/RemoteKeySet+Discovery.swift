@@ -1,12 +1,12 @@
 public import Networking
 
 extension RemoteKeySet {
-    /// Makes a set of the keys of an issuer that says itself where they are; nothing is asked yet.
+    /// Creates a key set for an issuer whose metadata names its URL, without fetching anything yet.
     ///
     /// - Parameters:
-    ///   - discovery: Finds out where the keys are, each time they are fetched.
-    ///   - client: What fetches the keys.
-    ///   - options: How long keys are used, and how often they are fetched.
+    ///   - discovery: The discovery of the issuer's metadata, used for each fetch of the keys.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
     public convenience init(
         discovery: AuthorizationServerDiscovery,
         client: NetworkClient = NetworkClient(),

@@ -2,41 +2,65 @@ public import Networking
 public import TokenGeneration
 
 extension RemoteKeySet {
-    /// How long keys are used, and how often they are fetched.
+    /// The lifetime of the keys and the limits of requests.
     public struct Options: Sendable {
-        /// How long keys are used if the server does not say; 5 minutes by default.
-        public var lifetime: Duration
-        /// The shortest and the longest time that a server's `Cache-Control` or `Expires` can ask for; 1 minute to 1 hour by default.
+        /// The lifetime of the keys if the server doesn't state one.
         ///
-        /// A key that the issuer has withdrawn is accepted here for as long as the keys are used.
+        /// The default is 5 minutes.
+        public var lifetime: Duration
+        /// The bounds of the lifetime that a server can set with `Cache-Control` or `Expires`.
+        ///
+        /// The default is 1 minute to 1 hour.
+        ///
+        /// A withdrawn key is accepted until the lifetime ends.
         public var lifetimeBounds: ClosedRange<Duration>
-        /// How long before their time is over keys are fetched anew, at most half of that time; 30 seconds by default.
+        /// The time before the end of the lifetime when the keys are refreshed, at most half the
+        /// lifetime.
+        ///
+        /// The default is 30 seconds.
         public var refreshAhead: Duration
-        /// The time between two requests that tokens of unknown keys cause; 30 seconds by default.
+        /// The minimum time between two requests caused by tokens with unknown keys.
+        ///
+        /// The default is 30 seconds.
         public var cooldown: Duration
-        /// How long the last good keys are used after their time while the server fails; 1 hour by default.
+        /// The time that the last valid keys stay in use after their lifetime while the server
+        /// fails.
+        ///
+        /// The default is 1 hour.
         public var staleIfError: Duration
-        /// How long a request may take; 5 seconds by default.
+        /// The timeout of a request.
+        ///
+        /// The default is 5 seconds.
         public var timeout: Duration
-        /// The largest key set accepted, in octets; 256 KiB by default, and 1 MiB at most.
+        /// The maximum size of a key set in bytes.
+        ///
+        /// The default is 256 KiB, the maximum 1 MiB.
         public var maximumSize: Int
-        /// The largest RSA modulus, in bits, that a key may have to verify; 4096 by default, and 8192 at most.
+        /// The maximum size of a key's RSA modulus in bits.
+        ///
+        /// The default is 4096, the maximum 8192.
         public var maximumRSAKeySize: Int
-        /// Where time comes from; the client should have the same.
+        /// The source of time, which should be the client's.
         public var timeSource: TimeSource
 
-        /// Makes options.
+        /// Creates options.
         ///
         /// - Parameters:
-        ///   - lifetime: How long keys are used if the server does not say.
-        ///   - lifetimeBounds: The shortest and the longest time that a server can ask for.
-        ///   - refreshAhead: How long before their time is over keys are fetched anew.
-        ///   - cooldown: The time between two requests that tokens of unknown keys cause.
-        ///   - staleIfError: How long the last good keys are used after their time while the server fails.
-        ///   - timeout: How long a request may take.
-        ///   - maximumSize: The largest key set accepted, in octets.
-        ///   - maximumRSAKeySize: The largest RSA modulus, in bits, that a key may have to verify.
-        ///   - timeSource: Where time comes from.
+        ///   - lifetime: The lifetime of the keys if the server doesn't state one. The default is 5
+        ///     minutes.
+        ///   - lifetimeBounds: The bounds of the lifetime that a server can set. The default is 1
+        ///     minute to 1 hour.
+        ///   - refreshAhead: The time before the end of the lifetime when the keys are refreshed.
+        ///     The default is 30 seconds.
+        ///   - cooldown: The minimum time between two requests caused by tokens with unknown keys.
+        ///     The default is 30 seconds.
+        ///   - staleIfError: The time that the last valid keys stay in use after their lifetime
+        ///     while the server fails. The default is 1 hour.
+        ///   - timeout: The timeout of a request. The default is 5 seconds.
+        ///   - maximumSize: The maximum size of a key set in bytes. The default is 256 KiB.
+        ///   - maximumRSAKeySize: The maximum size of a key's RSA modulus in bits. The default is
+        ///     4096.
+        ///   - timeSource: The source of time.
         public init(
             lifetime: Duration = .seconds(300),
             lifetimeBounds: ClosedRange<Duration> = .seconds(60) ... .seconds(3600),
@@ -60,17 +84,17 @@ extension RemoteKeySet {
         }
     }
 
-    /// How a remote key set is, for a health check.
+    /// The status of a remote key set, for a health check.
     public struct Status: Sendable {
-        /// The latest keys, however old; `nil` if none have come yet.
+        /// The latest keys, regardless of their age; `nil` before the first fetch.
         ///
-        /// `unusableKeys(_:)` and `rejections` of the set say what can't be used.
+        /// Use `unusableKeys(_:)` and `rejections` of the set to find keys that can't be used.
         public let keys: JWKSet?
-        /// How often keys have come.
+        /// The number of successful fetches.
         public let loadCount: Int
-        /// Whether the keys are older than they were meant to be used.
+        /// A Boolean value that indicates whether the keys have exceeded their lifetime.
         public let isStale: Bool
-        /// Why the latest request brought no keys; `nil` if it brought some.
+        /// The error of the latest request; `nil` if it succeeded.
         public let failure: OAuth2Error?
     }
 }

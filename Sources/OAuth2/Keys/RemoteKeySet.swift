@@ -3,7 +3,7 @@ public import Networking
 import Synchronization
 public import TokenGeneration
 
-/// The keys of an issuer, fetched from the address where it publishes them (`jwks_uri`).
+/// An issuer's keys, fetched from the URL where it publishes them (`jwks_uri`).
 ///
 /// ```swift
 /// let keys = RemoteKeySet(url: jwksURL)
@@ -11,32 +11,34 @@ public import TokenGeneration
 /// let token = try await verifier.verify(text)
 /// ```
 ///
-/// Make one for each issuer and share it. It fetches when it is asked, never by itself:
+/// Create one key set for each issuer and share it. It sends requests only when a caller needs
+/// keys:
 ///
-/// - Keys are used for as long as the server's `Cache-Control` says, or without a `max-age` there its `Expires`, within
-///   ``Options/lifetimeBounds``. Shortly before that time is over, they are fetched anew while callers go on with the old ones.
-/// - A server that sends an `ETag` or a `Last-Modified` is asked for other keys only; its 304 means the same ones for another time
+/// - The keys have the lifetime from the server's `Cache-Control` or, without a `max-age` there,
+///   its `Expires`, within ``Options/lifetimeBounds``. Shortly before it ends, the set refreshes
+///   the keys while callers still use the old ones.
+/// - If the server sends an `ETag` or a `Last-Modified`, refreshes are conditional requests. A 304
+///   response renews the lifetime of the same keys
 ///   ([RFC 9110 §13](https://www.rfc-editor.org/rfc/rfc9110#section-13)).
-/// - A token of a key that is not among them makes them be fetched anew, but not more often than ``Options/cooldown`` allows: a
-///   thousand tokens with made-up key IDs cost one request.
-/// - However many callers need the keys, there is one request. A caller that is cancelled stops waiting at once.
-/// - While the server fails, the last good keys stay in use for ``Options/staleIfError``; a failing server is asked again after
-///   pauses that grow to the cooldown. What is no key set never replaces one.
+/// - A token with an unknown key causes a refresh, at most once per ``Options/cooldown``. A
+///   thousand tokens with invented key IDs cost one request.
+/// - Concurrent callers share one request. A cancelled caller stops waiting at once.
+/// - While the server fails, the last valid keys stay in use for ``Options/staleIfError``. The set
+///   retries after delays that grow to the cooldown. A response that isn't a key set never replaces
+///   one.
 ///
-/// The address must be `https`, loopback addresses excepted; redirects are not followed, for they would let another server
-/// choose the keys.
+/// The URL must be `https`, except for loopback addresses. Redirects aren't followed, because they
+/// would let another server choose the keys.
 public final class RemoteKeySet: Sendable {
     private struct State {
         var lifecycle: KeySetLifecycle
-        /// The keys as they came, for the server to say whether they are still the ones.
+        /// The keys with their validators, for conditional requests.
         var copy: KeySetCopy?
-        /// The latest keys as they were sent.
-        ///
-        /// Equal bytes mean the same keys. Comparing the keys themselves takes longer.
+        /// The latest keys as sent, which compare faster than parsed keys.
         var document: Data?
     }
 
-    /// What a caller does after a look at the state.
+    /// The next step for a caller, derived from the state.
     private enum Step {
         case use(LoadedKeys)
         case join(SharedTask<LoadedKeys>, id: Int)
@@ -46,15 +48,15 @@ public final class RemoteKeySet: Sendable {
     private let source: KeySetSource
     private let options: Options
     private let state: Mutex<State>
-    /// The refreshes under way, by number; the lifecycle keeps the keys.
+    /// The pending refreshes by number; the lifecycle holds the keys.
     private let refreshes: SingleFlightCache<Int, LoadedKeys>
 
-    /// Makes a set of the keys at an address; nothing is fetched yet.
+    /// Creates a key set for a URL, without fetching anything yet.
     ///
     /// - Parameters:
-    ///   - url: The address, an issuer's `jwks_uri`.
-    ///   - client: What sends the requests.
-    ///   - options: How long keys are used, and how often they are fetched.
+    ///   - url: The URL of the keys, an issuer's `jwks_uri`.
+    ///   - client: The client for requests of the keys.
+    ///   - options: The lifetime of the keys and the limits of requests.
     public convenience init(
         url: URL,
         client: NetworkClient = NetworkClient(),
@@ -63,7 +65,7 @@ public final class RemoteKeySet: Sendable {
         self.init(client: client, options: options) { url }
     }
 
-    /// Makes a set of the keys at an address that is yet to be found out.
+    /// Creates a key set for a URL that is determined for each fetch.
     init(client: NetworkClient, options: Options, locate: @escaping @Sendable () async throws -> URL) {
         source = KeySetSource(locate: locate, client: client, options: options)
         self.options = options
@@ -76,16 +78,17 @@ public final class RemoteKeySet: Sendable {
         refreshes = SingleFlightCache(timeSource: options.timeSource, policy: .init(timeout: options.timeout))
     }
 
-    /// The keys: those at hand, or fetched now if there are none that are good.
+    /// Returns the valid keys, and fetches them if necessary.
     ///
     /// - Returns: The keys.
-    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`, `serverUnreachable`, `serverTransient` or
-    ///   `protocolViolation` if there are none; `CancellationError` if the caller is cancelled while it waits.
+    /// - Throws: ``OAuth2Error`` with the code `insecureTransport`, `serverUnreachable`,
+    ///   `serverTransient` or `protocolViolation` if keys aren't available; `CancellationError` if
+    ///   the caller is cancelled while it waits.
     public func keys() async throws -> JWKSet {
         try await loaded().keys
     }
 
-    /// How the keys are.
+    /// The current status.
     public var status: Status {
         let now = options.timeSource.now()
         return state.withLock { state in
@@ -98,28 +101,29 @@ public final class RemoteKeySet: Sendable {
         }
     }
 
-    // MARK: For verifiers
+    // MARK: Verifiers
 
-    /// The keys that are good now, if nobody needs to wait for them.
+    /// Returns the valid keys if they are available without waiting.
     func current() -> LoadedKeys? {
         if case .use(let keys) = step() { keys } else { nil }
     }
 
-    /// The keys that are good now.
+    /// Returns the valid keys, and fetches them if necessary.
     func loaded() async throws -> LoadedKeys {
         switch step() {
         case .use(let keys): return keys
         case .fail(let error): throw error
         case .join(let task, let id):
             do { return try await result(of: task, id: id) } catch let error as OAuth2Error {
-                // Keys that were good before the attempt are good after it.
+                // Keys that were valid before the attempt are still valid.
                 if case .use(let keys) = step() { return keys }
                 throw error
             }
         }
     }
 
-    /// Keys that are newer than some that lack a token's key; the same if it is too early for others.
+    /// Returns newer keys for a token whose key is missing, or the same keys if it's too early for
+    /// a request.
     func loaded(beyond keys: LoadedKeys) async throws -> LoadedKeys {
         switch step({ $0.step(at: $1, beyond: keys.load) }) {
         case .use(let keys): return keys
@@ -151,16 +155,18 @@ public final class RemoteKeySet: Sendable {
         do {
             return try await task.value()
         } catch let error as NetworkError {
-            // The refresh's own: its time was up before the client's.
-            let failure = OAuth2Error(.serverUnreachable, "the key set did not come in time", cause: error)
+            // The refresh timed out before the client did.
+            let failure = OAuth2Error(.serverUnreachable, "the key set's server didn't respond in time", cause: error)
             fail(id, failure)
             throw failure
         }
     }
 
-    // MARK: The refresh
+    // MARK: Refresh
 
-    /// Joins a refresh or starts it, within the lifecycle's lock: a refresh that is under way for it can't end meanwhile.
+    /// Joins or starts a refresh.
+    ///
+    /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: Int, unlike copy: KeySetCopy?) -> SharedTask<LoadedKeys> {
         refreshes.task(for: id) { [self] in
             do {
@@ -175,7 +181,7 @@ public final class RemoteKeySet: Sendable {
 
     private func land(_ id: Int, _ response: KeySetSource.Response) -> LoadedKeys {
         let now = options.timeSource.now()
-        // Compared before the lock is taken: there is one refresh at a time.
+        // Compared outside the lock; there is only one refresh at a time.
         let latest = state.withLock { $0.document }
         let isSame = response.document == nil || response.document == latest
         return state.withLock { state in

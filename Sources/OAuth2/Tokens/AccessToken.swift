@@ -1,40 +1,47 @@
 internal import OpenSSLCrypto
 public import TokenGeneration
 
-/// A token that opens a protected resource ([RFC 6749 §1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)).
+/// A token that authorizes requests to a protected resource
+/// ([RFC 6749 §1.4](https://www.rfc-editor.org/rfc/rfc6749#section-1.4)).
 public struct AccessToken: Sendable, Hashable {
-    /// The token itself.
+    /// The token's text.
     public let value: Secret
-    /// What kind of token it is, as the server wrote it; `Bearer` in most cases, and `N_A` for what came of a token exchange and is
-    /// no access token ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
+    /// The token's type as the server spelled it, in most cases `Bearer`.
+    ///
+    /// A token exchange that issues something other than an access token returns `N_A`
+    /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
     public let type: String
-    /// The scope the server granted, if it said so.
+    /// The scope that the server granted, if stated.
     public let scope: String?
-    /// When the token expires on the monotonic clock, if the server said so.
+    /// The token's expiry on the monotonic clock, if the server stated it.
     public let expiry: ContinuousClock.Instant?
-    /// When the request that brought the token was sent, or the token was found in a store.
+    /// The time when the token was requested, or found in a store.
     public let requested: ContinuousClock.Instant
-    /// What proves that the sender has the key that the token is bound to; `nil` for a token that everybody can use
+    /// The generator of proofs for the key that the token is bound to
     /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
+    ///
+    /// The value is `nil` for a bearer token.
     public let proofGenerator: DPoPProofGenerator?
-    /// Whether the token was in a store, where somebody else had put it: nobody knows when it was issued.
+    /// A Boolean value that indicates whether the token came from a store, issued at an unknown
+    /// time.
     public var isFound: Bool
 
     /// The type of a token that any holder can use.
     static let bearer = "Bearer"
-    /// The type of what is no access token.
+    /// The type of an issued token that isn't an access token.
     static let notApplicable = "N_A"
 
-    /// Makes a token.
+    /// Creates a token.
     ///
     /// - Parameters:
-    ///   - value: The token itself.
-    ///   - type: What kind of token it is.
-    ///   - scope: The scope the server granted.
-    ///   - expiry: When the token expires.
-    ///   - requested: When the request that brought the token was sent.
-    ///   - proofGenerator: What proves that the sender has the key that the token is bound to.
-    ///   - isFound: Whether the token was in a store.
+    ///   - value: The token's text.
+    ///   - type: The token's type. The default is `Bearer`.
+    ///   - scope: The scope that the server granted. The default is `nil`.
+    ///   - expiry: The time when the token expires. The default is `nil`, for an unknown time.
+    ///   - requested: The time when the token was requested.
+    ///   - proofGenerator: The generator of proofs for the key that the token is bound to. The
+    ///     default is `nil`, for a bearer token.
+    ///   - isFound: `true` if the token was found in a store. The default is `false`.
     public init(
         value: Secret,
         type: String = "Bearer",
@@ -53,12 +60,14 @@ public struct AccessToken: Sendable, Hashable {
         self.isFound = isFound
     }
 
-    /// Whether two tokens are the same in all respects; two generators are if they have the same key.
+    /// Returns a Boolean value that indicates whether all properties of two tokens are equal.
+    ///
+    /// Proof generators are equal if they have the same key.
     ///
     /// - Parameters:
-    ///   - left: One token.
-    ///   - right: The other.
-    /// - Returns: Whether they are the same.
+    ///   - left: A token.
+    ///   - right: Another token.
+    /// - Returns: `true` if the tokens are equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.value == right.value && ByteComparedString(left.type) == ByteComparedString(right.type)
             && left.scope.map(ByteComparedString.init) == right.scope.map(ByteComparedString.init)

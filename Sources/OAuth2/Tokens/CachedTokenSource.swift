@@ -1,11 +1,12 @@
 import Networking
 import Synchronization
 
-/// Keeps a source's token, and asks the source for a new one when that is needed: once, whoever needs it.
+/// A token source that caches the token of another source and renews it with a single request.
 ///
-/// The source is asked in a task of its own, which goes on when those who wait for it leave.
+/// All callers that need a new token share one request. It runs in its own task, which continues if
+/// the waiting callers are cancelled.
 public final class CachedTokenSource: TokenSource {
-    /// What a caller does after a look at the state.
+    /// The next step for a caller, derived from the state.
     private enum Step {
         case use(AccessToken)
         case join(SharedTask<AccessToken>, epoch: Int)
@@ -17,14 +18,14 @@ public final class CachedTokenSource: TokenSource {
     private let timing: OAuth2Timing
     private let journal: TokenJournal
     private let lifecycle: Mutex<TokenLifecycle>
-    /// The refreshes under way; the lifecycle keeps the token.
+    /// The pending refreshes; the lifecycle holds the token.
     private let refreshes: SingleFlightCache<TokenLifecycle.RefreshID, AccessToken>
 
-    /// Makes a source that keeps another's token.
+    /// Creates a source that caches another source's token.
     ///
     /// - Parameters:
-    ///   - source: The other source.
-    ///   - timing: How long getting a token may take, and the clock that tokens expire by.
+    ///   - source: The source of tokens.
+    ///   - timing: The time limits of token requests and the clock for expiry.
     public convenience init(_ source: any TokenSource, timing: OAuth2Timing = OAuth2Timing()) {
         self.init(source, timing: timing, journal: TokenJournal())
     }
@@ -47,16 +48,17 @@ public final class CachedTokenSource: TokenSource {
         refreshes = SingleFlightCache(timeSource: timing.timeSource, policy: policy)
     }
 
-    /// Whether the wrapped source can get another token after one was refused.
+    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
     public var canReplaceTokens: Bool { source.canReplaceTokens }
 
-    /// A token that is good now: the one that is kept, or a new one.
+    /// Returns a valid token: the cached one, or a new one.
     ///
-    /// - Parameter requirements: What the token is for. If it rules out the token that is kept, a new one is asked for.
+    /// - Parameter requirements: The requirements for the token. If they rule out the cached token,
+    ///   the source gets a new one.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if it can't get one, at once while the server is left alone, with the time in
-    ///   ``OAuth2Error/retryAfter``; `NetworkError` with the code `timedOut` at the deadline;
-    ///   `CancellationError` if the caller is cancelled while it waits.
+    /// - Throws: ``OAuth2Error`` if a token isn't available. During a backoff it's thrown at once,
+    ///   with the remaining time in ``OAuth2Error/retryAfter``. `NetworkError` with the code
+    ///   `timedOut` at the deadline; `CancellationError` if the caller is cancelled while it waits.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = timing.timeSource.now()
         switch step(at: now, requirements) {
@@ -70,13 +72,13 @@ public final class CachedTokenSource: TokenSource {
             guard lifecycle.withLock({ $0.epoch == epoch }) else { throw OAuth2Error.signedOut }
             return token
         case .pause(let until, var error):
-            // Fail without waiting: a caller that has the time can retry, and knows when.
+            // Fail without waiting. A caller with enough time can retry after the delay.
             error.retryAfter = until - now
             throw error
         }
     }
 
-    /// The token that is kept, if it is good and needs no refresh: most requests get theirs without a suspension.
+    /// Returns the cached token, without suspending, if it's valid and needs no refresh.
     func current() -> AccessToken? {
         let now = timing.timeSource.now()
         return lifecycle.withLock { $0.current(at: now) }
@@ -115,40 +117,39 @@ public final class CachedTokenSource: TokenSource {
             if let deadline, timing.timeSource.now() >= deadline { throw error }
             if let cause = error.cause as? OAuth2Error { throw cause }
             if let dead = lifecycle.withLock({ $0.dead }) { throw dead }
-            throw OAuth2Error(.serverUnreachable, "no token came in the time that getting one may take")
+            throw OAuth2Error(.serverUnreachable, "the token request timed out")
         }
     }
 
-    // MARK: Refusals and sign-out
+    // MARK: Rejections and sign-out
 
-    /// Whether a token is one of the latest that came here.
     func isKnown(_ fingerprint: [UInt8]) -> Bool {
         lifecycle.withLock { $0.isKnown(fingerprint) }
     }
 
-    /// The scope of a token that came here, if the server said so.
+    /// Returns the scope of one of the latest tokens, if the server stated it.
     func scope(of fingerprint: [UInt8]) -> String? {
         lifecycle.withLock { $0.issued.last { $0.fingerprint == fingerprint }?.scope }
     }
 
-    /// Decides what a 401 means for the request that got it.
+    /// Returns the action for a request that was rejected with 401.
     func refused(_ request: TokenLifecycle.RefusedRequest) -> Retry.Action {
         let now = timing.timeSource.now()
         return lifecycle.withLock { $0.refused(request, at: now, canReplace: source.canReplaceTokens) }
     }
 
-    /// Drops the token, and what is under way to a new one.
+    /// Drops the token and abandons pending refreshes.
     func signOut() {
         beginEpoch { $0.signedOut(with: .signedOut) }
     }
 
-    /// Makes a source that was signed out check for a sign-in elsewhere.
+    /// Makes a signed-out source check for a sign-in by another process.
     func lookAgain() {
         let now = timing.timeSource.now()
         lifecycle.withLock { $0.lookAgain(at: now) }
     }
 
-    /// Begins anew after a sign-out, or after a grant that has ended.
+    /// Starts anew after a sign-out or the end of a grant.
     func signIn() {
         beginEpoch { $0.signedIn() }
     }
@@ -161,9 +162,11 @@ public final class CachedTokenSource: TokenSource {
         for task in tasks { task.abandon(with: OAuth2Error.signedOut) }
     }
 
-    // MARK: The refresh
+    // MARK: Refresh
 
-    /// Joins a refresh or starts it, within the lifecycle's lock: a refresh that is under way for it can't end meanwhile.
+    /// Joins or starts a refresh.
+    ///
+    /// The caller holds the lifecycle's lock, so a pending refresh can't end meanwhile.
     private func refresh(_ id: TokenLifecycle.RefreshID) -> SharedTask<AccessToken> {
         refreshes.task(for: id) { [self] in
             if !id.isLook { journal.started(id) }
@@ -189,7 +192,7 @@ public final class CachedTokenSource: TokenSource {
         if let generation { journal.landed(token, generation: generation, at: now) }
     }
 
-    /// - Returns: What those who wait are told.
+    /// - Returns: The error for the waiting callers.
     private func fail(_ id: TokenLifecycle.RefreshID, _ error: OAuth2Error) -> OAuth2Error {
         let now = timing.timeSource.now()
         let jitter = timing.random()
@@ -198,7 +201,7 @@ public final class CachedTokenSource: TokenSource {
             return (lifecycle.backoff.map { $0.until - now }, lifecycle.dead)
         }
         guard let outcome else { return error }
-        // A check that finds nothing isn't worth an event.
+        // A check that finds no token isn't worth an event.
         if id.isLook, let dead = outcome.dead { return dead }
         journal.failed(error, backoff: outcome.backoff, isDead: outcome.dead != nil)
         return error
@@ -206,20 +209,18 @@ public final class CachedTokenSource: TokenSource {
 }
 
 extension OAuth2Error {
-    /// Nobody is signed in.
     static var signedOut: Self {
         Self(.reauthenticationRequired, "signed out; sign in again to get tokens")
     }
 
-    /// The error for a store that doesn't answer in time.
     static var storeHangs: Self {
         Self(
             .storeUnavailable,
-            "the token store did not answer in the time that getting a token may take; check what the store is on"
+            "the token store didn't respond in time; check the disk or service that holds it"
         )
     }
 
-    /// The error that a source of somebody else threw, as one of ours.
+    /// Wraps the error of another token source.
     init(wrapping error: any Error) {
         if let error = error as? OAuth2Error {
             self = error

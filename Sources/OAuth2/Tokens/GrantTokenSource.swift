@@ -1,22 +1,23 @@
 public import Networking
 
-/// Gets tokens from an authorization server, and keeps them in a store.
+/// A token source that gets tokens from an authorization server and keeps them in a store.
 ///
-/// Each call asks the store, and the server if nothing there will do. Wrap it in a ``CachedTokenSource`` to keep the token at hand,
-/// refresh it ahead of time and ask once for many callers; ``OAuth2Authenticator`` does.
+/// Each call reads the store, and asks the server if the store has no suitable token. Wrap the
+/// source in a ``CachedTokenSource`` to cache the token, refresh it ahead of time and share one
+/// request among callers; ``OAuth2Authenticator`` does so.
 public final class GrantTokenSource: TokenSource, StoreWaiting {
     private let stored: TokenAcquirer
 
-    /// Makes a source.
+    /// Creates a source.
     ///
     /// - Parameters:
-    ///   - server: Who issues the tokens.
-    ///   - clientAuthentication: How the client proves who it is.
-    ///   - grant: What entitles the client to a token.
-    ///   - store: Where tokens are kept.
-    ///   - dpop: The key that tokens are to be bound to; `nil` for bearer tokens.
-    ///   - client: What asks the token endpoint.
-    ///   - timing: How long getting a token may take, and how often the endpoint is asked.
+    ///   - server: The server that issues the tokens.
+    ///   - clientAuthentication: The client's authentication at the token endpoint.
+    ///   - grant: The grant that entitles the client to a token.
+    ///   - store: The storage for tokens. The default keeps them in memory.
+    ///   - dpop: The key to bind tokens to. The default is `nil`, for bearer tokens.
+    ///   - client: The client for requests to the token endpoint.
+    ///   - timing: The time limits and retry delays of token requests.
     public convenience init(
         server: AuthorizationServer,
         clientAuthentication: any ClientAuthentication,
@@ -48,10 +49,11 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
         self.stored = stored
     }
 
-    /// Gets a token: one that another has put into the store, or a refreshed one, or one for the grant itself.
+    /// Gets a token: from the store, with a refresh, or with the grant itself.
     ///
-    /// - Parameter requirements: What the token is for.
-    /// - Returns: The token; what came with it is in the store, unless the store failed.
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: The token. It's stored with everything issued along with it, unless the store
+    ///   failed.
     /// - Throws: ``OAuth2Error``.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         try await stored.newToken(for: requirements)
@@ -59,12 +61,9 @@ public final class GrantTokenSource: TokenSource, StoreWaiting {
 
     var isWaitingForStore: Bool { stored.store.isWaitedFor }
 
-    /// Removes the tokens from the store.
     func signOut() async throws { try await stored.signOut() }
 
-    /// Goes on with another refresh token.
     func signIn(_ refreshToken: Secret) async throws { try await stored.signIn(refreshToken) }
 
-    /// Goes on with other tokens.
     func signIn(_ tokens: IssuedTokens) async throws { try await stored.signIn(tokens) }
 }

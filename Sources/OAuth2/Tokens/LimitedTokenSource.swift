@@ -1,7 +1,7 @@
 public import Networking
 import Synchronization
 
-/// A source that is asked only so often.
+/// A token source that limits the rate of requests to another source.
 public final class LimitedTokenSource: TokenSource {
     private let source: any TokenSource
     private let limit: Int
@@ -9,13 +9,13 @@ public final class LimitedTokenSource: TokenSource {
     private let timeSource: TimeSource
     private let requests = Mutex<[ContinuousClock.Instant]>([])
 
-    /// Makes a source.
+    /// Creates a source.
     ///
     /// - Parameters:
-    ///   - source: The source that is asked.
-    ///   - limit: How often it may be asked in a window.
-    ///   - window: How long the window is that slides with the time.
-    ///   - timeSource: Where time comes from.
+    ///   - source: The source of tokens.
+    ///   - limit: The maximum number of requests in a window. The default is 5.
+    ///   - window: The length of the sliding window. The default is 30 seconds.
+    ///   - timeSource: The source of time.
     public init(
         _ source: any TokenSource,
         limit: Int = 5,
@@ -28,15 +28,15 @@ public final class LimitedTokenSource: TokenSource {
         self.timeSource = timeSource
     }
 
-    /// Whether the wrapped source can.
+    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
     public var canReplaceTokens: Bool { source.canReplaceTokens }
 
-    /// The wrapped source's token.
+    /// Returns the wrapped source's token.
     ///
-    /// - Parameter requirements: What the token is for.
+    /// - Parameter requirements: The requirements for the token.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` with the code `excessiveRefresh` if it has been asked too often, with the time to wait in
-    ///   ``OAuth2Error/retryAfter``; what the wrapped source throws.
+    /// - Throws: ``OAuth2Error`` with the code `excessiveRefresh` if the limit is exceeded, with
+    ///   the time to wait in ``OAuth2Error/retryAfter``; any error of the wrapped source.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         let now = timeSource.now()
         let wait = requests.withLock { requests -> Duration? in
@@ -50,7 +50,7 @@ public final class LimitedTokenSource: TokenSource {
         if let wait {
             var error = OAuth2Error(
                 .excessiveRefresh,
-                "\(limit) tokens within \(window) are as many as may be asked for"
+                "the limit of \(limit) token requests in \(window) is exceeded"
             )
             error.retryAfter = wait
             throw error

@@ -1,56 +1,59 @@
-/// What happens to a token, for logs and metrics: never the token itself.
+/// An event in the life of a token, for logs and metrics, without the token itself.
 @nonexhaustive
 public enum OAuth2Event: Sendable, Hashable {
-    /// Somebody asks for a token that is to replace a generation's; in the background if callers go on with that one.
+    /// A request for a token to replace that of a generation started. If it's in the background,
+    /// callers still use the old token.
     case refreshStarted(replacing: Int, isInBackground: Bool)
-    /// A token came, from the server or out of the store; its lifetime is `nil` if the server did not say.
+    /// A token arrived from the server or the store. Its lifetime is `nil` if unknown.
     case refreshed(generation: Int, lifetime: Duration?, isFound: Bool)
-    /// No token came; the status is that of the server's answer, if there was one.
+    /// A token request failed. The status is that of the server's response, if there was one.
     case refreshFailed(OAuth2Error.Code, status: Int?)
-    /// The server has replaced the refresh token, and the new one is in the store.
+    /// The server rotated the refresh token, and the new one is in the store.
     case rotated
-    /// The refresh token was sent and its answer is missing: here, or by a process that ended before it could write it. The token is not
-    /// sent again while that request may be on its way; if the server refuses it then, a successor was lost.
+    /// The response to a refresh is missing, here or in a process that ended before storing it.
+    ///
+    /// The client doesn't send the refresh token again while that request may still be pending. If
+    /// the server then rejects it, a rotated refresh token was lost.
     case refreshInDoubt
-    /// The server is left alone for this long.
+    /// The client backs off from the server for this long.
     case backoff(Duration, OAuth2Error.Code)
-    /// There will be no token without somebody's help.
+    /// The grant has ended; the user must sign in again.
     case dead(OAuth2Error.Code, isPossiblyLostRotation: Bool)
-    /// A server sent a new nonce for DPoP proofs; its origin is `host:port`.
+    /// A server sent a new nonce for DPoP proofs. Its origin is `host:port`.
     case nonceUpdated(origin: String)
-    /// A server's clock is this much ahead of ours by now; zero if the clocks agree (again).
+    /// A server's clock is ahead of the local one by this much; zero if the clocks agree again.
     case skewChanged(origin: String, Duration)
-    /// The store could not take a token; it is in memory only.
+    /// The store couldn't save a token; it's in memory only.
     case storeFailed
-    /// A resource asks for more than a fresh token.
+    /// A resource demands more than a fresh token.
     case demanded(OAuth2Error.Code, ResourceDemand)
-    /// The token was dropped, here and in the store.
+    /// The token was deleted, in memory and in the store.
     case signedOut
-    /// A new refresh token was given.
+    /// The user signed in with new tokens.
     case signedIn
 }
 
-/// How often things have happened since an authenticator was made.
+/// The numbers of events since an authenticator was created.
 public struct OAuth2Counters: Sendable, Hashable {
-    /// Requests to the token endpoint, repetitions included.
+    /// The number of requests to the token endpoint, including retries.
     public var tokenRequests = 0
-    /// Tokens that the server issued.
+    /// The number of tokens that the server issued.
     public var refreshes = 0
-    /// Tokens that were in the store.
+    /// The number of tokens found in the store.
     public var found = 0
-    /// Times that no token could be had.
+    /// The number of failed attempts to get a token.
     public var failures = 0
-    /// Callers that waited for a token.
+    /// The number of callers that waited for a token.
     public var waits = 0
-    /// Refused requests that were worth another attempt.
+    /// The number of rejected requests that were retried.
     public var retries = 0
-    /// Refused requests that were not.
+    /// The number of rejected requests that weren't retried.
     public var refusals = 0
-    /// Refresh tokens that were replaced.
+    /// The number of rotated refresh tokens.
     public var rotations = 0
-    /// Tokens that the store could not take.
+    /// The number of tokens that the store couldn't save.
     public var storeFailures = 0
 
-    /// All zero.
+    /// Creates counters that are all zero.
     public init() {}
 }

@@ -1,10 +1,11 @@
 import Foundation
 public import Networking
 
-/// Keeps the tokens of any source in a store, so that other processes, and this one after a restart, go on with them.
+/// A token source that keeps the tokens of another source in a store, for other processes and for
+/// this one after a restart.
 ///
-/// A ``GrantTokenSource`` has a store already; this is for sources of another kind. Tokens that are bound to a key are passed on and
-/// not stored, because the key is not the store's.
+/// A ``GrantTokenSource`` has a store already; use this type for other sources. Tokens that are
+/// bound to a key are passed on without being stored, because the store doesn't have the key.
 public final class PersistedTokenSource: TokenSource, StoreWaiting {
     private let source: any TokenSource
     private let store: WatchedTokenStore
@@ -12,14 +13,14 @@ public final class PersistedTokenSource: TokenSource, StoreWaiting {
     private let timeout: Duration
     private let timeSource: TimeSource
 
-    /// Makes a source.
+    /// Creates a source.
     ///
     /// - Parameters:
-    ///   - source: What is asked if nothing in the store will do.
-    ///   - store: Where the tokens are kept.
-    ///   - key: What they are kept under.
-    ///   - timeout: How long to wait for others who ask.
-    ///   - timeSource: Where time comes from.
+    ///   - source: The source of tokens that aren't in the store.
+    ///   - store: The storage for tokens.
+    ///   - key: The key of the tokens in the store.
+    ///   - timeout: The maximum time to wait for the lock. The default is 30 seconds.
+    ///   - timeSource: The source of time.
     public init(
         _ source: any TokenSource,
         store: any TokenStore,
@@ -34,14 +35,15 @@ public final class PersistedTokenSource: TokenSource, StoreWaiting {
         self.timeSource = timeSource
     }
 
-    /// Whether the wrapped source can.
+    /// A Boolean value that indicates whether the wrapped source can replace a rejected token.
     public var canReplaceTokens: Bool { source.canReplaceTokens }
 
-    /// The token in the store, if it is good and wanted; otherwise the wrapped source's, after it was stored.
+    /// Returns the stored token if it's valid and meets the requirements; otherwise gets one from
+    /// the wrapped source and stores it.
     ///
-    /// - Parameter requirements: What the token is for.
-    /// - Returns: The token. One that the store could not take is returned all the same.
-    /// - Throws: What the wrapped source and the store's section throw.
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: The token, even if it couldn't be stored.
+    /// - Throws: Any error of the wrapped source, or of the store's lock.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         do { return try await tokenInSection(for: requirements) } catch let failure as WatchedTokenStore.AccessFailure {
             throw failure.cause

@@ -1,31 +1,32 @@
 internal import OpenSSLCrypto
 
-/// A text that must not be shown: a token, a client's secret.
+/// A text that must stay secret, such as a token or a client secret.
 ///
-/// Every description, mirror and dump of it is redacted, it compares in constant time, and the memory is cleared when
-/// the last copy goes.
+/// Every description, mirror and dump of it is redacted. Secrets compare in constant time, and the
+/// memory is cleared when the last copy is released.
 public struct Secret: Sendable, Hashable {
     private let bytes: SecretBytes
 
-    /// Makes a secret from its text.
+    /// Creates a secret from its text.
     ///
-    /// - Parameter text: The secret.
+    /// - Parameter text: The text.
     public init(_ text: String) {
         bytes = [UInt8](text.utf8).withBytes { SecretBytes(copying: $0) }
     }
 
-    /// Hands out the text for one use.
+    /// Calls a closure with the text.
     ///
-    /// - Parameter body: What uses the text; it must not keep, log or show it.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws.
+    /// - Parameter body: A closure that uses the text. It must not keep, log or show it.
+    /// - Returns: The closure's result.
+    /// - Throws: Any error of the closure.
     public func expose<Result>(_ body: (String) throws -> Result) rethrows -> Result {
         try body(
             bytes.withBytes { bytes in unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
         )
     }
 
-    /// The text after a prefix of ASCII, such as that of an `Authorization` field, made in one piece.
+    /// Returns the text after an ASCII prefix, such as that of an `Authorization` field, without
+    /// intermediate copies.
     func text(after prefix: StaticString) -> String {
         bytes.withBytes { bytes in
             let start = prefix.utf8CodeUnitCount
@@ -42,12 +43,12 @@ public struct Secret: Sendable, Hashable {
         }
     }
 
-    /// Whether two secrets are the same, found out in constant time.
+    /// Returns a Boolean value that indicates whether two secrets are equal, in constant time.
     ///
     /// - Parameters:
-    ///   - left: One secret.
-    ///   - right: The other.
-    /// - Returns: Whether they are the same.
+    ///   - left: A secret.
+    ///   - right: Another secret.
+    /// - Returns: `true` if the secrets are equal.
     public static func == (left: Self, right: Self) -> Bool { left.bytes == right.bytes }
 
     /// Feeds a digest of the secret to a hasher.
@@ -57,7 +58,7 @@ public struct Secret: Sendable, Hashable {
         hasher.combine(fingerprint)
     }
 
-    /// The first 16 octets of the SHA-256 digest: enough to recognize a secret by, and nothing to recover it from.
+    /// The first 16 bytes of the SHA-256 digest: enough to recognize a secret, not to recover it.
     package var fingerprint: [UInt8] {
         bytes.withBytes { bytes in
             guard let digest = try? HashFunction.sha256.hash(bytes) else { return [] }
@@ -76,7 +77,7 @@ extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 }
 
 extension [UInt8] {
-    /// The octets as lower-case hexadecimal digits.
+    /// The bytes as lowercase hexadecimal digits.
     var hexadecimal: String {
         reduce(into: "") { text, octet in
             text += String(octet >> 4, radix: 16)

@@ -1,78 +1,79 @@
-/// One token, for as long as it lasts.
+/// A token source with a single token.
 public struct StaticTokenSource: TokenSource {
     private let token: AccessToken
 
-    /// Makes a source.
+    /// Creates a source.
     ///
     /// - Parameter token: The token.
     public init(_ token: AccessToken) {
         self.token = token
     }
 
-    /// No: there is only the one.
+    /// Always `false`.
     public var canReplaceTokens: Bool { false }
 
-    /// The token.
+    /// Returns the token.
     ///
-    /// - Parameter requirements: What the token is for.
+    /// - Parameter requirements: The requirements for the token.
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` with the code `reauthenticationRequired` if the need rules the token out.
+    /// - Throws: ``OAuth2Error`` with the code `reauthenticationRequired` if the requirements rule
+    ///   it out.
     public func token(for requirements: TokenRequirements) throws -> AccessToken {
         guard !requirements.isUnwanted(token.value) else {
-            throw OAuth2Error(.reauthenticationRequired, "the token will not do, and its source has no other")
+            throw OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
         }
         return token
     }
 }
 
-/// What tokens come from, as a closure.
+/// A token source that calls a closure.
 public struct ClosureTokenSource: TokenSource {
     private let body: @Sendable (TokenRequirements) async throws -> AccessToken
 
-    /// Makes a source.
+    /// Creates a source.
     ///
-    /// - Parameter body: Gets a token, such as from a program or a metadata service.
+    /// - Parameter body: A closure that gets a token, such as from a program or a metadata service.
     public init(_ body: @escaping @Sendable (TokenRequirements) async throws -> AccessToken) {
         self.body = body
     }
 
-    /// What the closure returns.
+    /// Returns the closure's result.
     ///
-    /// - Parameter requirements: What the token is for.
+    /// - Parameter requirements: The requirements for the token.
     /// - Returns: The token.
-    /// - Throws: What the closure throws; in a ``CachedTokenSource``, an error that is no ``OAuth2Error`` becomes the cause of one
-    ///   with the code `grantFailed`.
+    /// - Throws: Any error of the closure. In a ``CachedTokenSource``, an error other than
+    ///   ``OAuth2Error`` becomes the cause of one with the code `grantFailed`.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
         try await body(requirements)
     }
 }
 
-/// The first of several sources that has a token.
+/// A token source that tries several sources in order.
 public struct FallbackTokenSource: TokenSource {
     private let sources: [any TokenSource]
 
-    /// Makes a source.
+    /// Creates a source.
     ///
-    /// - Parameter sources: Those that are asked, in this order.
+    /// - Parameter sources: The sources, in the order to try them.
     public init(_ sources: any TokenSource...) {
         self.sources = sources
     }
 
-    /// Whether any of the sources can.
+    /// A Boolean value that indicates whether any of the sources can replace a rejected token.
     public var canReplaceTokens: Bool { sources.contains { $0.canReplaceTokens } }
 
-    /// The token of the first source that has one.
+    /// Returns the token of the first source that has one.
     ///
-    /// - Parameter requirements: What the token is for.
+    /// - Parameter requirements: The requirements for the token.
     /// - Returns: The token.
-    /// - Throws: What the last source throws; `CancellationError` if the task is cancelled.
+    /// - Throws: The error of the last source; `CancellationError` if the task is cancelled.
     public func token(for requirements: TokenRequirements) async throws -> AccessToken {
-        var failure: any Error = OAuth2Error(.grantFailed, "there is no source to fall back on")
+        var failure: any Error = OAuth2Error(.grantFailed, "the fallback has no sources")
         for source in sources {
             do {
                 let token = try await source.token(for: requirements)
                 if !requirements.isUnwanted(token.value) { return token }
-                failure = OAuth2Error(.reauthenticationRequired, "the token will not do, and its source has no other")
+                failure = OAuth2Error(.reauthenticationRequired, "the only token of this source was rejected")
             } catch {
                 if Task.isCancelled { throw CancellationError() }
                 failure = error

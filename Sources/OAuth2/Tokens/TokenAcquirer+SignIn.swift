@@ -4,10 +4,10 @@ import Synchronization
 import TokenGeneration
 
 extension TokenAcquirer {
-    /// Removes the record from the store, once the current holder of the lock has released it.
+    /// Removes the record from the store once the current holder of the lock has released it.
     ///
-    /// Where the user has to sign in again, a mark takes its place: another process, or this one after a restart, must not use the
-    /// first refresh token again, or write back a token that it still has.
+    /// If the grant needs a user, a sign-out record replaces it. Another process, or this one after
+    /// a restart, must not reuse the first refresh token or write back a token that it still has.
     func signOut() async throws(OAuth2Error) {
         try await inSection {
             self.state.withLock { state in
@@ -29,12 +29,10 @@ extension TokenAcquirer {
         }
     }
 
-    /// Stores a new refresh token in place of the current record.
     func signIn(_ refreshToken: Secret) async throws(OAuth2Error) {
         try await signIn(TokenRecord(awaiting: refreshToken))
     }
 
-    /// Stores new tokens in place of the current record.
     func signIn(_ tokens: IssuedTokens) async throws(OAuth2Error) {
         try await signIn(
             TokenRecord(

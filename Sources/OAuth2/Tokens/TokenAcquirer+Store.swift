@@ -5,14 +5,15 @@ import Synchronization
 import TokenGeneration
 
 extension TokenAcquirer {
-    /// The record to go on from: the store's, or the one that the store has not taken.
+    /// Returns the current record: the store's, or one that the store hasn't saved yet.
     func current() async throws(OAuth2Error) -> Current {
         let unsaved = state.withLock { $0.unsaved }
         let stored: VersionedTokenRecord?
         do { stored = try await store.load(key) } catch {
-            // Nobody else has an unsaved record, so there is no harm in using it without the store.
+            // Only this process has the unsaved record, so it's safe to use without the store.
             if let unsaved { return Current(record: unsaved.record, version: unsaved.version) }
-            // What can't be read is no loss to a grant that needs nobody: the next write sets it aside.
+            // A grant that needs no user doesn't need an unreadable record; the next write sets it
+            // aside.
             if (error as? OAuth2Error)?.code == .storeDamaged, grant.isRepeatable {
                 endpoint.journal.add(.storeFailed)
                 return Current(record: nil, version: nil)
@@ -35,10 +36,11 @@ extension TokenAcquirer {
 
     // MARK: Attempts
 
-    /// Returns the known state of an attempt that a record names; one that is met for the first time counts as made just now.
+    /// Returns the known state of an attempt that a record names.
     ///
-    /// Clocks of the wall are set, and those of two machines differ: what counts is how long the record has been seen here. Only an attempt
-    /// that is a minute too old by the wall clock as well is over at once, so that processes that live for a moment get on.
+    /// Wall clocks get adjusted and differ between machines, so the time since this process first
+    /// saw the record counts. An attempt is over at once only if it's also too old by the wall
+    /// clock, with a minute of tolerance. That lets short-lived processes make progress.
     func attempt(_ id: String) -> Attempt {
         let (attempt, isNew) = state.withLock { state in
             if let known = state.attempt, known.id == id { return (known, false) }
@@ -55,15 +57,11 @@ extension TokenAcquirer {
         return attempt
     }
 
-    /// Notes in the store that the refresh token is about to be sent, for processes that read it after a crash.
+    /// Records in the store, in case of a crash, that the refresh token is about to be sent.
     ///
-    /// - Parameters:
-    ///   - refreshToken: The refresh token.
-    ///   - bound: The key that tokens are to be bound to.
-    ///   - earlier: The attempt that the record names already.
-    ///   - current: The record; with the note afterwards.
-    /// - Returns: Whether it is noted; if not, another has written.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store does not take the note: the token is not sent then.
+    /// - Returns: `true` if the attempt is recorded; `false` if another process has written.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the store can't record the attempt.
+    ///   The token isn't sent then.
     func mark(
         _ refreshToken: Secret,
         _ bound: BoundKey?,
@@ -79,7 +77,7 @@ extension TokenAcquirer {
         if record.refreshToken == nil { record.refreshToken = refreshToken }
         record.refreshAttempt = attempt.id
         record.bind(to: bound)
-        // Known before it is written, because the store may throw, hang or be cancelled afterwards.
+        // Set before the write, because the store may throw, hang or be cancelled afterwards.
         state.withLock { $0.attempt = attempt }
         var failure: (any Error)?
         for _ in 1...Self.attempts where !Task.isCancelled {
@@ -87,7 +85,7 @@ extension TokenAcquirer {
                 let isWritten = try await store.compareAndSwap(key, expectedVersion: current.version, record: record)
                 let stored: VersionedTokenRecord?
                 do { stored = try await store.load(key) } catch {
-                    // The version does not matter: the note's own refresh token says what to replace.
+                    // The version doesn't matter: the record's refresh token tells what to replace.
                     guard isWritten else { throw error }
                     current = Current(record: record, version: current.version)
                     return true
@@ -100,12 +98,12 @@ extension TokenAcquirer {
             }
         }
         let isUnsaved = state.withLock { $0.unsaved?.record.refreshToken == refreshToken }
-        // The store says of the token before this one that it may have been used: that is as good as a note.
-        // And a grant that needs no user has nothing to lose.
+        // The store already says that the previous token may have been used, which is as good as
+        // this record. A grant that needs no user has nothing to lose.
         guard isUnsaved || grant.isRepeatable, !Task.isCancelled else {
             throw OAuth2Error(
                 .storeFailed,
-                "the token store does not take the note that the refresh token is about to be sent; it was not sent",
+                "the token store can't record that the refresh token is about to be sent, so it wasn't sent",
                 cause: failure
             )
         }
@@ -114,11 +112,9 @@ extension TokenAcquirer {
         return true
     }
 
-    /// Notes how an attempt has ended that brought no token.
+    /// Records the end of an attempt that brought no token.
     ///
-    /// - Parameters:
-    ///   - current: The record with the attempt.
-    ///   - isLost: Whether the refresh token may have been used all the same.
+    /// If `isLost`, the refresh token may have been used anyway.
     func settle(_ current: Current, isLost: Bool) async {
         guard var record = current.record, let id = record.refreshAttempt else { return }
         let now = endpoint.timeSource.now()
@@ -131,7 +127,7 @@ extension TokenAcquirer {
             return attempt.isInDoubt
         }
         if isLost { endpoint.journal.add(.refreshInDoubt) }
-        // The note of an attempt in doubt stays for later readers of the record.
+        // The record of an attempt in doubt stays for later readers.
         guard !isInDoubt else { return }
         record.refreshAttempt = nil
         let cleared = record
@@ -142,7 +138,7 @@ extension TokenAcquirer {
 
     private static func newAttempt() throws(OAuth2Error) -> String {
         do { return try SecureRandom.bytes(count: 16).hexadecimal } catch {
-            throw OAuth2Error(.storeFailed, "there is no random number to name the attempt by", cause: error)
+            throw OAuth2Error(.storeFailed, "random bytes for the attempt's ID aren't available", cause: error)
         }
     }
 
@@ -180,16 +176,17 @@ extension TokenAcquirer {
                 version: current.version,
                 ancestors: (state.unsaved?.ancestors ?? []) + [sent ?? current.record?.refreshToken].compactMap(\.self)
             )
-            // Noted first, because the store may throw, hang or be cancelled.
+            // Set first, because the store may throw, hang or be cancelled.
             state.unsaved = pending
             return pending
         }
         await save(pending)
     }
 
-    /// Writes tokens before anyone uses them: a rotated refresh token that is lost with the process is lost for good.
+    /// Writes tokens before anyone uses them, because a rotated refresh token that is lost with the
+    /// process is lost for good.
     ///
-    /// If the store doesn't take them, a background task tries again and again for as long as the process lives.
+    /// If the store can't save them, a background task retries for as long as the process lives.
     private func save(_ pending: Pending) async {
         if await write(pending, attempts: Self.attempts) { return }
         endpoint.journal.add(.storeFailed)
@@ -199,12 +196,12 @@ extension TokenAcquirer {
         }
     }
 
-    /// Brings the store what it has not taken, until it is there or nothing is left to save.
+    /// Retries until the store has saved the record or there is nothing left to save.
     private func saveLater() async {
         var attempts = 1
         while true {
             do { try await endpoint.timeSource.sleep(Self.pauses.delay(retry: attempts)) } catch {
-                // The next one to save starts another task, should a source of time fail for a reason of its own.
+                // If the time source itself fails, the next save starts another task.
                 return state.withLock { if !Task.isCancelled { $0.saver = nil } }
             }
             attempts += 1
@@ -213,13 +210,14 @@ extension TokenAcquirer {
         }
     }
 
-    /// Writes a record that is on its way.
+    /// Writes a pending record.
     ///
-    /// - Returns: Whether there is nothing left to write: it is in the store, or another's successor is.
+    /// - Returns: `true` if nothing is left to write: the store has the record, or another's
+    ///   successor.
     private func write(_ pending: Pending, attempts: Int) async -> Bool {
         var version = pending.version
         for _ in 1...attempts {
-            // The user has signed out or in, or a later token is on its way.
+            // The user has signed out or in, or a later token is pending.
             guard state.withLock({ $0.unsaved?.number == pending.number }) else { return true }
             do {
                 let expected = version
@@ -227,7 +225,7 @@ extension TokenAcquirer {
                     try await self.store.compareAndSwap(self.key, expectedVersion: expected, record: pending.record)
                 }
                 if !isWritten {
-                    // Another has written, or an earlier call has and failed afterwards.
+                    // Another process has written, or an earlier call has and failed afterwards.
                     let stored = try await limited { try await self.store.load(self.key) }
                     if stored?.record != pending.record, pending.replaces(stored) {
                         version = stored?.version
@@ -239,7 +237,7 @@ extension TokenAcquirer {
                 }
                 return true
             } catch let error as NetworkError where error.code == .timedOut {
-                // Those who wait for the token have waited long enough.
+                // Callers have waited long enough for the token.
                 return false
             } catch {
                 continue
@@ -248,7 +246,7 @@ extension TokenAcquirer {
         return false
     }
 
-    /// Gives a store call a limited time, even if the task that makes it is cancelled: a call that hangs must not keep the lock.
+    /// Limits the time of a store call, even in a cancelled task, so that it can't keep the lock.
     private func limited<Value: Sendable>(_ call: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let task = SharedTask(
             timeout: min(Self.storeTimeout, endpoint.timing.timeout / 2),
@@ -258,10 +256,10 @@ extension TokenAcquirer {
         return try await task.value()
     }
 
-    /// Drops a refresh token that was refused.
+    /// Drops a rejected refresh token.
     ///
-    /// In a store that outlives the process a mark takes its place if somebody has to grant anew: those who come later must not dig out
-    /// the first token again, and have to know whether the chain was revoked or lost.
+    /// In a store that outlives the process, an end record replaces it if the grant needs a user.
+    /// Later processes must not reuse the first refresh token, and must know what ended the chain.
     func forget(_ refreshToken: Secret, in current: Current, isPossiblyLost: Bool) async {
         state.withLock { state in
             state.refusedToken = refreshToken

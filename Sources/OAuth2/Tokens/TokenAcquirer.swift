@@ -3,42 +3,44 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// A grant and its record in a store: gets tokens for the one and keeps them in the other.
+/// A grant and its store: gets tokens with the one and keeps them in the other.
 final class TokenAcquirer: Sendable {
-    /// A record, and the version of it that is in the store, if it is.
+    /// A record and its version in the store, if it's there.
     struct Current {
         var record: TokenRecord?
         var version: Int?
     }
 
-    /// A record on its way into the store.
+    /// A record that is being saved.
     struct Pending {
         let number: UInt64
         let record: TokenRecord
-        /// The version it replaces.
+        /// The version that the record replaces.
         let version: Int?
-        /// The refresh tokens that it comes of and that the store may still have: the one that was sent, and those before it that the
-        /// store never learned of.
+        /// The record's ancestors that the store may still have: the refresh token that was sent,
+        /// and earlier ones that were never saved.
         let ancestors: [Secret]
 
-        /// Whether it may take the place of what is in the store, or that is what another has come to since.
+        /// Returns `false` if the stored record is another process's successor, which must be kept.
         func replaces(_ stored: VersionedTokenRecord?) -> Bool {
             guard let stored, stored.version != version else { return true }
             return stored.record.refreshToken.map(ancestors.contains) ?? false
         }
     }
 
-    /// The known state of the attempt to refresh that a record names.
+    /// The known state of the refresh attempt that a record names.
     struct Attempt {
         let id: String
-        /// The time from which the same token may be sent again: not while the request of the attempt may still be on its way.
+        /// The time from which the same token may be sent again, because the attempt's request
+        /// can't be pending anymore.
         var sendable: ContinuousClock.Instant
-        /// A Boolean value that indicates whether the token may have been used by this attempt, or by one before it.
+        /// A Boolean value that indicates whether this or an earlier attempt may have used the
+        /// token.
         var isInDoubt: Bool
     }
 
     struct State {
-        /// What the store has not taken yet; it must not be lost with the store's failure.
+        /// The record that the store hasn't saved yet, which must survive a failure of the store.
         var unsaved: Pending? {
             didSet {
                 guard unsaved == nil else { return }
@@ -47,25 +49,24 @@ final class TokenAcquirer: Sendable {
             }
         }
         var pendingCount: UInt64 = 0
-        /// The task that brings it to the store again and again.
+        /// The task that retries to save it.
         var saver: Task<Void, Never>?
-        /// The attempt that was seen in the store last, or made here.
+        /// The last attempt seen in the store or made here.
         var attempt: Attempt?
-        /// Whether the grant's own refresh token has been used, or a record has been there that came of it.
+        /// A Boolean value that indicates whether the grant's own refresh token was ever used.
         var isFirstTokenSpent = false
-        /// The refresh token that was refused last: it is not used again, even if the store could not remove it.
+        /// The last rejected refresh token, not used again even if the store couldn't remove it.
         var refusedToken: Secret?
-        /// The key that the latest tokens are bound to.
         var boundKey: BoundKey?
     }
 
-    /// How often to try again where another may have written in the meantime, or the store may have failed for a moment.
+    /// The number of attempts if another process writes or the store fails temporarily.
     static let attempts = 3
-    /// The longest time that a store call may take if it must not be given up with the task.
+    /// The maximum time of a store call that must not be cancelled with its task.
     static let storeTimeout = Duration.seconds(10)
-    /// The largest difference between the clocks of processes that share a store.
+    /// The maximum difference between the clocks of processes that share a store.
     static let clockTolerance = Duration.seconds(60)
-    /// The pauses between attempts to bring to the store what it has not taken.
+    /// The delays between attempts to save a record that the store couldn't save.
     static let pauses = Retry.Backoff.doubling(.milliseconds(100), to: .seconds(30))
 
     let grant: any Grant
@@ -85,9 +86,9 @@ final class TokenAcquirer: Sendable {
         self.endpoint = endpoint
         self.store = WatchedTokenStore(store)
         self.dpop = dpop
-        // A line per part, so that no two different combinations give the same key.
+        // One line per part, so that different combinations have different keys.
         var parts = [endpoint.location.issuer, endpoint.clientAuthentication.clientID, grant.identifier]
-        // Tokens that are bound to a key are not those that are not, or are to another.
+        // Tokens bound to a key are separate from bearer tokens and those bound to another key.
         if let dpop { parts.append(dpop.identifier) }
         key =
             parts
@@ -95,13 +96,10 @@ final class TokenAcquirer: Sendable {
             .joined(separator: "\n")
     }
 
-    /// Gets a token: one that another has put into the store, or a refreshed one, or one for the grant itself.
+    /// Gets a token: from the store, with a refresh, or with the grant itself, all under one lock.
     ///
-    /// Reading the store, asking the endpoint and writing the answer are one section that nobody else is in.
-    ///
-    /// - Parameter requirements: What the token is for; it rules out those that the caller has had already.
-    /// - Returns: The token; what came with it is in the store, unless the store failed.
-    /// - Throws: ``OAuth2Error``.
+    /// - Returns: The token. It's stored with everything issued along with it, unless the store
+    ///   failed.
     func newToken(for requirements: TokenRequirements) async throws(OAuth2Error) -> AccessToken {
         let now = endpoint.timeSource.now()
         let latest = now + endpoint.timing.timeout
@@ -118,13 +116,14 @@ final class TokenAcquirer: Sendable {
             if let error = (failure ?? error) as? OAuth2Error { throw error }
             throw OAuth2Error(
                 .storeFailed,
-                "the token store gave no exclusive access",
+                "the token store could not be locked",
                 cause: failure ?? error
             )
         }
     }
 
-    /// Gets a token for a grant that needs no user, without a store that can't be locked: nothing could be lost.
+    /// Gets a token without the store's lock, for a grant that needs no user and has nothing to
+    /// lose.
     private func newTokenWithoutStore(
         until deadline: ContinuousClock.Instant
     ) async throws(OAuth2Error) -> AccessToken {
@@ -189,11 +188,13 @@ final class TokenAcquirer: Sendable {
                 await forget(refreshToken, in: current, isPossiblyLost: isPossiblyLost)
             }
         }
-        throw refusal ?? OAuth2Error(.storeBusy, "others change the token store as often as it is read")
+        throw refusal ?? OAuth2Error(.storeBusy, "other processes keep changing the token store")
     }
 
-    /// Waits until the request of an attempt can't be served any more: the same token, sent again before that, would be the first to be
-    /// served, and then the attempt's request would count as the use of a stolen token.
+    /// Waits until the server can't process the attempt's request anymore.
+    ///
+    /// If the same token were sent earlier and processed first, the attempt's request would count
+    /// as the use of a stolen token.
     private func wait(for attempt: Attempt, until deadline: ContinuousClock.Instant) async throws(OAuth2Error) {
         let left = attempt.sendable - endpoint.timeSource.now()
         do {
@@ -202,7 +203,7 @@ final class TokenAcquirer: Sendable {
         } catch {
             var error = OAuth2Error(
                 .serverUnreachable,
-                "the refresh token was sent, and its answer is missing; it is not sent again while the request may be on its way",
+                "the response to a refresh is missing; the refresh token isn't resent while that request may be pending",
                 cause: error
             )
             error.retryAfter = max(attempt.sendable - endpoint.timeSource.now(), .zero)
@@ -211,7 +212,7 @@ final class TokenAcquirer: Sendable {
         }
     }
 
-    /// The key that tokens are to be bound to: the grant's own, or the one that is kept with the tokens.
+    /// Returns the key to bind tokens to: the configured one, or the one stored with the tokens.
     private func boundKey(for current: Current) throws(OAuth2Error) -> BoundKey? {
         guard let dpop else { return nil }
         if let key = state.withLock({ $0.boundKey }), [nil, key.pem].contains(current.record?.proofKey) {
@@ -222,7 +223,7 @@ final class TokenAcquirer: Sendable {
         return key
     }
 
-    // MARK: The token endpoint
+    // MARK: Token endpoint
 
     private func refreshToken(in current: Current) -> Secret? {
         state.withLock { state in
@@ -231,7 +232,6 @@ final class TokenAcquirer: Sendable {
         }
     }
 
-    /// Sends the refresh token, and stores what comes of it.
     private func refresh(
         _ refreshToken: Secret,
         over current: Current,
@@ -240,7 +240,7 @@ final class TokenAcquirer: Sendable {
     ) async throws(OAuth2Error) -> AccessToken {
         guard !Task.isCancelled, endpoint.timeSource.now() < deadline else {
             await settle(current, isLost: false)
-            throw OAuth2Error(.storeBusy, "the token store took all of the time that getting a token may take")
+            throw OAuth2Error(.storeBusy, "the token store used up the time for getting a token")
         }
         return try await Self.completely { () async throws(OAuth2Error) in
             let answer: TokenAnswer
@@ -263,7 +263,7 @@ final class TokenAcquirer: Sendable {
             self.state.withLock { $0.isFirstTokenSpent = true }
             switch answer {
             case .tokens(let response):
-                // A server that sends no new refresh token means the old one to go on (RFC 6749 §6).
+                // A server that sends no new refresh token keeps the old one valid (RFC 6749 §6).
                 let successor = response.refreshToken ?? refreshToken
                 await self.save(response, refreshToken: successor, bound: bound, over: current, sent: refreshToken)
                 if successor != refreshToken { self.endpoint.journal.add(.rotated) }
@@ -276,7 +276,6 @@ final class TokenAcquirer: Sendable {
         }
     }
 
-    /// Asks with the grant itself.
     private func redeem(
         over current: Current,
         bound: BoundKey?,
@@ -295,11 +294,12 @@ final class TokenAcquirer: Sendable {
                 throw error
             }
         }
-        // What can be asked for again is not worth waiting for beyond the time.
+        // A repeatable request isn't worth waiting for after the deadline.
         return grant.isRepeatable ? try await ask() : try await Self.completely(ask)
     }
 
-    /// Runs work to its end, even if the task that waits for it is cancelled: tokens that a server issues must be stored, or they are lost.
+    /// Runs work to its end, even if the calling task is cancelled, because issued tokens must be
+    /// stored or they are lost.
     private static func completely<Value: Sendable>(
         _ work: @escaping @Sendable () async throws(OAuth2Error) -> Value
     ) async throws(OAuth2Error) -> Value {
@@ -311,7 +311,7 @@ final class TokenAcquirer: Sendable {
 }
 
 extension DPoPKey {
-    /// What tells tokens bound to this key from others.
+    /// A text that distinguishes tokens bound to this key from others.
     fileprivate var identifier: String {
         switch kind {
         case .generated(let algorithm): "dpop \(algorithm)"
@@ -321,11 +321,11 @@ extension DPoPKey {
 }
 
 extension OAuth2Error {
-    /// Nothing is left to ask with.
+    /// The error for a grant without a usable refresh token.
     fileprivate static func noRefreshToken(cause: OAuth2Error?) -> Self {
         var error = Self(
             .reauthenticationRequired,
-            "the refresh token is not accepted any more; authenticate again and make a new authenticator",
+            "the refresh token is no longer valid; sign in again and create a new authenticator",
             serverCode: cause?.serverCode,
             status: cause?.status,
             cause: cause

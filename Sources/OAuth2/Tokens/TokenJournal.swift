@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Counts what happens to a token, and tells whoever listens.
+/// The counters and event streams of an authenticator.
 final class TokenJournal: Sendable {
     private struct State {
         var counters = OAuth2Counters()
@@ -12,7 +12,7 @@ final class TokenJournal: Sendable {
 
     var counters: OAuth2Counters { state.withLock { $0.counters } }
 
-    /// The events from now on; of a listener that does not keep up the oldest are dropped.
+    /// Returns a new stream of events, which buffers 256 events and drops the oldest.
     func events() -> AsyncStream<OAuth2Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(256)) { continuation in
             let listener = state.withLock { state in
@@ -45,7 +45,7 @@ final class TokenJournal: Sendable {
         state.withLock { $0.counters[keyPath: counter] += 1 }
     }
 
-    // MARK: The life of a token
+    // MARK: Token events
 
     func started(_ refresh: TokenLifecycle.RefreshID) {
         add(.refreshStarted(replacing: refresh.replacing, isInBackground: refresh.isInBackground))

@@ -1,19 +1,17 @@
 import Networking
 
 extension TokenLifecycle {
-    /// A request that a resource has refused because of its token.
+    /// A request that a resource rejected because of its token.
     struct RefusedRequest {
-        /// That of the token the request carried.
         let fingerprint: [UInt8]
-        /// Where it was refused.
         let origin: String
-        /// How often it was refused before, for its token.
+        /// The number of earlier rejections because of the token.
         let earlier: Int
-        /// When the operation began.
+        /// The time when the operation began.
         let started: ContinuousClock.Instant?
-        /// How long the operation has been held back so far.
+        /// The total delay of the operation so far.
         let totalDelay: Duration
-        /// Whether the resource has said only that something is wrong, in a code that is not known.
+        /// A Boolean value that indicates whether the resource gave only an unknown error code.
         var isUnclear = false
 
         init(_ fingerprint: [UInt8], origin: String, earlier: Int, state: Retry.State) {
@@ -25,13 +23,7 @@ extension TokenLifecycle {
         }
     }
 
-    /// A resource has refused a token: rows 13 and 14 of the decision table.
-    ///
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - now: The time.
-    ///   - canReplace: Whether another token can be had at all.
-    /// - Returns: What should happen to the request.
+    /// Returns the action for a request whose token was rejected.
     mutating func refused(
         _ request: RefusedRequest,
         at now: ContinuousClock.Instant,
@@ -49,23 +41,24 @@ extension TokenLifecycle {
             return .noRetry(.custom(Self.freshTokenRejected))
         }
         if let dead {
-            // Another may have signed in: the next request looks, and does not go with a token that is known to be refused.
+            // Another process may have signed in. The next request checks for that, and doesn't
+            // carry a token that is known to be rejected.
             if sent.generation == generation { held?.isRejected = true }
             return .noRetry(.custom(dead))
         }
         guard canReplace else {
             return .noRetry(
                 .custom(
-                    OAuth2Error(.reauthenticationRequired, "the token is refused, and its source has no other")
+                    OAuth2Error(.reauthenticationRequired, "the token was rejected, and its source can't replace it")
                 )
             )
         }
-        // The same resource has just refused the same token when it was new: another would fare no better.
+        // The same resource rejected the same token when it was new, so another wouldn't help.
         if sent.generation == generation, let until = held?.rejectedWhileFresh[request.origin], now < until {
             return .noRetry(.custom(Self.freshTokenRejected))
         }
         rejections.removeAll { now - $0.at > Self.stormWindow }
-        // By origin: an API that refuses every token must not use up what the others may need.
+        // Counted by origin: an API that rejects every token must not use up others' refreshes.
         if rejections.count(where: { $0.origin == request.origin }) >= Self.stormLimit
             || rejections.count >= Self.totalStormLimit
         {
@@ -73,7 +66,7 @@ extension TokenLifecycle {
                 .custom(
                     OAuth2Error(
                         .excessiveRefresh,
-                        "too many tokens were refused within \(Self.stormWindow); no more are asked for now because of it"
+                        "too many tokens were rejected within \(Self.stormWindow); refreshes are paused"
                     )
                 )
             )
@@ -98,13 +91,14 @@ extension TokenLifecycle {
     private static var freshTokenRejected: OAuth2Error {
         OAuth2Error(
             .freshTokenRejected,
-            "the resource refuses a token that was issued for this request; check its audience and scope"
+            "the resource rejects a token that was issued for this request; check its audience and scope"
         )
     }
 }
 
 extension TokenLifecycle.Issued {
-    /// Whether the token was issued for an operation that began then, and is still valid: nothing newer can be had.
+    /// Returns a Boolean value that indicates whether the token was issued during the operation and
+    /// is still valid, so that a newer one isn't available.
     fileprivate func isFresh(at now: ContinuousClock.Instant, since started: ContinuousClock.Instant?) -> Bool {
         guard let started, let requested, requested >= started else { return false }
         return expiry.map { now < $0 } ?? true

@@ -1,63 +1,66 @@
 import Networking
 
-/// The life of a token, as a value: events go in, decisions come out, and nothing else happens here.
+/// A token's life as a value type that takes events and returns decisions, without side effects.
 ///
-/// Each token received has a generation. A request refused with an older generation's token is sent again with the
-/// current one, without a refresh: the refusal says nothing of the current token. Each sign-out begins an epoch; what a
-/// refresh of an earlier epoch brings is not taken.
+/// Each received token has a generation. A request rejected with an older generation's token is
+/// retried with the current one, without a refresh, because the rejection says nothing about the
+/// current token. Each sign-out or sign-in begins an epoch; results of refreshes from earlier
+/// epochs are ignored.
 struct TokenLifecycle: Sendable {
-    /// One way to a new token, from its start to its end or its deadline.
+    /// A refresh, from its start to its end or deadline.
     struct RefreshID: Hashable, Sendable {
         let number: Int
-        /// The generation that it is to replace.
+        /// The generation to replace.
         let replacing: Int
         let epoch: Int
         let deadline: ContinuousClock.Instant
-        /// Whether it is made beside callers who have a token, rather than for those who wait.
+        /// A Boolean value that indicates whether callers use the old token during the refresh.
         let isInBackground: Bool
-        /// A Boolean value that indicates whether it only checks for a sign-in elsewhere, after the grant has ended.
+        /// A Boolean value that indicates whether the refresh only checks for a sign-in elsewhere,
+        /// after the end of a grant.
         var isLook = false
     }
 
-    /// What is to be done for a caller that needs a token.
+    /// The action for a caller that needs a token.
     enum Acquisition {
-        /// The token is good.
+        /// Use the valid token.
         case use(AccessToken)
-        /// The token is good, but should be replaced before it expires: start this refresh beside.
+        /// Use the valid token, and start this background refresh because the token expires soon.
         case useAndStart(AccessToken, RefreshID)
-        /// There is no good token: start this refresh, and wait for it.
+        /// Start this refresh, and wait for it.
         case start(RefreshID)
-        /// There is no good token: wait for the refresh that is under way.
+        /// Wait for the pending refresh.
         case join(RefreshID)
-        /// There is no good token, and the server wants to be left alone until then.
+        /// Back off from the server until this time.
         case pause(until: ContinuousClock.Instant, OAuth2Error)
-        /// There will be no token without somebody's help.
+        /// Fail: the user must sign in again.
         case fail(OAuth2Error)
     }
 
-    /// What bounds the lifecycle's work.
+    /// The limits of the lifecycle.
     struct Limits: Sendable {
-        /// How long a refresh may take.
+        /// The maximum duration of a refresh.
         var refreshTimeout = Duration.seconds(30)
-        /// How long a resource may take to learn of a new token; `nil` if it knows at once.
+        /// The maximum time that a resource takes to learn of a new token; `nil` for none.
         var replicationDelay: Duration?
-        /// How long a refused request may be held back altogether.
+        /// The maximum total delay of a rejected request.
         var delayBudget = Duration.seconds(60)
-        /// The longest time that a server is left alone if it asks for it.
+        /// The maximum backoff that a server can request.
         var longestRetryAfter = Duration.seconds(300)
-        /// A Boolean value that indicates whether the source has a store in which a sign-in elsewhere is found after a grant has ended.
+        /// A Boolean value that indicates whether the source has a store that shows a sign-in
+        /// elsewhere after the end of a grant.
         var looksAgain = false
     }
 
     struct Held {
         let token: AccessToken
         let generation: Int
-        /// When to replace it ahead of its expiry.
+        /// The time to replace the token ahead of its expiry.
         let soft: ContinuousClock.Instant
-        /// When to stop using it; `nil` to use it until it is refused.
+        /// The time to stop using the token; `nil` to use it until it's rejected.
         let hard: ContinuousClock.Instant?
         var isRejected = false
-        /// Where it was refused although it was new, and until when that is believed.
+        /// The origins that rejected the token when it was new, and how long that counts.
         var rejectedWhileFresh: [String: ContinuousClock.Instant] = [:]
     }
 
@@ -65,48 +68,48 @@ struct TokenLifecycle: Sendable {
         let fingerprint: [UInt8]
         let generation: Int
         let scope: String?
-        /// When it was asked for; `nil` if somebody else did that.
+        /// The time when the token was requested; `nil` if another process did that.
         let requested: ContinuousClock.Instant?
         let expiry: ContinuousClock.Instant?
     }
 
-    /// The number of refusals by one resource within ``stormWindow`` that mean that it refuses tokens as fast as they are issued.
+    /// The number of rejections by one resource within ``stormWindow`` that stops refreshes for it.
     static let stormLimit = 5
-    /// The same of all resources: what the token endpoint is spared, however many they are.
+    /// The number of rejections by all resources within ``stormWindow`` that stops refreshes, to
+    /// spare the token endpoint.
     static let totalStormLimit = 30
     static let stormWindow = Duration.seconds(30)
-    /// How long to leave the server alone after a refresh ahead of expiry has failed.
+    /// The delay after a failed refresh ahead of expiry.
     static let backgroundPause = Duration.seconds(30)
-    /// How often the client may be refused in sequence before the server is left alone.
+    /// The number of successive `invalidClient` errors before the longer delay.
     static let clientRefusalLimit = 3
     static let clientRefusalPause = Duration.seconds(60)
-    /// The longest pause after a transient failure, unless the server asks for a longer one.
+    /// The maximum delay after a transient failure, unless the server requests a longer one.
     static let longestBackoff = Duration.seconds(60)
-    /// The shortest time between two checks for a sign-in elsewhere.
+    /// The minimum interval between two checks for a sign-in elsewhere.
     static let lookInterval = Duration.seconds(1)
-    /// How often a request is sent again because others replaced its token while it was under way.
+    /// The maximum number of retries of a request whose token was replaced while it was pending.
     static let supersededLimit = 3
     private static let rememberedTokens = 16
 
     let limits: Limits
     /// The number of the current token; 0 before the first.
     private(set) var generation = 0
-    /// The number of sign-outs.
+    /// The number of sign-outs and sign-ins.
     private(set) var epoch = 0
-    /// The refresh under way.
     private(set) var refresh: RefreshID?
     var held: Held?
     private(set) var dead: OAuth2Error?
-    /// Until when the server is left alone, and why.
+    /// The end of the backoff, and its reason.
     private(set) var backoff: (until: ContinuousClock.Instant, error: OAuth2Error)?
     private var backgroundGate: ContinuousClock.Instant?
-    /// How many refreshes in sequence have failed for the moment.
+    /// The number of successive transient failures.
     private var failures = 0
     private var clientRefusals = 0
     private var refreshCount = 0
-    /// The latest tokens, oldest first, by which a refused request's token is recognized.
+    /// The latest tokens, oldest first, to recognize the token of a rejected request.
     private(set) var issued: [Issued] = []
-    /// The latest refusals that made a token unusable, and where they came from.
+    /// The latest rejections that made a token unusable, with their origins.
     var rejections: [(origin: String, at: ContinuousClock.Instant)] = []
     /// The time of the next check for a sign-in elsewhere; `nil` if none is planned.
     private var nextLook: ContinuousClock.Instant?
@@ -115,18 +118,16 @@ struct TokenLifecycle: Sendable {
         self.limits = limits
     }
 
-    /// Whether a caller can have the current token.
     func isUsable(at now: ContinuousClock.Instant) -> Bool {
         guard let held, !held.isRejected else { return false }
         return held.hard.map { now < $0 } ?? true
     }
 
-    /// Whether a token is one of the latest that came here.
     func isKnown(_ fingerprint: [UInt8]) -> Bool {
         issued.contains { $0.fingerprint == fingerprint }
     }
 
-    /// The current token, if it will do as it is and nothing else is to be done: what ``acquire(at:)`` would come to.
+    /// Returns the current token if ``acquire(at:)`` would return it without any other action.
     func current(at now: ContinuousClock.Instant) -> AccessToken? {
         guard let held, !held.isRejected, now < held.soft, held.hard.map({ now < $0 }) ?? true else { return nil }
         return held.token
@@ -134,7 +135,7 @@ struct TokenLifecycle: Sendable {
 
     // MARK: Events
 
-    /// A caller needs a token.
+    /// Returns the action for a caller that needs a token.
     mutating func acquire(at now: ContinuousClock.Instant) -> Acquisition {
         endOverdueRefresh(at: now)
         if let held, isUsable(at: now) {
@@ -153,15 +154,16 @@ struct TokenLifecycle: Sendable {
         return .start(startRefresh(at: now, isInBackground: false))
     }
 
-    /// A caller can't use a token that it has got.
+    /// Marks a token as rejected because a caller can't use it.
     mutating func reject(_ fingerprint: [UInt8]) {
         guard held?.token.value.fingerprint == fingerprint else { return }
         held?.isRejected = true
     }
 
-    /// A refresh has brought a token.
+    /// Takes the token of a refresh.
     ///
-    /// - Returns: Whether the token is the current one now; not if the refresh is another's by now, or of another epoch.
+    /// - Returns: `true` if the token is now the current one; `false` if another refresh or epoch
+    ///   began.
     mutating func landed(
         _ refresh: RefreshID,
         with token: AccessToken,
@@ -174,9 +176,9 @@ struct TokenLifecycle: Sendable {
         return true
     }
 
-    /// A refresh has brought none.
+    /// Takes the failure of a refresh.
     ///
-    /// - Returns: Whether the failure counts; see ``landed(_:with:at:jitter:)``.
+    /// - Returns: `true` if the failure counts; see ``landed(_:with:at:jitter:)``.
     @discardableResult
     mutating func failed(
         _ refresh: RefreshID,
@@ -191,7 +193,7 @@ struct TokenLifecycle: Sendable {
         }
         self.refresh = nil
         if refresh.isLook, dead != nil {
-            // Only a token is news. A server that was asked with what was found there is not asked every second.
+            // Only a token matters. After a check that reached a server, the next one waits longer.
             if !error.isOfStore, error.code != .reauthenticationRequired {
                 nextLook =
                     now
@@ -203,12 +205,12 @@ struct TokenLifecycle: Sendable {
         return true
     }
 
-    /// A new token has come.
+    /// Takes a new token.
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - now: The time.
-    ///   - jitter: A random number of 0…1, by which refreshes of many clients are spread.
+    ///   - now: The current time.
+    ///   - jitter: A random number of 0…1 that spreads the refreshes of many clients.
     mutating func received(_ token: AccessToken, at now: ContinuousClock.Instant, jitter: Double) {
         generation += 1
         dead = nil
@@ -229,12 +231,12 @@ struct TokenLifecycle: Sendable {
         if issued.count > Self.rememberedTokens { issued.removeFirst() }
     }
 
-    /// No new token could be had.
+    /// Takes a failure to get a token.
     ///
     /// - Parameters:
-    ///   - error: Why.
-    ///   - now: The time.
-    ///   - jitter: A random number of 0…1, by which the next attempts of many clients are spread.
+    ///   - error: The error.
+    ///   - now: The current time.
+    ///   - jitter: A random number of 0…1 that spreads the next attempts of many clients.
     mutating func failed(with error: OAuth2Error, at now: ContinuousClock.Instant, jitter: Double) {
         let requested = error.retryAfter.map { min($0, limits.longestRetryAfter) }
         backgroundGate = now + max(Self.backgroundPause, requested ?? .zero)
@@ -246,7 +248,7 @@ struct TokenLifecycle: Sendable {
         clientRefusals = error.code == .invalidClient ? clientRefusals + 1 : 0
         guard !error.isOfStore else { return }
         failures += 1
-        // A transient failure may be over in a moment; a refusal lasts until something changes.
+        // A transient failure may be over in a moment; a denial lasts until something changes.
         let delays = Retry.Backoff.doubling(
             .seconds(1),
             to: Self.longestBackoff,
@@ -257,20 +259,20 @@ struct TokenLifecycle: Sendable {
         backoff = (now + (requested ?? pause), error)
     }
 
-    /// The user has signed out: nothing that was asked for before may come back.
+    /// Ends the epoch with a sign-out; results of earlier requests are ignored.
     mutating func signedOut(with error: OAuth2Error) {
         forget()
         dead = error
         nextLook = nil
     }
 
-    /// Plans a check of the store, which has no tokens from before the sign-out: any that it finds come from a new sign-in.
+    /// Plans a check of the store, whose tokens from now on come from a new sign-in.
     mutating func lookAgain(at now: ContinuousClock.Instant) {
         guard limits.looksAgain, dead != nil else { return }
         nextLook = now + Self.lookInterval
     }
 
-    /// The user has signed in again.
+    /// Ends the epoch with a sign-in.
     mutating func signedIn() {
         forget()
     }
@@ -284,12 +286,12 @@ struct TokenLifecycle: Sendable {
         backgroundGate = nil
         failures = 0
         clientRefusals = 0
-        // The generations go on, so that a request of an earlier epoch is recognized as such.
+        // Generations continue, so that a request of an earlier epoch is recognized.
         generation += 1
         issued = []
     }
 
-    // MARK: Refreshing
+    // MARK: Refresh
 
     private func isLookDue(at now: ContinuousClock.Instant) -> Bool { nextLook.map { now >= $0 } ?? false }
 
@@ -308,9 +310,9 @@ struct TokenLifecycle: Sendable {
         return refresh
     }
 
-    /// Counts a refresh as failed at its deadline; its work may go on, and store what it gets.
+    /// Counts a refresh as failed at its deadline, though it may continue and store its result.
     ///
-    /// The server has been left alone for long enough by then: whoever needs a token may ask at once.
+    /// The next caller may send a request at once, because the timeout was enough of a backoff.
     private mutating func endOverdueRefresh(at now: ContinuousClock.Instant) {
         guard let refresh, now >= refresh.deadline else { return }
         self.refresh = nil
@@ -319,7 +321,8 @@ struct TokenLifecycle: Sendable {
 }
 
 extension OAuth2Error {
-    /// A Boolean value that indicates whether the failure says nothing about a server, so that a pause would spare none.
+    /// A Boolean value that indicates whether the failure isn't a server's, so a backoff is
+    /// pointless.
     fileprivate var isOfStore: Bool {
         [
             .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew, .malformedRequest,
@@ -341,13 +344,12 @@ extension TokenLifecycle.Held {
             return
         }
         guard lifetime >= .seconds(1) else {
-            // A server that says 0 would otherwise be asked for every single request.
+            // Otherwise a lifetime of 0 would cause a token request for every single request.
             soft = now + .seconds(1)
             hard = soft
             return
         }
-        // Early enough for a refresh to be done in time, earlier by chance for some than for others, and never more than
-        // a quarter of a short life.
+        // Early enough for a refresh to finish, with jitter, and at most a quarter of the lifetime.
         let share = 0.5 + 0.5 * min(max(jitter, 0), 1)
         soft = token.requested + lifetime - min(.seconds(300), lifetime / 4) * share
         // Early enough for a request to arrive before the token expires.

@@ -1,43 +1,47 @@
-/// What tokens come from.
+/// A source of tokens.
 ///
-/// Sources wrap each other: a ``CachedTokenSource`` keeps what a ``GrantTokenSource`` gets, a ``FallbackTokenSource`` asks one
-/// after the other, and a ``TokenExchangeGrant`` has one as its subject.
+/// Sources can wrap each other. A ``CachedTokenSource`` caches the token of a ``GrantTokenSource``,
+/// a ``FallbackTokenSource`` tries several sources in order, and a ``TokenExchangeGrant`` has one
+/// as its subject.
 public protocol TokenSource: Sendable {
     /// Gets a token.
     ///
-    /// - Parameter requirements: What the token is for.
-    /// - Returns: A token that is good now, and that the need does not rule out.
-    /// - Throws: ``OAuth2Error`` if there is none; `CancellationError` if the task is cancelled.
+    /// - Parameter requirements: The requirements for the token.
+    /// - Returns: A valid token that meets the requirements.
+    /// - Throws: ``OAuth2Error`` if there's no token; `CancellationError` if the task is cancelled.
     func token(for requirements: TokenRequirements) async throws -> AccessToken
 
-    /// Whether there can be another token after one was refused; yes, unless a source says otherwise.
+    /// A Boolean value that indicates whether the source can replace a rejected token. The default
+    /// is `true`.
     var canReplaceTokens: Bool { get }
 }
 
 extension TokenSource {
-    /// Yes.
+    /// The default value, `true`.
     public var canReplaceTokens: Bool { true }
 
-    /// Gets any token that is good now.
+    /// Gets any valid token.
     ///
     /// - Returns: The token.
-    /// - Throws: ``OAuth2Error`` if there is none; `CancellationError` if the task is cancelled.
+    /// - Throws: ``OAuth2Error`` if there's no token; `CancellationError` if the task is cancelled.
     public func token() async throws -> AccessToken {
         try await token(for: TokenRequirements())
     }
 }
 
-/// What a token is needed for.
+/// The requirements of a caller for a token.
 public struct TokenRequirements: Sendable {
-    /// When the caller stops waiting; `nil` if it waits for as long as getting a token may take.
+    /// The time when the caller stops waiting; `nil` to wait until the request times out.
     public var deadline: ContinuousClock.Instant?
     private let unwanted: @Sendable (Secret) -> Bool
 
-    /// Makes requirements.
+    /// Creates requirements.
     ///
     /// - Parameters:
-    ///   - deadline: When the caller stops waiting.
-    ///   - unwanted: Whether a token will not do, such as one that was refused.
+    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits
+    ///     until the request times out.
+    ///   - unwanted: A closure that returns `true` for an unsuitable token, such as a rejected one.
+    ///     By default every token is suitable.
     public init(
         deadline: ContinuousClock.Instant? = nil,
         unwanted: @escaping @Sendable (Secret) -> Bool = { _ in false }
@@ -46,19 +50,20 @@ public struct TokenRequirements: Sendable {
         self.unwanted = unwanted
     }
 
-    /// Makes the requirements for another token than one that was refused.
+    /// Creates the requirements for a replacement of a rejected token.
     ///
     /// - Parameters:
-    ///   - token: The refused token.
-    ///   - deadline: When the caller stops waiting.
+    ///   - token: The rejected token.
+    ///   - deadline: The time when the caller stops waiting. The default is `nil`, which waits
+    ///     until the request times out.
     /// - Returns: The requirements.
     public static func replacing(_ token: AccessToken, deadline: ContinuousClock.Instant? = nil) -> Self {
         Self(deadline: deadline) { $0 == token.value }
     }
 
-    /// Whether a token will not do.
+    /// Returns a Boolean value that indicates whether a token is unsuitable.
     ///
     /// - Parameter token: The token.
-    /// - Returns: Whether another is needed.
+    /// - Returns: `true` if the caller needs another token.
     public func isUnwanted(_ token: Secret) -> Bool { unwanted(token) }
 }

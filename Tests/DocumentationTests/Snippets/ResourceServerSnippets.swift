@@ -25,7 +25,7 @@ struct ResourceServerSnippets {
             self.verifier = verifier
         }
 
-        /// Whether a request may read orders, or what to answer instead.
+        /// Returns the token of a request that may read orders, or the refusal.
         func mayReadOrders(_ head: ProtectedRequest) async -> Result<VerifiedAccessToken, AccessRefusal> {
             do {
                 return .success(try await verifier.verify(head, requires: AccessRequirement(scope: ["orders.read"])))

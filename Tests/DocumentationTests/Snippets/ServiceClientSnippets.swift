@@ -57,8 +57,8 @@ struct ServiceClientSnippets {
         try await authenticator.signOut()
 
         for await event in events {
-            if case .dead(let code, _) = event { alert("somebody has to sign in: \(code)") }
-            if case .storeFailed = event { alert("the token store does not take tokens") }
+            if case .dead(let code, _) = event { alert("sign in again: \(code)") }
+            if case .storeFailed = event { alert("the token store can't save tokens") }
             if case .signedOut = event { break }
         }
         #expect(alarms.isEmpty)

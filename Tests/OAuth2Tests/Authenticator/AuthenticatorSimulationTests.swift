@@ -7,13 +7,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Random lives of a whole authenticator, with its refreshes, its store and a server that rotates refresh tokens.
+/// Random lives of a whole authenticator, with its refreshes, its store and a server that rotates
+/// refresh tokens.
 ///
-/// What the tasks do in between is the scheduler's choice, so a seed is no recording; what is promised holds in any order.
-/// `AUTHENTICATOR_LIVES=1000` makes it more than the hundred that are enough for every day.
+/// The scheduler interleaves the tasks, so a seed doesn't reproduce a run; the guarantees hold in
+/// any order. `AUTHENTICATOR_LIVES=1000` runs more than the default of 100 lives.
 @Suite("OAuth2Authenticator: simulation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct AuthenticatorSimulationTests {
-    @Test("Random lives keep what is promised", arguments: 0..<2)
+    @Test("Random lives never violate the guarantees", arguments: 0..<2)
     func lives(part: Int) async throws {
         let count = ProcessInfo.processInfo.environment["AUTHENTICATOR_LIVES"].flatMap { Int($0) } ?? 100
         var seen: Set<String> = []
@@ -31,21 +32,21 @@ struct AuthenticatorSimulationTests {
     }
 }
 
-/// One life: whoever needs tokens, refuses them, leaves, signs out and in, while time passes.
+/// One life: callers get tokens, reject them, give up, and sign out and in while time passes.
 private final class World: Sendable {
     private struct State {
         var violations: [String] = []
         var seen: Set<String> = []
         var tokens: [AccessToken] = []
         var waiting = 0
-        /// Counts every sign-out and sign-in when it begins and when it has ended.
+        /// The number of sign-outs and sign-ins, each counted at its start and its end.
         var turns = 0
         var isSignedOut = false
         /// The user who signed in last.
         var user = 0
     }
 
-    /// What a caller knows of the world at a moment.
+    /// A caller's view of the world at one time.
     private struct Moment {
         let now: ContinuousClock.Instant
         let turns: Int
@@ -111,7 +112,7 @@ private final class World: Sendable {
                 case 14 where random.number(upTo: 4) == 0:
                     server.revoke()
                 case 15 where random.number(upTo: 3) == 0, 16:
-                    // One after the other, as a user does it.
+                    // One at a time, as a user would.
                     guard state.withLock({ $0.turns.isMultiple(of: 2) }) else { break }
                     let isIn = random.number(upTo: 3) > 0
                     turn = Task { [turn] in
@@ -126,7 +127,7 @@ private final class World: Sendable {
             }
             for caller in callers { group.addTask { await caller.value } }
             group.addTask { [turn] in await turn?.value }
-            // Lets all time pass: everybody who waits must hear something.
+            // Lets all time pass, so that every waiting caller gets a result.
             let ended = Mutex(false)
             let drain = Task {
                 while !ended.withLock({ $0 }) {
@@ -155,10 +156,10 @@ private final class World: Sendable {
             state.withLock { $0.tokens.append(token) }
             check(token, since: before)
         } catch is CancellationError {
-            if !Task.isCancelled { violate("a caller ended as cancelled that was not") }
+            if !Task.isCancelled { violate("a caller that wasn't cancelled ended as cancelled") }
             note("cancelled")
         } catch let error as NetworkError where error.code == .timedOut {
-            if patience == nil { violate("a caller without a deadline has met one") }
+            if patience == nil { violate("a caller without a deadline timed out") }
             note("timedOut")
         } catch let error as OAuth2Error {
             check(error, since: before)
@@ -168,14 +169,14 @@ private final class World: Sendable {
     }
 
     private func check(_ token: AccessToken, since before: Moment) {
-        // A token may live for a shorter time than the server takes to issue it; then nobody has a better one.
+        // A token may expire before the server has issued it; then there is no better one.
         if let expiry = token.expiry, expiry - token.requested > .seconds(30), expiry <= before.now {
-            violate("a token that had expired was handed out")
+            violate("an expired token was returned")
         }
         let text = token.value.expose { $0 }
-        if Int(text.split(separator: "-")[1])! < before.user { violate("a token of an earlier user was handed out") }
-        if server.hasIssuedTooLate(text) { violate("a token that came after the sign-out was handed out") }
-        if before.isSignedOut, moment.turns == before.turns { violate("a token was handed out after the sign-out") }
+        if Int(text.split(separator: "-")[1])! < before.user { violate("a token of an earlier user was returned") }
+        if server.hasIssuedTooLate(text) { violate("a token issued after the sign-out was returned") }
+        if before.isSignedOut, moment.turns == before.turns { violate("a token was returned after the sign-out") }
     }
 
     private func check(_ error: OAuth2Error, since before: Moment) {
@@ -184,13 +185,13 @@ private final class World: Sendable {
             if before.isSignedOut, moment.turns == before.turns { violate("\(error.code) after a sign-out") }
         case .reauthenticationRequired:
             note("dead")
-            if before.turns == 0, moment.turns == 0, !server.hasRevoked { violate("the grant ended by itself") }
+            if before.turns == 0, moment.turns == 0, !server.hasRevoked { violate("the grant ended unrevoked") }
         case .storeBusy, .storeUnavailable: note("busy")
         default: violate("a caller ended with \(error)")
         }
     }
 
-    /// Says of a token that somebody got that the API refuses it.
+    /// Reports to the authenticator that the API rejected one of the latest tokens.
     private func refuse(_ random: inout SplitMix) {
         let tokens = state.withLock { $0.tokens.suffix(6) }
         guard let token = tokens.randomElement(using: &random) else { return }
@@ -236,7 +237,8 @@ private final class World: Sendable {
         note("signed in")
     }
 
-    /// A section may be busy for as long as a token request takes, and here time runs faster than tasks do.
+    /// The lock may be held for the duration of a token request, and here time runs faster than
+    /// tasks do.
     private func persist(_ body: () async throws -> Void) async {
         while true {
             do { return try await body() } catch let error as OAuth2Error where error.code == .storeBusy {
@@ -245,7 +247,7 @@ private final class World: Sendable {
         }
     }
 
-    // MARK: Notes
+    // MARK: Records
 
     private var moment: Moment {
         let now = time.now
@@ -256,7 +258,8 @@ private final class World: Sendable {
     private func violate(_ text: String) { state.withLock { $0.violations.append(text) } }
 }
 
-/// A token endpoint that rotates refresh tokens, takes its time, fails, and forgives whoever never got its answer.
+/// A token endpoint that rotates refresh tokens, is slow, fails, and accepts a token again if the
+/// client lost the response.
 private final class RotatingServer: Sendable {
     private struct State {
         var random: SplitMix
@@ -265,12 +268,12 @@ private final class RotatingServer: Sendable {
         var active = 0
         var count = 0
         var arrivals: [ContinuousClock.Instant] = []
-        /// The token that is good, and the one before it, which is while nobody has shown that he has the good one.
+        /// The valid token, and the previous one, which stays valid until the new one is used.
         var current: [Int: String] = [:]
         var previous: [Int: String] = [:]
         /// The successors of each token.
         var successors: [String: [String]] = [:]
-        /// The access tokens that were on their way when somebody signed out.
+        /// The access tokens that were pending at a sign-out.
         var tooLate: Set<String> = []
         var revoked: Set<Int> = []
         var hasRevoked = false
@@ -290,7 +293,7 @@ private final class RotatingServer: Sendable {
         self.store = store
     }
 
-    /// Somebody has granted: the first refresh token of a chain.
+    /// Creates the first refresh token of a new chain.
     func grant(user: Int) -> String {
         state.withLock { state in
             state.current[user] = "refresh-\(user)-0"
@@ -298,7 +301,7 @@ private final class RotatingServer: Sendable {
         }
     }
 
-    /// Ends the chains that there are.
+    /// Revokes all existing chains.
     func revoke() {
         state.withLock { state in
             state.revoked.formUnion(state.current.keys)
@@ -313,7 +316,7 @@ private final class RotatingServer: Sendable {
         else { throw MockError(.unexpectedRequest, "not a refresh") }
         let (pause, fate) = arrive(token)
         defer { state.withLock { $0.active -= 1 } }
-        // Some answers are lost after the server has done its part.
+        // Some responses are lost after the server has processed the request.
         let early = fate < 3 ? rotate(token) : nil
         try await time.sleep(for: pause)
         switch fate {
@@ -341,17 +344,18 @@ private final class RotatingServer: Sendable {
         enum CodingKeys: String, CodingKey { case token = "access_token" }
     }
 
-    /// Whether a token came when the one who had asked for it had signed out.
+    /// Returns a Boolean value that indicates whether a token was issued after its user had signed
+    /// out.
     func hasIssuedTooLate(_ token: String) -> Bool { state.withLock { $0.tooLate.contains(token) } }
 
-    /// The last token that the store has must be one that the server takes.
+    /// Checks that the server accepts the last token in the store.
     func checkEnd() {
         state.withLock { state in
             guard let kept = store.refreshToken, let user = Self.user(of: kept), !state.revoked.contains(user) else {
                 return
             }
             if kept != state.current[user], kept != state.previous[user] {
-                state.violations.append("the refresh token was lost: \(kept) is kept of \(state.current)")
+                state.violations.append("the refresh token was lost: \(kept) is stored instead of \(state.current)")
             }
         }
     }
@@ -365,7 +369,7 @@ private final class RotatingServer: Sendable {
             if isReplaced { state.violations.append("\(token) was sent after its successor had been stored") }
             state.arrivals.append(now)
             let window = state.arrivals.count { now - $0 <= .seconds(30) }
-            if window > 45 { state.violations.append("\(window) token requests in half a minute") }
+            if window > 45 { state.violations.append("\(window) token requests in 30 seconds") }
             let isSlow = state.random.number(upTo: 10) == 0
             return (.milliseconds(state.random.number(upTo: isSlow ? 50_000 : 3_000)), state.random.number(upTo: 20))
         }
@@ -376,7 +380,7 @@ private final class RotatingServer: Sendable {
             guard let user = Self.user(of: token), !state.revoked.contains(user) else { return .invalidGrant }
             if token != state.current[user] {
                 guard token == state.previous[user] else {
-                    state.violations.append("\(token) was used again")
+                    state.violations.append("\(token) was reused")
                     return .invalidGrant
                 }
             }
@@ -411,14 +415,15 @@ extension HTTPTransportResponse {
     }
 }
 
-/// A store that remembers which refresh tokens were ever written into it.
+/// A store that records every refresh token written to it.
 private final class WitnessedStore: TokenStore {
     private let store: InMemoryTokenStore
     private let state = Mutex<(written: Set<String>, key: String?, isSignedOut: Bool)>(([], nil, false))
 
     @TaskLocal static var isSigningOut = false
 
-    /// Whether whoever signs out has come as far as the store: here, all is forgotten by then.
+    /// A Boolean value that indicates whether a sign-out has reached the store; memory is cleared
+    /// by then.
     var isSignedOut: Bool {
         get { state.withLock { $0.isSignedOut } }
         set { state.withLock { $0.isSignedOut = newValue } }
@@ -426,7 +431,7 @@ private final class WitnessedStore: TokenStore {
 
     init(_ timeSource: TimeSource) { store = InMemoryTokenStore(timeSource: timeSource) }
 
-    /// The refresh token that is in the store now.
+    /// The refresh token in the store.
     var refreshToken: String? {
         guard let key = state.withLock({ $0.key }) else { return nil }
         return store.load(key)?.record.refreshToken?.expose { $0 }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("An authorization server that is discovered on demand", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Authorization server discovered on demand", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DiscoveredServerTests {
     private static var metadata: MockTransport.Step {
         .json(
@@ -48,7 +48,7 @@ struct DiscoveredServerTests {
 
     private static let wellKnown = "/.well-known/oauth-authorization-server"
 
-    @Test("While the issuer is down requests fail, and after the backoff the next one discovers it")
+    @Test("Requests fail while the issuer is down, and the next one after the backoff discovers it")
     func recovery() async throws {
         let fixture = OAuth2Fixture(steps: [.status(503), Self.metadata])
         let authenticator = authenticator(discovery(fixture.endpoint, fixture.time), fixture)
@@ -64,7 +64,7 @@ struct DiscoveredServerTests {
         #expect(paths(fixture) == [Self.wellKnown, Self.wellKnown, "/token"])
     }
 
-    @Test("Concurrent first requests, of several authenticators too, make one discovery")
+    @Test("Concurrent first requests share one discovery, even across authenticators")
     func singleFlight() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [Self.metadata.gated(by: gate)])
@@ -81,7 +81,7 @@ struct DiscoveredServerTests {
         #expect(paths(fixture) == [Self.wellKnown, "/token", "/token"])
     }
 
-    @Test("Metadata of another issuer are rejected, and the client's credentials aren't sent")
+    @Test("Rejects metadata of another issuer without sending the client's credentials")
     func otherIssuer() async throws {
         let other = #"{"issuer":"https://evil.example","token_endpoint":"https://evil.example/token"}"#
         let fixture = OAuth2Fixture(steps: [.json(other)])
@@ -114,7 +114,7 @@ struct DiscoveredServerTests {
         #expect(fixture.forms.last?["refresh_token"] == "r1")
     }
 
-    @Test("A resource server starts while the issuer is down, and verifies tokens as soon as it is up")
+    @Test("A resource server starts while the issuer is down and verifies tokens once it's up")
     func resourceServer() async throws {
         let key = try IssuerKey(id: "1")
         let issuer = PublishedKeys([key], steps: [.status(503), Self.metadata])

@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Over real sockets, on days when servers and clocks go wrong.
-@Suite("OAuth2Authenticator and faulty servers", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests over real sockets with failing servers and wrong clocks.
+@Suite("OAuth2Authenticator: server faults", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct FaultTests {
-    @Test("A clock five minutes early or late costs one more request with a signed assertion", arguments: [-300, 300])
+    @Test("A clock that is five minutes off costs one more request with a signed assertion", arguments: [-300, 300])
     func skewedClock(seconds: Int) async throws {
         let key = try SigningKey.generate(.es256)
         let time = ManualTime()
@@ -40,7 +40,7 @@ struct FaultTests {
         }
     }
 
-    @Test("Bound tokens, nonces of both servers, and nonces that change, cost one more request each")
+    @Test("Bound tokens, nonces of both servers and changed nonces each cost one more request")
     func nonces() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.dpop = .required
@@ -64,9 +64,9 @@ struct FaultTests {
         }
     }
 
-    @Test("A resource and a token endpoint of another time accept proofs by their own clocks", arguments: [-300, 300])
+    @Test("A resource and a token endpoint with wrong clocks accept proofs by their own time", arguments: [-300, 300])
     func skewedProofs(seconds: Int) async throws {
-        // The clocks stand still: what waits for its turn must not look like a server that is slow.
+        // The clocks stand still, so that waiting in this process doesn't look like a slow server.
         let time = ManualTime()
         var configuration = MockAuthorizationServer.Configuration()
         configuration.dpop = .required
@@ -87,7 +87,7 @@ struct FaultTests {
         }
     }
 
-    @Test("A stolen token is of no use without its key")
+    @Test("A stolen token can't be used without its key")
     func stolenToken() async throws {
         try await withServer { server in
             let api = try LoopbackServer.start {
@@ -105,7 +105,7 @@ struct FaultTests {
     }
 
     @Test(
-        "What goes wrong once is made up for in the same call",
+        "Recovers from a single fault within the same call",
         arguments: [
             MockAuthorizationServer.Fault.unavailable(), .unavailable(retryAfter: "0"), .tooManyRequests(),
             .html(), .html(status: 502), .lostAnswer, .cutAnswer, .slow(.milliseconds(20)), .textLifetime, .noLifetime,
@@ -121,7 +121,7 @@ struct FaultTests {
         }
     }
 
-    @Test("A lost answer to a rotation is forgiven by a server with a grace period, and named where it is not")
+    @Test("Recovers from a lost rotation if the server has a grace period, and reports it otherwise")
     func lostRotation() async throws {
         for grace in [Duration.seconds(60), .zero] {
             var configuration = MockAuthorizationServer.Configuration()
@@ -146,7 +146,7 @@ struct FaultTests {
         }
     }
 
-    @Test("More scope is asked for where a route wants it")
+    @Test("Requests more scope for a route that requires it")
     func moreScope() async throws {
         try await withServer { server in
             let api = try LoopbackServer.start { routes in
@@ -166,7 +166,7 @@ struct FaultTests {
     }
 
     @Test(
-        "A redirect to another origin carries neither token nor proof, and its refusal costs none",
+        "A redirect to another origin carries neither token nor proof, and its 401 causes no refresh",
         arguments: [false, true]
     )
     func redirect(isBound: Bool) async throws {
@@ -189,7 +189,7 @@ struct FaultTests {
         }
     }
 
-    // MARK: Making
+    // MARK: Setup
 
     private func authenticator(
         _ server: MockAuthorizationServer,

@@ -7,10 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// That a log says why a request was not made, and nothing that could be a secret.
-@Suite("Log of requests without a token", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests that the log states why a request wasn't sent, without secrets.
+@Suite("Logs of requests without a token", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LogTests {
-    /// The last line of the log of a request.
+    /// Returns the last log line of a request.
     private func lastLine(_ interceptor: any RequestInterceptor, in fixture: OAuth2Fixture) async -> String {
         let lines = Mutex<[String]>([])
         let client = fixture.client(
@@ -22,7 +22,7 @@ struct LogTests {
         return String(last.drop { $0 != " " }.dropFirst())
     }
 
-    @Test("The authorization server's refusal is in it, with its code")
+    @Test("Logs the authorization server's denial with its code")
     func refused() async {
         let fixture = OAuth2Fixture(steps: [.json(#"{"error":"invalid_client"}"#, status: 401)])
         let line = await lastLine(fixture.authenticator(), in: fixture)
@@ -31,7 +31,7 @@ struct LogTests {
         #expect(line.contains("[invalid_client]"), "\(line)")
     }
 
-    @Test("So is that the authorization server can't be reached, and why")
+    @Test("Logs that the authorization server is unreachable, and why")
     func unreachable() async {
         let fixture = OAuth2Fixture(steps: [.failure(NetworkError(.cannotConnect, "no connection"))])
         let line = await lastLine(fixture.authenticator(), in: fixture)
@@ -39,7 +39,7 @@ struct LogTests {
         #expect(line.contains("(serverUnreachable: "), "\(line)")
     }
 
-    @Test("Of another's error nothing is in it, even as the cause of one of ours")
+    @Test("Doesn't log a foreign error, even as the cause of an OAuth2Error")
     func foreign() async {
         struct Odd: Error { let secret = "s3cret" }
         let fixture = OAuth2Fixture()

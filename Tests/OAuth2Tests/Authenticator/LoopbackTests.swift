@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The same promises over real sockets, counted on the servers' side.
-@Suite("OAuth2Authenticator on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// The same guarantees over real sockets, counted by the servers.
+@Suite("OAuth2Authenticator: loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct LoopbackTests {
-    @Test("Five hundred calls that are refused at the same moment make one token request, and all succeed")
+    @Test("Five hundred calls rejected at the same time make one token request, and all succeed")
     func fiveHundredRefusals() async throws {
         DescriptorLimit.raise()
         let key = try SigningKey.generate(.es256)
@@ -74,7 +74,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A wrong secret fails as such, although the server challenges with Basic")
+    @Test("Reports a wrong secret, even if the server challenges with Basic")
     func wrongSecret() async throws {
         try await withAuthorization { authorization in
             for client in [NetworkClient(), NetworkClient(configuration: .ephemeral)] {
@@ -86,7 +86,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A redirect of the token endpoint is not followed")
+    @Test("Doesn't follow a redirect of the token endpoint")
     func redirect() async throws {
         try await withAuthorization { authorization in
             let elsewhere = try LoopbackServer.start { $0.fallback { _ in .text("caught") } }
@@ -100,7 +100,7 @@ struct LoopbackTests {
     }
 
     @Test(
-        "A fault of the token endpoint has its error, and a second attempt makes up for it",
+        "Reports a fault of the token endpoint, and a second attempt recovers from it",
         arguments: [
             (LoopbackResponse.text("<html>", status: 200), OAuth2Error.Code.protocolViolation),
             (.status(503), .serverTransient), (.text("cut", status: 200).cut(.beforeHead), .serverUnreachable),
@@ -121,7 +121,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A token endpoint that never answers costs the time of one refresh")
+    @Test("A token endpoint that never responds costs the timeout of one refresh")
     func neverAnswers() async throws {
         try await withAuthorization { authorization in
             authorization.answerNextTokenRequests(with: .never)
@@ -137,7 +137,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A token endpoint where nobody listens is unreachable")
+    @Test("A token endpoint without a listener is unreachable")
     func nobodyListens() async throws {
         let endpoint = try #require(URL(string: "http://127.0.0.1:1/token"))
         let authenticator = OAuth2Authenticator(
@@ -153,7 +153,7 @@ struct LoopbackTests {
         #expect((error?.cause as? NetworkError)?.code == .cannotConnect)
     }
 
-    @Test("A chain of refresh tokens survives refusals and expiries without a reuse")
+    @Test("A chain of refresh tokens survives rejections and expiries without reuse")
     func rotation() async throws {
         try await withAuthorization { authorization in
             let first = authorization.issueRefreshToken(clientID: "reports", subject: "ada", scope: "read")
@@ -174,7 +174,7 @@ struct LoopbackTests {
         }
     }
 
-    @Test("A refresh token that two keep apart is noticed as reused, and both have to authenticate again")
+    @Test("If two stores use the same refresh token, the server detects reuse and both must authenticate again")
     func reuse() async throws {
         try await withAuthorization { authorization in
             let token = authorization.issueRefreshToken(clientID: "reports", subject: "ada")
@@ -198,7 +198,7 @@ struct LoopbackTests {
         }
     }
 
-    // MARK: Making
+    // MARK: Setup
 
     private func withAuthorization(_ body: (MockAuthorizationServer) async throws -> Void) async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])

@@ -6,10 +6,10 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// Tokens are replaced before they expire, beside the requests that use them.
+/// Tests that tokens are replaced before they expire, in the background.
 @Suite("OAuth2Authenticator: refresh ahead of expiry", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProactiveRefreshTests {
-    @Test("While one request brings a new token, callers go on with the old one")
+    @Test("Callers use the old token while one request gets a new one")
     func staleWhileRefreshing() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2").gated(by: gate)])
@@ -29,7 +29,7 @@ struct ProactiveRefreshTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("The moment is drawn by chance, once for each token")
+    @Test("The time of the refresh is random for each token")
     func jitter() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("a2")])
         let authenticator = fixture.authenticator(random: 0)
@@ -42,7 +42,7 @@ struct ProactiveRefreshTests {
         try await fixture.endpoint.waitForRequests(count: 2)
     }
 
-    @Test("A refresh that fails harms nobody, and is not tried again for half a minute")
+    @Test("A failed background refresh doesn't affect callers and is retried after 30 seconds")
     func failingRefresh() async throws {
         let gates = (1...3).map { _ in ResponseGate() }
         let fixture = OAuth2Fixture(steps: [
@@ -66,7 +66,7 @@ struct ProactiveRefreshTests {
         #expect(fixture.endpoint.requests.count == 4)
     }
 
-    @Test("A refresh that hangs is given up after its time, and not tried again for half a minute")
+    @Test("A background refresh that hangs times out and is retried after 30 seconds")
     func hangingRefresh() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .never, .tokens("a2").gated(by: gate)])
@@ -86,7 +86,7 @@ struct ProactiveRefreshTests {
         #expect(try await authenticator.text() == "a2")
     }
 
-    @Test("Past the hard expiry callers wait, also for a refresh that began beside them")
+    @Test("Callers wait after the hard expiry, also for a refresh that began in the background")
     func hardExpiry() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1", lifetime: 100), .tokens("a2").gated(by: gate)])
@@ -103,7 +103,7 @@ struct ProactiveRefreshTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A server that gives tokens no lifetime is asked once a second at most")
+    @Test("Sends at most one token request a second to a server that states no lifetime")
     func noLifetime() async throws {
         let fixture = OAuth2Fixture(lifetime: 0)
         let authenticator = fixture.authenticator()
@@ -113,7 +113,7 @@ struct ProactiveRefreshTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A grant that ended in a refresh beside lets the last token be used up")
+    @Test("When a background refresh ends the grant, callers use the last token until it expires")
     func deadInBackground() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [

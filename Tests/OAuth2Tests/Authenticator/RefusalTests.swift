@@ -6,12 +6,12 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// What happens to a request that a resource refuses.
-@Suite("OAuth2Authenticator: refused requests", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of requests that a resource rejects.
+@Suite("OAuth2Authenticator: rejected requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RefusalTests {
     private let request = URLRequest(url: OAuth2Fixture.api)
 
-    @Test("A request refused with the current token is sent again after a refresh")
+    @Test("Retries a request rejected with the current token after a refresh")
     func refresh() async throws {
         let fixture = OAuth2Fixture()
         let client = fixture.client(fixture.authenticator())
@@ -22,7 +22,7 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A late refusal of a token that has a successor makes no token request")
+    @Test("A late rejection of a replaced token makes no token request")
     func lateRefusal() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(answers: [.refusal.gated(by: gate)])
@@ -38,7 +38,7 @@ struct RefusalTests {
         #expect(fixture.credentials.last == "Bearer access-2")
     }
 
-    @Test("Five thousand calls that are refused at once make one token request")
+    @Test("Five thousand calls rejected at once make one token request")
     func fiveThousandRefusals() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(answers: Array(repeating: .refusal.gated(by: gate), count: 5_000))
@@ -56,7 +56,7 @@ struct RefusalTests {
         #expect(Set(fixture.credentials.suffix(5_000)) == ["Bearer access-2"])
     }
 
-    @Test("A resource that always refuses gets two requests, and the error says why there is no third")
+    @Test("Stops after two requests to a resource that always rejects, and reports why")
     func alwaysRefused() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal, .refusal])
         let client = fixture.client(fixture.authenticator())
@@ -66,19 +66,20 @@ struct RefusalTests {
         #expect(error?.retry?.state.authenticationErrors.count == 1)
         #expect(fixture.resource.requests.count == 2)
         #expect(fixture.endpoint.requests.count == 2)
-        // The token itself is good: other requests go on with it.
+        // The token itself is valid, and other requests continue to use it.
         _ = try await client.makeRequest(request)
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("However many resources refuse requests, tokens are asked for thirty times in half a minute because of it")
+    @Test("Rejections cause at most thirty token requests in 30 seconds, however many resources reject")
     func storm() async throws {
         let fixture = OAuth2Fixture(answers: Array(repeating: .refusal, count: 100))
         let client = fixture.client(fixture.authenticator())
         var reasons: [DecidedAction] = []
         for _ in 1...40 {
             fixture.time.advance(by: .milliseconds(500))
-            // Another resource each time: the same one would not be believed again so soon.
+            // Another resource each time, because repeated rejections by the same one cause no
+            // refresh.
             let request = URLRequest(url: try #require(URL(string: "https://api\(reasons.count).example/")))
             let error = await #expect(throws: ServerError.self) { try await client.makeRequest(request) }
             reasons.append(DecidedAction(error?.retry?.reason))
@@ -88,7 +89,7 @@ struct RefusalTests {
         #expect(reasons.suffix(10).allSatisfy { $0 == .noRetry(.excessiveRefresh) })
     }
 
-    @Test("A refusal after the grant has ended carries that as its reason")
+    @Test("A rejection after the end of the grant has that as its reason")
     func deadGrant() async throws {
         let fixture = OAuth2Fixture(
             steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")],
@@ -105,7 +106,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "A 401 that is not about the token is not the authenticator's",
+        "Ignores a 401 that isn't about the token",
         arguments: [
             #"Basic realm="api""#, "Negotiate", #"Digest realm="api", nonce="n""#,
             #"Bearer error="invalid_request""#, #"Bearer error="something_new""#,
@@ -122,7 +123,7 @@ struct RefusalTests {
     }
 
     @Test(
-        "A 401 that is about the token, or may be, is answered by a refresh",
+        "Refreshes after a 401 that is, or may be, about the token",
         arguments: [
             "Bearer", "bearer", #"Bearer realm="api""#, #"BEARER error="invalid_token""#,
             #"Bearer error="invalid_token", error_description="The \"access token\" expired, sorry""#,
@@ -137,7 +138,7 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A 401 without any challenge is answered by a refresh")
+    @Test("Refreshes after a 401 without a challenge")
     func noChallenge() async throws {
         let fixture = OAuth2Fixture(answers: [.status(401)])
         let client = fixture.client(fixture.authenticator())
@@ -145,7 +146,7 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Other statuses are not the authenticator's", arguments: [400, 403, 404, 407, 429, 500, 503])
+    @Test("Ignores other status codes", arguments: [400, 403, 404, 407, 429, 500, 503])
     func otherStatuses(status: Int) async throws {
         let challenge: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="invalid_token""#]
         let fixture = OAuth2Fixture(answers: [.status(status, headers: challenge)])
@@ -156,7 +157,7 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A failed transport is not the authenticator's")
+    @Test("Ignores a transport failure")
     func transportFailure() async throws {
         let fixture = OAuth2Fixture(answers: [.failure(NetworkError(.connectionLost, "cut"))])
         let client = fixture.client(fixture.authenticator())
@@ -164,9 +165,9 @@ struct RefusalTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    // MARK: Together with retry policies
+    // MARK: Retry policies
 
-    @Test("A policy of no retries does not suppress the retry that a new token needs")
+    @Test("A policy of no retries doesn't suppress the retry with a new token")
     func policyOfNoRetries() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let client = fixture.client(Retry.Policy.maxRetries(0, when: .always), fixture.authenticator())
@@ -174,7 +175,7 @@ struct RefusalTests {
         #expect(fixture.resource.requests.count == 2)
     }
 
-    @Test("A retry for a new token is not one of a policy's")
+    @Test("A retry with a new token doesn't count as one of the policy's")
     func policyKeepsItsRetries() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal, .status(503), .status(503)])
         let client = fixture.client(fixture.authenticator(), Retry.Policy.maxRetries(1, when: .always))
@@ -185,7 +186,7 @@ struct RefusalTests {
         #expect(fixture.resource.requests.count == 3)
     }
 
-    @Test("A policy's delay does not hold up the retry that a new token needs")
+    @Test("A policy's delay doesn't delay the retry with a new token")
     func policyOfDelays() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let policy = Retry.Policy.backoff(.constant(.seconds(3600), until: .maxRetries(5)), when: .always)
@@ -194,7 +195,7 @@ struct RefusalTests {
         #expect(!fixture.time.sleeps.contains(.seconds(3600)))
     }
 
-    @Test("A POST is sent again with its body")
+    @Test("Retries a POST with its body")
     func bodyIsSentAgain() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let client = fixture.client(fixture.authenticator())
@@ -207,7 +208,7 @@ struct RefusalTests {
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
     }
 
-    @Test("Two authenticators with one store answer one refusal each by one token request together")
+    @Test("Two authenticators with one store share one token request after a rejection of each")
     func sharedStore() async throws {
         let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()
@@ -226,7 +227,7 @@ struct RefusalTests {
         )
     }
 
-    @Test("A token that another authenticator had got before the call is no reason to give up")
+    @Test("Retries again if the first replacement came from the store and was already revoked")
     func revokedTokenFromStore() async throws {
         let fixture = OAuth2Fixture(answers: [.text("ok"), .text("ok")])
         let store = InMemoryTokenStore()
@@ -238,7 +239,8 @@ struct RefusalTests {
         _ = try await first.makeRequest(request)
         fixture.revoke()
         fixture.time.advance(by: .seconds(1))
-        // Refused with access-1, then with access-2 from the store: only then a token of its own.
+        // Rejected with access-1, then with access-2 from the store. Only then does it request a
+        // new token.
         #expect(try await second.makeRequest(request) == Data("ok".utf8))
         #expect(fixture.credentials.suffix(3) == ["Bearer access-1", "Bearer access-2", "Bearer access-3"])
         #expect(fixture.endpoint.requests.count == 3)

@@ -7,10 +7,10 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Which requests get the token, and which must not.
-@Suite("OAuth2Authenticator: where tokens go", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests which requests get the token.
+@Suite("OAuth2Authenticator: origins of tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceTests {
-    @Test("An Authorization that the caller set is left as it is, also when it is refused")
+    @Test("Leaves the caller's Authorization field unchanged, even if it's rejected")
     func callersAuthorization() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let client = fixture.client(fixture.authenticator())
@@ -23,7 +23,7 @@ struct ResourceTests {
     }
 
     @Test(
-        "A token of characters that RFC 6750 doesn't allow is not put into a header field",
+        "Rejects a token with characters that RFC 6750 doesn't allow in a header field",
         arguments: ["a b", "a, DPoP b", "a\r\nX-Evil: 1", "", "é", "a=b", "\"a\""]
     )
     func tokenCharacters(_ text: String) async throws {
@@ -47,7 +47,7 @@ struct ResourceTests {
         #expect(fixture.resource.requests.isEmpty)
     }
 
-    @Test("Tokens go to the given origins, whatever the path and however the origin is written")
+    @Test("Sends tokens to the given origins for any path and any spelling of the origin")
     func givenOrigins() async throws {
         let fixture = OAuth2Fixture()
         let resources = ["https://api.example/v1", "https://other.example:8443"].compactMap { URL(string: $0) }
@@ -65,7 +65,7 @@ struct ResourceTests {
     }
 
     @Test(
-        "An empty list of resources, or one with a URL that has no origin, fails every request",
+        "Fails every request if the list of resources is empty or a URL has no origin",
         arguments: [[], ["/reports"], ["https://api.example", "api.example"], ["ftp://api.example"]]
     )
     func resourcesWithoutOrigin(urls: [String]) async throws {
@@ -81,7 +81,7 @@ struct ResourceTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("Every https origin gets the token only if that is asked for by name")
+    @Test("Sends the token to every https origin only if that is requested explicitly")
     func everyOrigin() async throws {
         let fixture = OAuth2Fixture()
         let client = fixture.client(fixture.authenticator(resources: .everyHTTPSOrigin))
@@ -92,7 +92,7 @@ struct ResourceTests {
     }
 
     @Test(
-        "A token never goes without TLS to another machine",
+        "Never sends a token to another machine without TLS",
         arguments: ["http://api.example/", "http://127.0.0.1.example/", "http://192.168.0.1/"]
     )
     func insecure(url: String) async throws {
@@ -110,7 +110,7 @@ struct ResourceTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("On loopback tokens go without TLS", arguments: ["http://127.0.0.1:8080/", "http://localhost/"])
+    @Test("Sends tokens to loopback addresses without TLS", arguments: ["http://127.0.0.1:8080/", "http://localhost/"])
     func loopback(url: String) async throws {
         let fixture = OAuth2Fixture()
         let client = fixture.client(fixture.authenticator())
@@ -131,7 +131,7 @@ struct ResourceTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("The scheme is written as Bearer, whatever the server calls it")
+    @Test("Writes the scheme as Bearer, however the server spells it")
     func canonicalScheme() async throws {
         let fixture = OAuth2Fixture(steps: [.json(#"{"access_token":"a1","token_type":"bEARER"}"#)])
         fixture.issue("a1")
@@ -140,7 +140,7 @@ struct ResourceTests {
         #expect(fixture.credentials == ["Bearer a1"])
     }
 
-    @Test("A refused request of another authenticator is none of this one's")
+    @Test("Ignores a rejection of another authenticator's token")
     func othersRefusal() {
         let authenticator = OAuth2Fixture().authenticator()
         var request = URLRequest(url: OAuth2Fixture.api)

@@ -6,8 +6,8 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// One request for a token, whoever and however many need it.
-@Suite("OAuth2Authenticator: one refresh", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests that concurrent callers share one token request.
+@Suite("OAuth2Authenticator: single-flight refresh", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct SharedTaskTests {
     @Test("A thousand callers without a token make one token request")
     func thousandCallers() async throws {
@@ -17,7 +17,8 @@ struct SharedTaskTests {
         let deadline = fixture.time.now + .seconds(120)
         let texts = try await withThrowingTaskGroup(of: String.self) { group in
             for _ in 1...1000 { group.addTask { try await authenticator.text(until: deadline) } }
-            // Each caller's deadline sleeps, and so do the refresh's and the request's: all thousand wait now.
+            // The deadline of each caller, the refresh and the request sleep: all thousand are
+            // waiting now.
             try await fixture.time.waitForSleepers(count: 1002)
             gate.open()
             return try await group.reduce(into: []) { $0.append($1) }
@@ -26,7 +27,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A failed request fails everyone who waits for it, and the next one asks again")
+    @Test("A failed request fails all waiting callers, and the next caller sends another")
     func failureIsShared() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.error("invalid_scope").gated(by: gate)])
@@ -46,7 +47,7 @@ struct SharedTaskTests {
         #expect(try await authenticator.text() == "access-1")
     }
 
-    @Test("A caller that is cancelled returns at once; the refresh goes on and serves the others")
+    @Test("A cancelled caller returns at once, and the refresh continues for the others")
     func cancelledWaiter() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
@@ -63,7 +64,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A caller that is cancelled before it asks gets no token, and stops nobody")
+    @Test("A caller that is already cancelled gets no token and doesn't affect others")
     func cancelledBefore() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
@@ -90,7 +91,7 @@ struct SharedTaskTests {
         await fixture.runOut()
     }
 
-    @Test("When all callers have left, the refresh still lands, and its tokens are stored")
+    @Test("A refresh completes and stores its tokens after all callers have been cancelled")
     func allCancelled() async throws {
         let gate = ResponseGate()
         let stored = ResponseGate()
@@ -123,7 +124,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 2)
     }
 
-    @Test("A caller's own deadline, if it comes first, is the caller's own affair")
+    @Test("A caller with an earlier deadline times out without affecting the others")
     func callersDeadline() async throws {
         let gate = ResponseGate()
         let fixture = OAuth2Fixture(steps: [.tokens("a1").gated(by: gate)])
@@ -138,7 +139,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A deadline that has passed is a timeout, not a cancellation")
+    @Test("A deadline in the past is a timeout, not a cancellation")
     func deadlineInThePast() async throws {
         let fixture = OAuth2Fixture(steps: [.never])
         let authenticator = fixture.authenticator()
@@ -151,7 +152,7 @@ struct SharedTaskTests {
         await fixture.runOut()
     }
 
-    @Test("An operation's timeout includes the time its token takes")
+    @Test("An operation's timeout includes the time to get its token")
     func operationTimeout() async throws {
         let fixture = OAuth2Fixture(steps: [.never])
         let client = fixture.client(fixture.authenticator(), timeout: .seconds(5))
@@ -163,7 +164,7 @@ struct SharedTaskTests {
         await fixture.runOut()
     }
 
-    @Test("No task-local value of the first caller reaches the refresh")
+    @Test("Task-local values of the first caller don't reach the refresh")
     func taskLocals() async throws {
         let journal = Journal()
         let fixture = OAuth2Fixture(steps: [
@@ -191,7 +192,7 @@ struct SharedTaskTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Grants of different scope do not share a token")
+    @Test("Grants with different scopes don't share a token")
     func scopesApart() async throws {
         let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()
@@ -202,7 +203,7 @@ struct SharedTaskTests {
     }
 
     @Test(
-        "A stored token of another type, or one that expires within the second, is not used",
+        "Doesn't use a stored token of another type, or one that expires within a second",
         arguments: [("DPoP", 3600.0), ("Bearer", 0.5), ("Bearer", -60.0)]
     )
     func unusableRecord(type: String, left: Double) async throws {
@@ -215,7 +216,7 @@ struct SharedTaskTests {
         #expect(try await fixture.authenticator(store: store).text() == "access-1")
     }
 
-    @Test("A stored token without an expiry is used until it is refused")
+    @Test("Uses a stored token without an expiry until it's rejected")
     func recordWithoutExpiry() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1")])
         let store = TamperedStore { $0.expiration = nil }
@@ -230,7 +231,7 @@ private enum Tracing {
     @TaskLocal static var requestID = "none"
 }
 
-/// A store that changes what it is given.
+/// A store that modifies records before it writes them.
 private final class TamperedStore: TokenStoreWrapper {
     let store = InMemoryTokenStore()
     private let change: @Sendable (inout TokenRecord) -> Void

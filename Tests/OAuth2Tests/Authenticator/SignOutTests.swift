@@ -10,7 +10,7 @@ import Testing
 struct SignOutTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 
-    @Test("Nothing is left after a sign-out, and nothing comes until somebody signs in")
+    @Test("Signing out deletes all tokens, and new ones require a sign-in")
     func signOut() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
         let store = ProbedTokenStore()
@@ -28,7 +28,7 @@ struct SignOutTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r7"])
     }
 
-    @Test("Whoever waits when somebody signs out hears so at once, and what comes later is dropped and removed")
+    @Test("Signing out fails waiting callers at once, and removes tokens that arrive later")
     func flightUnderWay() async throws {
         let gate = ResponseGate()
         let store = ProbedTokenStore()
@@ -48,7 +48,7 @@ struct SignOutTests {
         await fixture.runOut()
     }
 
-    @Test("A sign-out outlives the process: nobody digs out the first token again, until somebody signs in")
+    @Test("A sign-out survives a restart: the first token isn't reused, and new ones require a sign-in")
     func restart() async throws {
         try await withTemporaryDirectory { directory in
             let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1"), .tokens("a2", refresh: "r2")])
@@ -70,7 +70,7 @@ struct SignOutTests {
         }
     }
 
-    @Test("Signing out before there are tokens counts, too")
+    @Test("Signing out before there are tokens takes effect")
     func withoutTokens() async throws {
         let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()
@@ -80,7 +80,7 @@ struct SignOutTests {
         #expect(fixture.endpoint.requests.isEmpty)
     }
 
-    @Test("A client that needs nobody gets new tokens after a restart: its sign-out leaves nothing")
+    @Test("A client that needs no user gets new tokens after a sign-out and restart")
     func repeatableGrant() async throws {
         let fixture = OAuth2Fixture()
         let store = InMemoryTokenStore()
@@ -90,7 +90,7 @@ struct SignOutTests {
         #expect(try await fixture.authenticator(store: store).text() == "access-2")
     }
 
-    @Test("A process with unsaved tokens does not write them over another's sign-out")
+    @Test("Unsaved tokens don't overwrite another process's sign-out")
     func unsavedTokens() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let store = ProbedTokenStore()
@@ -105,7 +105,7 @@ struct SignOutTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A refusal of a token from before the sign-out is not ours any more")
+    @Test("Ignores a rejection of a token from before the sign-out")
     func lateRefusal() async throws {
         let call = RefusedCall()
         let request = try await call.request()
@@ -113,14 +113,14 @@ struct SignOutTests {
         #expect(try await call.action(401, on: request) == .none)
     }
 
-    @Test("Signing in again after a grant has ended goes on with the new token, also in a store of files")
+    @Test("Signing in after the end of a grant continues with the new token, also with a file store")
     func afterTheEnd() async throws {
         try await withTemporaryDirectory { directory in
             let fixture = OAuth2Fixture(steps: [.error("invalid_grant")])
             let store = try FileTokenStore(directory: directory)
             let authenticator = fixture.authenticator(grant: grant, store: store)
             #expect(await failureCode { _ = try await authenticator.text() } == .reauthenticationRequired)
-            // Another one does not dig out the first token again.
+            // Another authenticator doesn't reuse the first token.
             let second = fixture.authenticator(grant: grant, store: try FileTokenStore(directory: directory))
             #expect(await failureCode { _ = try await second.text() } == .reauthenticationRequired)
             #expect(fixture.endpoint.requests.count == 1)
@@ -130,7 +130,7 @@ struct SignOutTests {
         }
     }
 
-    @Test("Events and counters tell what happened, in order, and end with the authenticator")
+    @Test("Events and counters report everything in order and end with the authenticator")
     func events() async throws {
         let fixture = OAuth2Fixture(steps: [
             .tokens("a1", refresh: "r1", lifetime: 100), .retryAfter(7), .error("invalid_grant"),

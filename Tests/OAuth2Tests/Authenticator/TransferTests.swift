@@ -6,10 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Downloads and uploads under an authenticator.
-@Suite("OAuth2Authenticator and transfers", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of downloads and uploads with an authenticator.
+@Suite("OAuth2Authenticator: transfers", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TransferTests {
-    /// An API behind an authorization server: files at `/files/…`, and a place for uploads at `/inbox`.
+    /// An API behind an authorization server, with files at `/files/…` and an inbox for uploads at
+    /// `/inbox`.
     private struct Bench {
         let authorization: MockAuthorizationServer
         let api: LoopbackServer
@@ -19,7 +20,8 @@ struct TransferTests {
         private static let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 8) }
         static var content: Data { Data(bytes) }
 
-        /// - Parameter revokingAt: At which accepted requests the server revokes all tokens, in the middle of the response.
+        /// - Parameter revokingAt: The numbers of the accepted requests in whose response the
+        ///   server revokes all tokens.
         init(revokingAt revocations: Set<Int>) throws {
             let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
             let (accepted, content) = (Accepted(), Self.content)
@@ -35,7 +37,7 @@ struct TransferTests {
                     body: Data(content.dropFirst(first))
                 )
                 guard revocations.contains(number) else { return response }
-                // The token is gone and the connection too: the rest needs another token.
+                // The token and the connection are gone, so the rest needs another token.
                 authorization.revokeAccessTokens()
                 return response.cut(.afterBody(octets: 50_000))
             }
@@ -71,7 +73,7 @@ struct TransferTests {
         func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
     }
 
-    @Test("Tokens that are revoked in the middle of a long queue lose no transfer")
+    @Test("Tokens revoked in the middle of a long queue lose no transfer")
     func revokedInTheQueue() async throws {
         let bench = try Bench(revokingAt: [7, 20, 33])
         let downloads = (0..<40).map { number in
@@ -89,16 +91,16 @@ struct TransferTests {
         }
         for upload in uploads { #expect(try await upload.value.body == Data("200000".utf8)) }
         #expect(try FileManager.default.contentsOfDirectory(atPath: bench.folder.path).count == 40)
-        // What was cut went on where it stopped, with the new token.
+        // Truncated downloads resumed where they stopped, with the new token.
         let ranges = bench.api.requests.compactMap { $0.headers["Range"] }
         #expect(ranges.contains("bytes=50000-"))
-        // The first token, and one for each revocation: late refusals don't refresh again.
+        // The first token, and one for each revocation. Late rejections cause no further refresh.
         #expect(bench.authorization.tokenRequestCount == 4)
         #expect(bench.client.transfers.isEmpty)
         await bench.stop()
     }
 
-    @Test("An upload that can be read only once is not lost silently when its token is refused")
+    @Test("Reports the 401 for an upload whose body can be read only once")
     func refusedOnce() async throws {
         let bench = try Bench(revokingAt: [])
         _ = try await bench.client.upload(.data(Data("x".utf8)), to: bench.api.url(for: "/inbox"), method: .put).value

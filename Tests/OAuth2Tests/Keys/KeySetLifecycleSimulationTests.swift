@@ -5,12 +5,12 @@ import TokenGeneration
 
 @testable import OAuth2
 
-/// Random callers, answers, failures and time, against what a key set promises.
+/// Random callers, responses, failures and times, checked against the guarantees of a key set.
 ///
-/// `LIVES=100000` makes it more than the two thousand that are enough for every day.
+/// `LIVES=100000` runs more than the default of 2,000 lives.
 @Suite("KeySetLifecycle: simulation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct KeySetLifecycleSimulationTests {
-    @Test("Random lives keep what is promised", arguments: 0..<2)
+    @Test("Random lives never violate the guarantees", arguments: 0..<2)
     func lives(part: Int) throws {
         let count = ProcessInfo.processInfo.environment["LIVES"].flatMap { Int($0) } ?? 2_000
         var fetches = 0
@@ -27,7 +27,7 @@ struct KeySetLifecycleSimulationTests {
 private struct KeySetSimulation {
     private struct Attempt {
         let ended: ContinuousClock.Instant
-        /// How long the keys that it brought are to be used; `nil` if it failed.
+        /// The lifetime of the keys that the attempt brought; `nil` if it failed.
         let lifetime: Duration?
         let retryAfter: Duration?
     }
@@ -70,18 +70,18 @@ private struct KeySetSimulation {
         switch lifecycle.step(at: now) {
         case .use(let keys):
             check(keys === latest?.keys, "old keys")
-            check(isGood, "keys beyond their time")
+            check(isGood, "expired keys")
         case .useAndStart(let keys, let id):
-            check(keys === latest?.keys && isGood, "keys beyond their time")
-            check(age.map { $0 >= aheadAfter } ?? false, "a refresh too early")
+            check(keys === latest?.keys && isGood, "expired keys")
+            check(age.map { $0 >= aheadAfter } ?? false, "an early refresh")
             start(id)
         case .start(let id):
-            check(!isFresh, "waits though there are fresh keys")
+            check(!isFresh, "waits despite fresh keys")
             start(id)
         case .join(let id):
-            check(!isFresh && id == refresh, "waits though there are fresh keys, or for nobody")
+            check(!isFresh && id == refresh, "waits despite fresh keys, or for no refresh")
         case .fail(let error):
-            check(!isGood, "fails though there are good keys")
+            check(!isGood, "fails despite valid keys")
             check(attempt?.lifetime == nil && error == lifecycle.failure, "fails without a failure")
         }
     }
@@ -92,18 +92,18 @@ private struct KeySetSimulation {
         switch lifecycle.step(at: now, beyond: load) {
         case .use(let keys):
             check(keys === latest.keys, "old keys")
-            check(keys.load > load || now < (attempt?.ended ?? now) + limits.cooldown, "no fetch though it is time")
-        case .useAndStart: check(false, "nobody goes on with keys that lack the token's")
+            check(keys.load > load || now < (attempt?.ended ?? now) + limits.cooldown, "no fetch when one is due")
+        case .useAndStart: check(false, "continues with keys that lack the token's")
         case .start(let id):
-            check(load == latest.keys.load, "a fetch though there are newer keys")
+            check(load == latest.keys.load, "a fetch despite newer keys")
             start(id)
-        case .join(let id): check(load == latest.keys.load && id == refresh, "waits for nobody")
+        case .join(let id): check(load == latest.keys.load && id == refresh, "waits for no refresh")
         case .fail: check(attempt?.lifetime == nil, "fails without a failure")
         }
     }
 
     private mutating func start(_ id: Int) {
-        check(refresh == nil, "two requests at a time")
+        check(refresh == nil, "two requests at once")
         refresh = id
         fetches += 1
         guard let attempt else { return }
@@ -112,8 +112,8 @@ private struct KeySetSimulation {
             let ahead = lifetime - min(limits.refreshAhead, lifetime / 2)
             check(pause >= min(limits.cooldown, ahead), "two requests within the cooldown")
         } else {
-            check(pause >= .seconds(1), "a failing server is not left alone")
-            check(pause >= min(attempt.retryAfter ?? .zero, .seconds(300)), "Retry-After is not kept to")
+            check(pause >= .seconds(1), "no backoff from a failing server")
+            check(pause >= min(attempt.retryAfter ?? .zero, .seconds(300)), "ignores Retry-After")
         }
     }
 
@@ -125,8 +125,8 @@ private struct KeySetSimulation {
             let isSame = Bool.random(using: &random)
             let keys = lifecycle.landed(id, JWKSet(keys: []), isSame: isSame, lifetime: lifetime, at: now)
             if let latest {
-                check(keys.load == latest.keys.load + 1, "loads are not counted")
-                check((keys.version == latest.keys.version) == isSame, "versions are not told apart")
+                check(keys.load == latest.keys.load + 1, "loads aren't counted")
+                check((keys.version == latest.keys.version) == isSame, "versions aren't distinguished")
             }
             latest = (keys, now, lifetime)
             attempt = Attempt(ended: now, lifetime: lifetime, retryAfter: nil)
@@ -136,7 +136,7 @@ private struct KeySetSimulation {
             lifecycle.failed(id, error, at: now)
             attempt = Attempt(ended: now, lifetime: nil, retryAfter: error.retryAfter)
         }
-        // What comes of it a second time counts for nothing.
+        // A second result of the same refresh is ignored.
         lifecycle.failed(id, OAuth2Error(.protocolViolation, ""), at: now + .seconds(1_000))
     }
 

@@ -5,7 +5,7 @@ import OAuth2
 import Synchronization
 import TokenGeneration
 
-/// An issuer that publishes keys at an address, in memory, on a clock that stands still.
+/// An in-memory issuer that publishes keys at a URL, with a clock that stands still.
 final class PublishedKeys: Sendable {
     static let issuer = "https://id.example"
     static let url = URL(string: "https://id.example/jwks")!
@@ -14,19 +14,19 @@ final class PublishedKeys: Sendable {
     let transport: MockTransport
     private let document: Document
 
-    /// Makes an issuer.
+    /// Creates an issuer.
     ///
     /// - Parameters:
-    ///   - keys: What is published first.
-    ///   - headers: The fields of each answer.
-    ///   - steps: What the server answers before it publishes anything.
+    ///   - keys: The keys to publish first.
+    ///   - headers: The header fields of each response.
+    ///   - steps: The server's responses before it publishes the keys.
     init(_ keys: [IssuerKey], headers: HTTPHeaders = [:], steps: [MockTransport.Step] = []) {
         let document = Document(IssuerKey.document(keys), headers)
         self.document = document
         transport = MockTransport(steps: steps, time: time.timeSource) { _ in document.response }
     }
 
-    /// How often the keys were fetched.
+    /// The number of fetches of the keys.
     var fetchCount: Int { transport.requests.count }
 
     func publish(_ keys: [IssuerKey]) { document.change { $0.text = IssuerKey.document(keys) } }
@@ -56,7 +56,7 @@ final class PublishedKeys: Sendable {
         )
     }
 
-    /// A token that is good for ten years.
+    /// Returns a token that is valid for ten years.
     func token(_ key: IssuerKey, keyID: String?? = nil, subject: String = "ada") throws -> String {
         try key.token(
             [
@@ -67,7 +67,7 @@ final class PublishedKeys: Sendable {
         )
     }
 
-    /// What is at the address.
+    /// The document at the URL.
     private final class Document: Sendable {
         private let content: Mutex<(text: String, headers: HTTPHeaders)>
 
@@ -86,7 +86,7 @@ final class PublishedKeys: Sendable {
     }
 }
 
-/// A key that an issuer signs with.
+/// A signing key of an issuer.
 struct IssuerKey: Sendable {
     let key: SigningKey
     let id: String?
@@ -96,7 +96,7 @@ struct IssuerKey: Sendable {
         self.id = id
     }
 
-    /// The key as it is published.
+    /// The published key.
     var jwk: JWK {
         var jwk = key.verificationKey.jwk
         jwk.members["kid"] = id.map(JSONValue.string)

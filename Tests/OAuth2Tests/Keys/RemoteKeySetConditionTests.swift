@@ -9,7 +9,7 @@ import TokenGeneration
 
 @testable import OAuth2
 
-/// Asking for other keys only, and for how long an answer says that they are good.
+/// Tests of conditional requests and of the validity that a response states.
 ///
 /// The clock stands at Sun, 09 Sep 2001 01:46:40 GMT.
 @Suite("RemoteKeySet: validity and conditions", .timeLimit(.minutes(10)), .limitedConcurrency)
@@ -25,21 +25,21 @@ struct RemoteKeySetConditionTests {
     // MARK: Expires
 
     @Test(
-        "Expires decides where there is no max-age, within the same bounds",
+        "Uses Expires without a max-age, within the same bounds",
         arguments: [
             (["Expires": "Sun, 09 Sep 2001 01:56:40 GMT"], 600),
             (["Expires": "Sunday, 09-Sep-01 01:56:40 GMT"], 600), (["Expires": "Sun Sep  9 01:56:40 2001"], 600),
-            // Against the server's own clock, which may be another.
+            // Compared with the server's clock, which may differ.
             (["Date": "Mon, 10 Sep 2001 00:00:00 GMT", "Expires": "Mon, 10 Sep 2001 00:15:00 GMT"], 900),
             (["Date": "Sun, 09 Sep 2001 01:00:00 GMT", "Expires": "Sun, 09 Sep 2001 01:10:00 GMT"], 600),
             (["Date": "yesterday", "Expires": "Sun, 09 Sep 2001 01:56:40 GMT"], 600),
             (["Expires": "Sun, 09 Sep 2001 01:56:40 GMT", "Age": "200"], 400),
             (["Expires": "Sun, 09 Sep 2001 01:46:45 GMT"], 60), (["Expires": "Sun, 09 Sep 2001 00:00:00 GMT"], 60),
             (["Expires": "Fri, 31 Dec 9999 23:59:59 GMT"], 3600),
-            // What is no date has passed.
+            // An invalid date counts as past.
             (["Expires": "0"], 60), (["Expires": "-1"], 60), (["Expires": ""], 60), (["Expires": "soon"], 60),
             (["Expires": "Sun, 32 Sep 2001 01:56:40 GMT"], 60), (["Expires": "Sun, 09 Sep 2001 01:56:40 CET"], 60),
-            // A max-age has the say, even one that can't be read.
+            // A max-age takes precedence, even one that can't be parsed.
             (["Cache-Control": "max-age=120", "Expires": "Sun, 09 Sep 2001 01:56:40 GMT"], 120),
             (["Cache-Control": "max-age=120", "Expires": "0"], 120),
             (["Cache-Control": "max-age=soon", "Expires": "Sun, 09 Sep 2001 01:56:40 GMT"], 300),
@@ -58,10 +58,10 @@ struct RemoteKeySetConditionTests {
         #expect(keys.status.isStale)
     }
 
-    // MARK: Conditions
+    // MARK: Conditional requests
 
     @Test(
-        "What the server has sent to tell sets apart is sent back, if it can",
+        "Sends usable validators back to the server",
         arguments: [
             (["ETag": #""v1""#], ["If-None-Match": #""v1""#]), (["ETag": #"W/"v1""#], ["If-None-Match": #"W/"v1""#]),
             (
@@ -72,7 +72,7 @@ struct RemoteKeySetConditionTests {
                 ["Last-Modified": "Sunday, 09-Sep-01 00:00:00 GMT", "ETag": #""""#],
                 ["If-None-Match": #""""#, "If-Modified-Since": "Sun, 09 Sep 2001 00:00:00 GMT"]
             ),
-            // Within a minute before the answer others may have been published.
+            // Within a minute before the response, other keys may have been published.
             (["Last-Modified": "Sun, 09 Sep 2001 01:45:41 GMT"], [:]),
             (
                 ["Last-Modified": "Sun, 09 Sep 2001 01:45:40 GMT"],
@@ -101,7 +101,7 @@ struct RemoteKeySetConditionTests {
         }
     }
 
-    @Test("A 304 means the same keys for another time, by its own word or else by that of the answer before")
+    @Test("A 304 renews the lifetime of the keys, by its own fields or those of the previous response")
     func notModified() async throws {
         let issuer = PublishedKeys(
             [],
@@ -128,7 +128,7 @@ struct RemoteKeySetConditionTests {
             issuer.time.advance(by: .milliseconds(1))
             #expect(verifier.keys.status.isStale)
         }
-        // The server has others.
+        // The server has other keys.
         await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
         issuer.time.advance(by: .seconds(300))
         #expect(try await verifier.verify(try issuer.token(second)).registered.subject == "ada")
@@ -140,7 +140,7 @@ struct RemoteKeySetConditionTests {
         )
     }
 
-    @Test("A 304 to a request without conditions is a failure, and the last good keys stay for the time of one")
+    @Test("A 304 to an unconditional request is a failure, and the last keys stay in use for the time allowed")
     func unaskedNotModified() async throws {
         let issuer = PublishedKeys(
             [],
@@ -150,7 +150,7 @@ struct RemoteKeySetConditionTests {
         let error = await #expect(throws: OAuth2Error.self) { try await keys.keys() }
         #expect(error?.code == .protocolViolation)
         #expect(error?.status == 304)
-        #expect(error?.message.contains("without conditions") == true)
+        #expect(error?.message.contains("unconditional") == true)
         issuer.time.advance(by: .seconds(2))
         let set = try await keys.keys()
         issuer.time.advance(by: .seconds(300))
@@ -161,7 +161,7 @@ struct RemoteKeySetConditionTests {
         await #expect(throws: OAuth2Error(.protocolViolation, "")) { try await keys.keys() }
     }
 
-    @Test("Keys that were too old to be used are good again when the server says that they are still the ones")
+    @Test("A 304 makes keys valid again that were too old to be used")
     func revival() async throws {
         let issuer = PublishedKeys(
             [],
@@ -177,11 +177,11 @@ struct RemoteKeySetConditionTests {
         issuer.time.advance(by: .seconds(2))
         #expect(try await verifier.verify(token).registered.subject == "ada")
         #expect(!verifier.keys.status.isStale)
-        // What a failure has said is forgotten, what was fetched before is not.
+        // The validators of the last successful response are still in use after a failure.
         #expect(issuer.transport.requests.map { $0.headers["If-None-Match"] } == [nil, #""a""#, #""a""#])
     }
 
-    @Test("A thousand tokens of unknown keys make one request that is answered with 304 in each cooldown")
+    @Test("A thousand tokens with unknown keys cause one 304 in each cooldown")
     func unknownKeys() async throws {
         let document = IssuerKey.document([first])
         let issuer = PublishedKeys(
@@ -200,7 +200,7 @@ struct RemoteKeySetConditionTests {
         }
     }
 
-    @Test("However many callers wait for a 304, there is one request, and each gets the keys")
+    @Test("Concurrent callers that wait for a 304 share one request")
     func singleFlight() async throws {
         let gate = ResponseGate()
         let issuer = PublishedKeys(
@@ -221,7 +221,7 @@ struct RemoteKeySetConditionTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("The validator of one address is not sent to another")
+    @Test("Doesn't send the validator of one URL to another")
     func movedAddress() async throws {
         let transport = MockTransport(
             .json(IssuerKey.document([first]), headers: ["ETag": #""a""#]),
@@ -241,7 +241,7 @@ struct RemoteKeySetConditionTests {
         #expect(transport.requests.allSatisfy { $0.headers["If-None-Match"] == nil })
     }
 
-    @Test("Over a real socket: octets of the keys go over the wire once, until there are others")
+    @Test("Transfers the keys over a real socket only when they have changed")
     func loopback() async throws {
         try await withLoopbackServer { server async throws in
             let documents = [#""1""#: IssuerKey.document([first]), #""2""#: IssuerKey.document([first, second])]
@@ -269,7 +269,7 @@ struct RemoteKeySetConditionTests {
     }
 }
 
-/// The entity tag of what a server publishes now.
+/// The current entity tag of the server.
 private final class CurrentTag: Sendable {
     let text = Mutex(#""1""#)
 }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("RemoteKeySet when the issuer fails", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("RemoteKeySet: issuer failures", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct RemoteKeySetFailureTests {
     private let key: IssuerKey
 
@@ -15,7 +15,7 @@ struct RemoteKeySetFailureTests {
     }
 
     @Test(
-        "What is no key set is a protocol violation",
+        "A response that isn't a key set is a protocol violation",
         arguments: [
             "<!doctype html><title>Sign in</title>", "", "[]", "{}", #"{"keys":{}}"#, #"{"keys":[],"keys":[]}"#,
             #"{"keys":["#, "\u{FEFF}{\"keys\":[]}",
@@ -30,7 +30,7 @@ struct RemoteKeySetFailureTests {
         #expect(keys.status.keys == nil)
     }
 
-    @Test("A redirect is not followed")
+    @Test("Doesn't follow a redirect")
     func redirect() async throws {
         let issuer = PublishedKeys(
             [key],
@@ -39,11 +39,11 @@ struct RemoteKeySetFailureTests {
         let error = await #expect(throws: OAuth2Error.self) { try await issuer.keySet().keys() }
         #expect(error?.code == .protocolViolation)
         #expect(error?.status == 302)
-        #expect(error?.message.contains("redirects are not followed") == true)
+        #expect(error?.message.contains("redirects aren't followed") == true)
         #expect(issuer.transport.requests.map(\.url) == [PublishedKeys.url])
     }
 
-    @Test("Only a 200 has keys", arguments: [201, 202, 204, 206, 304, 401, 404])
+    @Test("Accepts only status code 200", arguments: [201, 202, 204, 206, 304, 401, 404])
     func status(status: Int) async throws {
         let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([key]), status: status)])
         let error = await #expect(throws: OAuth2Error.self) { try await issuer.keySet().keys() }
@@ -51,7 +51,7 @@ struct RemoteKeySetFailureTests {
         #expect(error?.status == status)
     }
 
-    @Test("A key set that is too large is refused")
+    @Test("Rejects a key set that is too large")
     func size() async throws {
         let issuer = PublishedKeys([])
         issuer.publish(text: #"{"keys":[],"padding":"\#(String(repeating: "x", count: 256 << 10))"}"#)
@@ -64,7 +64,7 @@ struct RemoteKeySetFailureTests {
     }
 
     @Test(
-        "Keys are fetched over https only, from loopback addresses excepted",
+        "Fetches keys only over https, except from loopback addresses",
         arguments: [
             ("http://id.example/jwks", false), ("ftp://id.example/jwks", false), ("file:///etc/jwks", false),
             ("http://127.0.0.1:8080/jwks", true), ("http://localhost/jwks", true), ("https://id.example/jwks", true),
@@ -83,12 +83,12 @@ struct RemoteKeySetFailureTests {
         #expect(transport.requests.count == (isAllowed ? 1 : 0))
     }
 
-    @Test("A server that does not answer costs the time that a request may take")
+    @Test("A server that doesn't respond costs the timeout of a request")
     func silence() async throws {
         let issuer = PublishedKeys([], steps: [.never])
         let keys = issuer.keySet()
         let call = Task { try await keys.keys() }
-        // The refresh's end, the request's deadline.
+        // The timeout of the refresh and the deadline of the request.
         try await issuer.time.waitForSleepers(count: 2)
         issuer.time.advance(by: .seconds(5))
         await #expect(throws: OAuth2Error(.serverUnreachable, "")) { try await call.value }
@@ -97,9 +97,9 @@ struct RemoteKeySetFailureTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    // MARK: With keys at hand
+    // MARK: With cached keys
 
-    @Test("While the server fails, the last good keys stay in use, but not for longer than they may")
+    @Test("The last valid keys stay in use while the server fails, up to the limit")
     func staleIfError() async throws {
         let issuer = PublishedKeys([key])
         let verifier = issuer.verifier { $0.staleIfError = .seconds(1200) }
@@ -121,7 +121,7 @@ struct RemoteKeySetFailureTests {
         #expect(verifier.keys.status.failure == nil)
     }
 
-    @Test("A failing server is asked after pauses that grow to the cooldown")
+    @Test("Backs off from a failing server, with delays that grow to the cooldown")
     func backoff() async throws {
         let issuer = PublishedKeys([], steps: Array(repeating: .status(503), count: 100))
         let keys = issuer.keySet()
@@ -139,7 +139,7 @@ struct RemoteKeySetFailureTests {
         #expect(pauses == [0, 1, 2, 4, 8, 16, 30, 30])
     }
 
-    @Test("A failing server's Retry-After is kept to")
+    @Test("Honors a failing server's Retry-After")
     func retryAfter() async throws {
         let issuer = PublishedKeys([key], steps: [.status(503, headers: ["Retry-After": "120"])])
         let keys = issuer.keySet()
@@ -152,7 +152,7 @@ struct RemoteKeySetFailureTests {
         #expect(try await keys.keys().keys.count == 1)
     }
 
-    @Test("Whether a token of an unknown key is good can't be told while the server fails")
+    @Test("Fails for a token with an unknown key while the server fails")
     func unknownKeyInOutage() async throws {
         let new = try IssuerKey(id: "2")
         let issuer = PublishedKeys([key])
@@ -168,7 +168,7 @@ struct RemoteKeySetFailureTests {
         #expect(try await verifier.verify(try issuer.token(key)).registered.subject == "ada")
     }
 
-    @Test("One bad key does not spoil the others")
+    @Test("An invalid key doesn't affect the others")
     func badKey() async throws {
         let issuer = PublishedKeys([])
         let good = key.jwk.members.serialized()
@@ -178,7 +178,7 @@ struct RemoteKeySetFailureTests {
         #expect(verifier.keys.status.keys?.rejections.count == 1)
     }
 
-    @Test("A symmetric key that is published verifies nothing")
+    @Test("Doesn't verify with a published symmetric key")
     func symmetricKey() async throws {
         let secret = Data(repeating: 7, count: 32)
         let issuer = PublishedKeys([])
@@ -194,7 +194,7 @@ struct RemoteKeySetFailureTests {
     }
 }
 
-/// Base64url of test data, by Foundation.
+/// Base64url encoding of test data with Foundation.
 enum Base64URLText {
     static func encode(_ data: Data) -> String {
         data.base64EncodedString().replacingOccurrences(of: "+", with: "-")

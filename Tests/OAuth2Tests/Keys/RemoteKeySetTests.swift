@@ -16,9 +16,9 @@ struct RemoteKeySetTests {
         second = try IssuerKey(id: "2")
     }
 
-    // MARK: How often keys are fetched
+    // MARK: Requests
 
-    @Test("A thousand tokens with made-up key IDs, one after the other, cost one request")
+    @Test("A thousand successive tokens with invented key IDs cost one request")
     func bogusKeyIDs() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -29,7 +29,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("A thousand tokens with made-up key IDs at the same time cost one request, and one more after each cooldown")
+    @Test("A thousand concurrent tokens with invented key IDs cost one request per cooldown")
     func bogusKeyIDsAtOnce() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -51,7 +51,7 @@ struct RemoteKeySetTests {
         }
     }
 
-    @Test("However many callers need the first keys, there is one request, and each gets its token verified")
+    @Test("Concurrent callers share one request for the first keys")
     func singleFlight() async throws {
         let gate = ResponseGate()
         let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([first])).gated(by: gate)])
@@ -66,7 +66,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("While the keys are good, nothing is fetched")
+    @Test("Sends no requests while the keys are valid")
     func fresh() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -78,7 +78,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("A caller that is cancelled stops waiting, and the keys come for the others")
+    @Test("A cancelled caller stops waiting, and the others get the keys")
     func cancellation() async throws {
         let gate = ResponseGate()
         let issuer = PublishedKeys([], steps: [.json(IssuerKey.document([first])).gated(by: gate)])
@@ -95,7 +95,7 @@ struct RemoteKeySetTests {
 
     // MARK: New keys
 
-    @Test("A token of a key that was published since is verified at once")
+    @Test("Verifies a token with a newly published key at once")
     func rotation() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -107,7 +107,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("A key that is withdrawn is refused as soon as the keys were fetched anew")
+    @Test("Rejects a withdrawn key after the next fetch")
     func withdrawal() async throws {
         let issuer = PublishedKeys([first, second])
         let verifier = issuer.verifier()
@@ -115,14 +115,14 @@ struct RemoteKeySetTests {
         _ = try await verifier.verify(token)
         issuer.publish([second])
         issuer.time.advance(by: .seconds(299))
-        // The keys are fetched while this caller goes on with the old ones.
+        // The fetch is in progress while this caller uses the old keys.
         _ = try await verifier.verify(token)
         while verifier.keys.status.loadCount < 2 { await Task.yield() }
         await #expect(throws: TokenError(.unknownKey, "")) { try await verifier.verify(token) }
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("Keys without IDs are rotated, too")
+    @Test("Supports the rotation of keys without IDs")
     func withoutKeyIDs() async throws {
         let old = try IssuerKey(id: nil)
         let new = try IssuerKey(id: nil)
@@ -135,7 +135,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 2)
     }
 
-    @Test("A forged signature under a known key ID fetches nothing")
+    @Test("A forged signature with a known key ID causes no fetch")
     func forgery() async throws {
         let issuer = PublishedKeys([first])
         let verifier = issuer.verifier()
@@ -146,7 +146,7 @@ struct RemoteKeySetTests {
         #expect(issuer.fetchCount == 1)
     }
 
-    @Test("Keys that state no algorithm are used as the caller says")
+    @Test("Uses the caller's algorithm for keys that state none")
     func assumedAlgorithm() async throws {
         let key = try IssuerKey(.rs256, id: "rsa")
         var jwk = key.jwk
@@ -159,9 +159,9 @@ struct RemoteKeySetTests {
         #expect(try await verifier.verify(token).registered.subject == "ada")
     }
 
-    // MARK: What is prepared
+    // MARK: Preparation
 
-    @Test("Keys are prepared when a token names them, once for all verifiers and callers of a key set")
+    @Test("Prepares a key once for all verifiers and callers, when a token first uses it")
     func preparation() async throws {
         let key = try IssuerKey(.ps256, id: "3")
         let issuer = PublishedKeys([first, second, key])
@@ -178,14 +178,14 @@ struct RemoteKeySetTests {
             for try await subject in group { #expect(subject == "ada") }
         }
         #expect(set.preparationCount == 1)
-        // The same document for another time: its keys stay prepared.
+        // The same document for another lifetime: its keys stay prepared.
         issuer.time.advance(by: .seconds(600))
         _ = try await verifiers[0].verify(token)
         #expect(issuer.fetchCount == 2)
         #expect(try await keySet.keys().preparationCount == 1)
     }
 
-    @Test("An RSA key of more than 4096 bits is not used, unless the caller raises the limit")
+    @Test("Rejects an RSA key of more than 4096 bits unless the caller raises the limit")
     func largeKeys() async throws {
         let modulus = JSONValue.string(Base64URL.encode([0x80] + [UInt8](repeating: 0, count: 1_022) + [3]))
         let jwk = try JWK(["kty": "RSA", "alg": "RS256", "kid": "1", "n": modulus, "e": "Aw"])
@@ -197,10 +197,10 @@ struct RemoteKeySetTests {
         await #expect(throws: TokenError(.signatureInvalid, "")) { try await raised.verify(token) }
     }
 
-    // MARK: How long keys are used
+    // MARK: Lifetime
 
     @Test(
-        "Cache-Control decides how long keys are used, within bounds",
+        "Cache-Control determines the lifetime of keys, within bounds",
         arguments: [
             ("max-age=600", 600), ("public, max-age=1200, must-revalidate", 1200), ("max-age=5", 60),
             ("max-age=31536000", 3600), ("no-store", 60), ("no-cache, max-age=600", 60), ("private", 300),
@@ -223,7 +223,7 @@ struct RemoteKeySetTests {
         #expect(!keys.status.isStale)
     }
 
-    @Test("Time that a response has spent in caches counts")
+    @Test("Subtracts the time that a response has spent in caches")
     func age() async throws {
         let issuer = PublishedKeys([first], headers: ["Cache-Control": "max-age=600", "Age": "400"])
         let keys = issuer.keySet { $0.refreshAhead = .zero }
@@ -232,7 +232,7 @@ struct RemoteKeySetTests {
         #expect(keys.status.isStale)
     }
 
-    @Test("Shortly before their time is over keys are fetched once while callers go on with the old ones")
+    @Test("Refreshes keys once, shortly before they expire, while callers use the old ones")
     func refreshAhead() async throws {
         let gate = ResponseGate()
         let issuer = PublishedKeys(

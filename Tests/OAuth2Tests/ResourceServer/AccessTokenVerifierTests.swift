@@ -16,7 +16,7 @@ struct AccessTokenVerifierTests {
         api = try GuardedAPI()
     }
 
-    @Test("A good token is let in, and says what it entitles to")
+    @Test("Accepts a valid token and returns its claims")
     func good() async throws {
         let token = try await api.verify(bearer: try api.token(["email": "ada@example"]))
         #expect(token.subject == "ada")
@@ -31,13 +31,13 @@ struct AccessTokenVerifierTests {
         #expect(api.issuer.fetchCount == 1)
     }
 
-    @Test("The scheme is compared without regard to case", arguments: ["bearer", "BEARER", "Bearer  "])
+    @Test("Compares the scheme without regard to case", arguments: ["bearer", "BEARER", "Bearer  "])
     func scheme(name: String) async throws {
         let token = try api.token()
         #expect(try await api.verifier.verify(api.request(["authorization": "\(name) \(token)"])).subject == "ada")
     }
 
-    @Test("A URLRequest will do")
+    @Test("Accepts a URLRequest")
     func urlRequest() async throws {
         var request = URLRequest(url: try #require(URL(string: GuardedAPI.url)))
         request.setValue("Bearer \(try api.token())", forHTTPHeaderField: "Authorization")
@@ -47,7 +47,7 @@ struct AccessTokenVerifierTests {
     // MARK: No token
 
     @Test(
-        "A request without a token is challenged without an error",
+        "Challenges a request without a token, without an error",
         arguments: [[:], ["Authorization": "Basic YTpi"], ["Authorization": "Token abc"], ["Authorization": ""]]
             as [HTTPHeaders]
     )
@@ -68,7 +68,7 @@ struct AccessTokenVerifierTests {
         #expect(api.issuer.fetchCount == 0)
     }
 
-    @Test("A token in the URL, or in another field than Authorization, is not looked for")
+    @Test("Ignores a token in the URL or in a field other than Authorization")
     func elsewhere() async throws {
         let token = try api.token()
         var request = api.request(["X-Access-Token": token, "Cookie": "access_token=\(token)"])
@@ -78,7 +78,7 @@ struct AccessTokenVerifierTests {
     }
 
     @Test(
-        "What breaks the rules of the scheme is a malformed request",
+        "A violation of the scheme's rules is a malformed request",
         arguments: [
             ["Authorization": "Bearer"], ["Authorization": "Bearer "], ["Authorization": "Bearer a b"],
             ["Authorization": "Bearer a,b"], ["Authorization": "Bearer \"a\""], ["Authorization": "Bearer é"],
@@ -97,10 +97,10 @@ struct AccessTokenVerifierTests {
         #expect(api.issuer.fetchCount == 0)
     }
 
-    // MARK: Tokens that are not good
+    // MARK: Invalid tokens
 
     @Test(
-        "Each thing that is wrong with a token has its cause, and the client is told to get another",
+        "Reports each flaw of a token as the cause, and tells the client to get another token",
         arguments: [
             (["iss": "https://evil.example"], TokenError.Code.issuerMismatch, "The access token is not valid"),
             (["aud": "https://other.example"], .audienceMismatch, "The access token is not for this resource"),
@@ -129,14 +129,14 @@ struct AccessTokenVerifierTests {
         #expect(!texts.contains(token))
     }
 
-    @Test("An ID token is no access token", arguments: ["JWT", "dpop+jwt", "secevent+jwt"])
+    @Test("Rejects an ID token as an access token", arguments: ["JWT", "dpop+jwt", "secevent+jwt"])
     func type(type: String) async throws {
         let token = try api.token(type: type)
         let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
         #expect((refusal?.cause as? TokenError)?.code == .typeMismatch)
     }
 
-    @Test("A stranger's signature, an unsigned token and a text that is none are refused")
+    @Test("Rejects another key's signature, an unsigned token and a malformed token")
     func signatures() async throws {
         let stranger = try IssuerKey(id: "1")
         let unsigned = UnsecuredToken(claims: api.claims()).serialized()
@@ -154,7 +154,7 @@ struct AccessTokenVerifierTests {
         await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: unsigned) }
     }
 
-    @Test("Whether a token is good can't be told without keys, and then nobody's token is to blame")
+    @Test("Responds with 503 if the keys are unavailable")
     func undecided() async throws {
         let issuer = PublishedKeys([], steps: [.status(503, headers: ["Retry-After": "20"])])
         let verifier = AccessTokenVerifier(
@@ -171,9 +171,9 @@ struct AccessTokenVerifierTests {
         #expect((refusal?.cause as? OAuth2Error)?.code == .serverTransient)
     }
 
-    // MARK: What a request needs
+    // MARK: Requirements
 
-    @Test("Too little scope is 403 and names the scope")
+    @Test("Responds to insufficient scope with 403 and the required scope")
     func scope() async throws {
         let token = try api.token()
         let both = AccessRequirement(scope: ["orders.write", "orders.read"])
@@ -184,9 +184,9 @@ struct AccessTokenVerifierTests {
         #expect(refusal?.status == 403)
         #expect(
             refusal?.challenge
-                == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has too little scope", scope="orders.read orders.delete""#
+                == #"Bearer realm="orders", error="insufficient_scope", error_description="The access token has insufficient scope", scope="orders.read orders.delete""#
         )
-        // U+212A KELVIN SIGN is another character than K, though Swift's == takes it for the same.
+        // U+212A KELVIN SIGN isn't K, though Swift's == treats them as equal.
         let alike = try api.token(["scope": "\u{212A}"])
         await #expect(throws: AccessRefusal(.insufficientScope, "")) {
             try await api.verify(bearer: alike, requires: AccessRequirement(scope: ["K"]))
@@ -199,7 +199,7 @@ struct AccessTokenVerifierTests {
     }
 
     @Test(
-        "A user who has not authenticated strongly or recently enough is to do it again",
+        "Rejects a user's authentication that isn't strong or recent enough",
         arguments: [
             (["acr": "urn:mfa", "auth_time": 999_999_340], true),
             (["acr": "urn:mfa", "auth_time": 999_999_339], false),
@@ -225,7 +225,7 @@ struct AccessTokenVerifierTests {
         #expect(challenge.parameters["max_age"] == "600")
     }
 
-    @Test("An issuer that does not keep to RFC 9068 can be met half-way")
+    @Test("Accepts tokens that don't conform to RFC 9068 if the policy allows them")
     func otherIssuers() async throws {
         let token = try api.token(["scp": ["a", "b"], "client_id": nil, "jti": nil], type: "JWT")
         var verifier = api.verifier
@@ -240,11 +240,11 @@ struct AccessTokenVerifierTests {
 
     // MARK: Certificates
 
-    @Test("A token that is bound to a certificate needs that certificate")
+    @Test("A token bound to a certificate requires that certificate")
     func certificate() async throws {
         let mine = Data("the DER of a certificate".utf8)
         let other = Data("the DER of another certificate".utf8)
-        // By Python's hashlib.
+        // Computed with Python's hashlib.
         let token = try api.token(["cnf": ["x5t#S256": "RWiVO5X5pHhKM-S0JcLCR60sq90gNr8hjsGnAyLdl9I"]])
         #expect(try await api.verify(bearer: token, certificate: mine).binding == .certificate)
         for certificate in [nil, other, Data()] {
@@ -256,7 +256,7 @@ struct AccessTokenVerifierTests {
     }
 
     @Test(
-        "A binding that is not known, or not well formed, binds all the same",
+        "Rejects a token with an unknown or malformed binding",
         arguments: [["kid": "1"], [:], "text", ["jkt": 7], ["x5t#S256": [:]], .null] as [JSONValue]
     )
     func unknownBinding(confirmation: JSONValue) async throws {
@@ -264,7 +264,7 @@ struct AccessTokenVerifierTests {
         await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
     }
 
-    @Test("Where tokens must be bound, others are refused, and the challenge says how")
+    @Test("Rejects unbound tokens if binding is required, and states it in the challenge")
     func bearerRefused() async throws {
         var verifier = api.verifier
         verifier.requiresBoundTokens = true

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Access tokens that are bound to a key", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("Key-bound access tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct BoundTokenTests {
     private var api: GuardedAPI
     private let prover: DPoPProofGenerator
@@ -39,7 +39,7 @@ struct BoundTokenTests {
     }
 
     @Test(
-        "rs-dpop-auth-scheme-case-insensitivity: a proof of the key lets the token in, however the scheme is written",
+        "rs-dpop-auth-scheme-case-insensitivity: accepts a token with a proof of its key, for any case of the scheme",
         arguments: ["DPoP", "dpop", "DPOP"]
     )
     func good(scheme: String) async throws {
@@ -50,7 +50,7 @@ struct BoundTokenTests {
         #expect(found.responseHeaders.isEmpty)
     }
 
-    @Test("A proof is good once")
+    @Test("Accepts a proof only once")
     func replay() async throws {
         let token = try boundToken()
         let proof = try proof(token)
@@ -66,7 +66,7 @@ struct BoundTokenTests {
         #expect(refusal?.status == 401)
     }
 
-    @Test("A bound token that is sent as a bearer token is refused, with a proof and without")
+    @Test("Rejects a bound token sent as a bearer token, with or without a proof")
     func downgrade() async throws {
         let token = try boundToken()
         for proof in [nil, try proof(token)] {
@@ -79,7 +79,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test("A token that is not bound is refused with the scheme DPoP")
+    @Test("Rejects an unbound token sent with the scheme DPoP")
     func unbound() async throws {
         let token = try api.token()
         await #expect(throws: AccessRefusal(.invalidToken, "")) {
@@ -87,7 +87,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test("Another key's proof is refused as a token of another")
+    @Test("Rejects a token with another key's proof")
     func otherKey() async throws {
         let token = try boundToken()
         let thief = try DPoPProofGenerator(key: .generate(.es256))
@@ -102,7 +102,7 @@ struct BoundTokenTests {
         #expect(challenge.parameters["algs"] == "ES256")
     }
 
-    @Test("A proof for another request, another token or another time is refused")
+    @Test("Rejects a proof for another request, token or time")
     func otherProofs() async throws {
         let token = try boundToken()
         let es384 = try DPoPProofGenerator(key: .generate(.es384))
@@ -122,7 +122,7 @@ struct BoundTokenTests {
         }
     }
 
-    @Test("Two proofs are none")
+    @Test("Rejects two proofs")
     func twoProofs() async throws {
         let token = try boundToken()
         var headers: HTTPHeaders = ["Authorization": "DPoP \(token)"]
@@ -131,7 +131,7 @@ struct BoundTokenTests {
         await #expect(throws: AccessRefusal(.invalidProof, "")) { try await api.verifier.verify(api.request(headers)) }
     }
 
-    @Test("Without DPoP, a bound token is refused and the scheme is not offered")
+    @Test("Without DPoP, rejects a bound token and doesn't offer the scheme")
     func unsupported() async throws {
         var api = api
         api.verifier.dpop = nil
@@ -143,7 +143,7 @@ struct BoundTokenTests {
         await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
     }
 
-    @Test("When the replay cache is full, nobody is let in, and it is not the client's fault")
+    @Test("Responds with 503 when the replay cache is full")
     func fullCache() async throws {
         var api = api
         api.verifier.dpop = DPoPVerifier(
@@ -159,7 +159,7 @@ struct BoundTokenTests {
         #expect((refusal?.cause as? TokenError)?.code == .replayCacheFull)
     }
 
-    @Test("Without a DPoP verifier no token that is bound to a key is accepted")
+    @Test("Rejects every key-bound token without a DPoP verifier")
     func withoutVerifier() async throws {
         var api = api
         api.verifier.dpop = nil
@@ -167,18 +167,19 @@ struct BoundTokenTests {
         let proof = try proof(token)
         await #expect(throws: AccessRefusal(.noToken, "")) { try await api.verify(dpop: token, proof: proof) }
         await #expect(throws: AccessRefusal(.invalidToken, "")) { try await api.verify(bearer: token) }
-        // Nothing is behind the default: which servers share a replay cache isn't for the package to guess.
+        // There is deliberately no default, because servers must decide which replay cache they
+        // share.
         let verifier = AccessTokenVerifier(issuer: "a", audience: "b", keys: JWKSet(keys: []))
         #expect(verifier.dpop == nil)
     }
 
-    @Test("One reading of the clock decides about token, nonce, proof and replay")
+    @Test("One clock reading decides about the token, nonce, proof and replay")
     func oneReading() async throws {
         var api = api
         let now = api.issuer.time.date
         let readings = Mutex(0)
         api.verifier.policy.currentDate = {
-            // A second reading would be a time at which nothing is good.
+            // Nothing would be valid at the time of a second reading.
             readings.withLock { count in
                 count += 1
                 return now + Double(count - 1) * 1_000_000
@@ -202,7 +203,7 @@ struct BoundTokenTests {
         #expect(asked.withLock { $0 } == [now])
     }
 
-    @Test("A token that is bound to a key and to a certificate needs both")
+    @Test("A token bound to a key and a certificate requires both")
     func both() async throws {
         let certificate = Data("the DER of a certificate".utf8)
         let token = try api.token([
@@ -221,7 +222,7 @@ struct BoundTokenTests {
 
     // MARK: Nonces
 
-    @Test("A proof without the server's nonce is answered with it, and the next one is let in")
+    @Test("Responds to a proof without a nonce with one, and accepts the next proof")
     func nonces() async throws {
         var api = api
         api.verifier.nonces = try RotatingDPoPNonces(secret: Secret("shared by all servers"), period: .seconds(60))
@@ -247,7 +248,7 @@ struct BoundTokenTests {
         #expect(try await api.verify(dpop: token, proof: try proof(token, nonce: next)).binding == .key)
     }
 
-    @Test("Servers with one secret accept each other's nonces, and no others'")
+    @Test("Servers with the same secret accept each other's nonces, and no others")
     func sharedNonces() throws {
         let date = api.issuer.time.date
         let mine = try RotatingDPoPNonces(secret: Secret("a"))
@@ -261,7 +262,7 @@ struct BoundTokenTests {
         #expect(nonces.allSatisfy { $0.count == 22 })
     }
 
-    @Test("Nonces that can't be had are not the client's fault")
+    @Test("Responds with 503 if nonces are unavailable")
     func noNonces() async throws {
         struct Broken: DPoPNonces {
             func accepted(at date: Date) throws -> [String] { throw CancellationError() }

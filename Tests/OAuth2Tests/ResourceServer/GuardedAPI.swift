@@ -5,7 +5,7 @@ import OAuth2
 import ResourceServer
 import TokenGeneration
 
-/// An API, its issuer and its callers, in memory, on a clock that stands still.
+/// An in-memory API with its issuer and its callers, and a clock that stands still.
 struct GuardedAPI {
     static let audience = "https://api.example"
     static let url = "https://api.example/orders?page=2"
@@ -29,7 +29,7 @@ struct GuardedAPI {
 
     var now: Int { Int(issuer.time.date.timeIntervalSince1970) }
 
-    /// The claims of a good token; `nil` takes one away.
+    /// Returns the claims of a valid token, with changes; `nil` removes a claim.
     func claims(_ changes: [String: JSONValue?] = [:]) -> JSONObject {
         var claims: JSONObject = [
             "iss": .string(PublishedKeys.issuer), "sub": "ada", "aud": .string(Self.audience), "client_id": "shop",
@@ -59,7 +59,7 @@ struct GuardedAPI {
         )
     }
 
-    /// Sends a token with a proof.
+    /// Verifies a request that carries a token and a proof.
     func verify(
         dpop token: String,
         proof: String?,
@@ -75,6 +75,6 @@ extension AccessRefusal {
     /// The value of the refusal's `WWW-Authenticate`.
     var challenge: String? { headers["WWW-Authenticate"] }
 
-    /// The challenges as a client reads them.
+    /// The challenges as parsed by a client.
     var written: [AuthenticationChallenge] { AuthenticationChallenge.parse(challenge ?? "") }
 }

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("AccessTokenVerifier by introspection", .timeLimit(.minutes(10)), .limitedConcurrency)
+@Suite("AccessTokenVerifier: introspection", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct IntrospectedTokenTests {
     private static let url = URL(string: "https://as.example/introspect")!
 
@@ -38,7 +38,8 @@ struct IntrospectedTokenTests {
         )
     }
 
-    /// A server to which every token is active that begins with `good`, and is for the API unless the members say otherwise.
+    /// Creates a server with active tokens that begin with `good`, for the API's audience unless
+    /// the members state another.
     private func server(_ members: String = "", audience: String? = GuardedAPI.audience) -> MockTransport {
         let isForAPI = audience.map { members.contains(#""aud""#) ? "" : #","aud":"\#($0)""# } ?? ""
         return MockTransport(time: time.timeSource) { request in
@@ -62,9 +63,9 @@ struct IntrospectedTokenTests {
         ProtectedRequest(method: .get, url: GuardedAPI.url, headers: ["Authorization": "Bearer \(token)"])
     }
 
-    // MARK: Verifying
+    // MARK: Verification
 
-    @Test("An opaque token is what the server says it is")
+    @Test("Accepts an opaque token with the claims that the server reports")
     func active() async throws {
         let verifier = verifier(
             introspection(server(#","client_id":"shop","aud":"https://api.example","acr":"urn:mfa""#))
@@ -82,7 +83,7 @@ struct IntrospectedTokenTests {
     }
 
     @Test(
-        "A token that is not for here, or not good now, is refused",
+        "Rejects a token for another audience or issuer, or one that isn't currently valid",
         arguments: [
             (#","aud":"https://other.example""#, TokenError.Code.audienceMismatch),
             (#","aud":["a","b"]"#, .audienceMismatch), (#","iss":"https://evil.example""#, .issuerMismatch),
@@ -98,7 +99,7 @@ struct IntrospectedTokenTests {
     }
 
     @Test(
-        "Only an access token is accepted, by whatever member the server names the kind",
+        "Accepts only access tokens, by any member that states the kind",
         arguments: [
             ("token_type", "Bearer", true), ("token_type", "bearer", true), ("token_type", "BEARER", true),
             ("token_type", "DPoP", true), ("token_type", "dpop", true), ("token_type", nil, true),
@@ -122,7 +123,7 @@ struct IntrospectedTokenTests {
         #expect((refusal?.cause as? TokenError)?.code == .typeMismatch)
     }
 
-    @Test("An answer without an audience is refused, unless the policy accepts that")
+    @Test("Rejects a response without an audience, unless the policy accepts it")
     func withoutAudience() async throws {
         var verifier = verifier(introspection(server(audience: nil)))
         let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
@@ -138,7 +139,7 @@ struct IntrospectedTokenTests {
         #expect((other?.cause as? TokenError)?.code == .audienceMismatch)
     }
 
-    @Test("An answer with an empty subject is refused")
+    @Test("Rejects a response with an empty subject")
     func emptySubject() async throws {
         let transport = MockTransport(
             .json(#"{"active":true,"sub":"","aud":"https://api.example"}"#),
@@ -150,7 +151,7 @@ struct IntrospectedTokenTests {
         #expect((refusal?.cause as? TokenError)?.code == .malformedClaim)
     }
 
-    @Test("A token that is not active is refused")
+    @Test("Rejects an inactive token")
     func inactive() async throws {
         let refusal = await #expect(throws: AccessRefusal(.invalidToken, "")) {
             try await verifier(introspection(server())).verify(request("bad"))
@@ -159,7 +160,7 @@ struct IntrospectedTokenTests {
         #expect(refusal?.status == 401)
     }
 
-    @Test("An opaque token that is bound to a key needs a proof of it")
+    @Test("An opaque token bound to a key requires a proof")
     func bound() async throws {
         let prover = try DPoPProofGenerator(key: .generate(.es256))
         var verifier = verifier(introspection(server(#","token_type":"DPoP","cnf":{"jkt":"\#(prover.thumbprint)"}"#)))
@@ -175,7 +176,7 @@ struct IntrospectedTokenTests {
     }
 
     @Test(
-        "Whether a token is good can't be told while the server can't be asked",
+        "Responds with 503 if the introspection fails",
         arguments: [.status(503), .status(401), .text("<html>"), .json(#"{"active":"true"}"#), .json("{}")]
             as [MockTransport.Step]
     )
@@ -186,7 +187,7 @@ struct IntrospectedTokenTests {
         #expect(refusal?.status == 503)
     }
 
-    @Test("JWTs are verified here and others asked about, and a JWT that is not good is not asked about")
+    @Test("Verifies JWTs locally and introspects other tokens, but not invalid JWTs")
     func mixed() async throws {
         let api = try GuardedAPI()
         let transport = server()
@@ -205,9 +206,9 @@ struct IntrospectedTokenTests {
         #expect(transport.requests.count == 1)
     }
 
-    // MARK: The cache
+    // MARK: Cache
 
-    @Test("An answer is used for as long as it may be, and then asked for anew")
+    @Test("Caches a response for its lifetime")
     func lifetime() async throws {
         let transport = server()
         let introspection = introspection(transport)
@@ -224,7 +225,7 @@ struct IntrospectedTokenTests {
         #expect(transport.requests.count == 3)
     }
 
-    @Test("An answer is not used beyond the token's expiry")
+    @Test("Doesn't use a response beyond the token's expiry")
     func expiry() async throws {
         let transport = server(#","exp":1000000010"#)
         let introspection = introspection(transport)
@@ -237,7 +238,7 @@ struct IntrospectedTokenTests {
         #expect(transport.requests.count == 2)
     }
 
-    @Test("However many requests come with one token, the server is asked once")
+    @Test("Concurrent requests with the same token share one introspection")
     func singleFlight() async throws {
         let gate = ResponseGate()
         let transport = MockTransport(.json(#"{"active":true,"sub":"ada"}"#).gated(by: gate), time: time.timeSource)
@@ -252,7 +253,7 @@ struct IntrospectedTokenTests {
         #expect(introspection.count == 1)
     }
 
-    @Test("Made-up tokens can't push good ones out, nor fill the memory")
+    @Test("Invented tokens neither displace valid ones nor fill the memory")
     func flood() async throws {
         let transport = server()
         let introspection = introspection(transport, capacity: 10)
@@ -262,7 +263,7 @@ struct IntrospectedTokenTests {
         #expect(transport.requests.count == 510)
         for number in 1...10 { _ = try await introspection.answer(about: Secret("good \(number)")) }
         #expect(transport.requests.count == 510)
-        // The one that was used longest ago makes room.
+        // The least recently used one is dropped.
         _ = try await introspection.answer(about: Secret("good 11"))
         for number in 2...11 { _ = try await introspection.answer(about: Secret("good \(number)")) }
         #expect(transport.requests.count == 511)
@@ -271,7 +272,7 @@ struct IntrospectedTokenTests {
         #expect(introspection.count == 20)
     }
 
-    @Test("A failure is not remembered, and what is forgotten is asked for anew")
+    @Test("Doesn't cache a failure, and introspects a forgotten token again")
     func failure() async throws {
         let transport = MockTransport(
             .status(503),
@@ -288,7 +289,7 @@ struct IntrospectedTokenTests {
         #expect(try await !introspection.answer(about: Secret("good")).isActive)
     }
 
-    @Test("A server that does not answer costs the time that an answer may take")
+    @Test("A server that doesn't respond costs the timeout")
     func silence() async throws {
         let introspection = introspection(MockTransport(.never, time: time.timeSource))
         let call = Task { try await introspection.answer(about: Secret("good")) }

@@ -5,11 +5,11 @@ import ResourceServer
 import Testing
 import TokenGeneration
 
-@Suite("Challenges of a resource server")
+@Suite("Resource server challenges")
 struct OAuth2ChallengeTests {
     typealias Challenge = AuthenticationChallenge
 
-    @Test("The examples of the RFCs")
+    @Test("Formats the examples of the RFCs")
     func examples() throws {
         // RFC 6750 §3
         #expect(Challenge.format([.bearer(realm: "example")]) == #"Bearer realm="example""#)
@@ -40,7 +40,7 @@ struct OAuth2ChallengeTests {
         )
     }
 
-    @Test("Two schemes in one field stay apart")
+    @Test("Keeps two schemes in one field separate")
     func twoSchemes() throws {
         let challenges: [Challenge] = [
             .dpop(algorithms: [.es256], realm: "orders", scope: ["read", "write"]), .bearer(realm: "orders"),
@@ -50,7 +50,7 @@ struct OAuth2ChallengeTests {
         #expect(Challenge.parse(field) == challenges)
     }
 
-    @Test("No text can break out of the field, or of what RFC 6750 allows in a description")
+    @Test("No text can break out of the field, or violate RFC 6750's rules for a description")
     func injection() throws {
         let evil = "a\"b\\c\r\nSet-Cookie: d=e\u{0}\u{7F}\u{85}é"
         let challenge = Challenge.bearer(
@@ -71,14 +71,14 @@ struct OAuth2ChallengeTests {
     }
 
     @Test(
-        "max_age is in whole seconds, and never negative",
+        "Writes max_age in whole seconds that are never negative",
         arguments: [(Duration.seconds(600), "600"), (.milliseconds(1_999), "1"), (.zero, "0"), (.seconds(-1), "0")]
     )
     func maxAge(age: Duration, text: String) {
         #expect(Challenge.bearer(maxAge: age).parameters["max_age"] == text)
     }
 
-    @Test("What a server demands is what a client reads")
+    @Test("A client reads the demand that the server wrote")
     func demand() throws {
         let metadata = try #require(URL(string: "https://api.example/.well-known/oauth-protected-resource"))
         let challenge = Challenge.dpop(

@@ -8,12 +8,12 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// Verifiers and the mock authorization server, over real sockets.
-@Suite("Resource server on loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of verifiers and the mock authorization server over real sockets.
+@Suite("Resource server: loopback", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceServerLoopbackTests {
     private static let audience = "https://api.example"
 
-    /// Patient where the machine may be busy.
+    /// A long timeout for busy machines.
     private static let options = RemoteKeySet.Options(cooldown: .zero, timeout: .seconds(300))
 
     private func withServer(_ body: (MockAuthorizationServer) async throws -> Void) async throws {
@@ -41,7 +41,7 @@ struct ResourceServerLoopbackTests {
 
     // MARK: Access tokens
 
-    @Test("Issuer, discovery, keys, token: nothing else need be known")
+    @Test("Issuer, discovery, keys and token are all that's needed")
     func discovery() async throws {
         try await withServer { server in
             let verifier = verifier(server)
@@ -64,7 +64,7 @@ struct ResourceServerLoopbackTests {
         }
     }
 
-    @Test("Keys are rotated, and withdrawn")
+    @Test("Supports the rotation and withdrawal of keys")
     func rotation() async throws {
         try await withServer { server in
             let verifier = verifier(server)
@@ -83,12 +83,12 @@ struct ResourceServerLoopbackTests {
         }
     }
 
-    @Test("A token that the token endpoint bound to a key is let in with a proof")
+    @Test("Accepts a token that the token endpoint bound to a key, with a proof")
     func dpop() async throws {
         try await withServer { server in
             var verifier = verifier(server)
             verifier.dpop = DPoPVerifier(replayCache: InMemoryReplayCache())
-            // The mock's tokens from its token endpoint are for itself.
+            // Tokens from the mock's token endpoint have the mock itself as their audience.
             verifier.policy.audience = .contains(server.metadata.issuer)
             let key = try DPoPKey.key(.generate(.es256))
             let authenticator = OAuth2Authenticator(
@@ -111,7 +111,7 @@ struct ResourceServerLoopbackTests {
         }
     }
 
-    @Test("A token that is bound to a certificate is let in with it")
+    @Test("Accepts a token bound to a certificate, with the certificate")
     func certificate() async throws {
         try await withServer { server in
             let certificate = Data("the DER of a certificate".utf8)
@@ -127,7 +127,7 @@ struct ResourceServerLoopbackTests {
         }
     }
 
-    @Test("Opaque tokens are asked about, and what is revoked is refused when the answer is asked for anew")
+    @Test("Introspects opaque tokens, and rejects a revoked one at the next introspection")
     func introspection() async throws {
         try await withServer { server in
             let client = OAuth2Client(
@@ -147,7 +147,7 @@ struct ResourceServerLoopbackTests {
     }
 
     @Test(
-        "What a key set's address should not answer is refused, and the next answer is good",
+        "Rejects an invalid response from the key set's URL and recovers with the next one",
         arguments: [
             (.html(), .protocolViolation), (.redirect(to: URL(string: "http://127.0.0.1:1/jwks")!), .protocolViolation),
             (.redirect(to: URL(string: "http://127.0.0.1:1/jwks")!, status: 307), .protocolViolation),
@@ -170,7 +170,7 @@ struct ResourceServerLoopbackTests {
     // MARK: ID tokens
 
     @Test(
-        "Each fault with an ID token has its error",
+        "Reports each flaw of an ID token",
         arguments: [
             (.unsigned, .algorithmMismatch), (.mixedUpKeys, .signatureInvalid), (.unknownKey, .unknownKey),
             (.wrongNonce, .nonceMismatch), (.wrongIssuer, .issuerMismatch), (.wrongAudience, .audienceMismatch),
@@ -215,7 +215,7 @@ struct ResourceServerLoopbackTests {
         }
     }
 
-    @Test("An ID token is no access token, and an access token no ID token")
+    @Test("Rejects an ID token as an access token, and an access token as an ID token")
     func confusion() async throws {
         try await withServer { server in
             let idToken = try server.issueIDToken(clientID: Self.audience, subject: "ada")

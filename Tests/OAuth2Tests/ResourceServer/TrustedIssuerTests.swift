@@ -7,8 +7,8 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// An API behind two authorization servers, and what others send it.
-@Suite("AccessTokenVerifier of several issuers", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of an API behind two authorization servers.
+@Suite("AccessTokenVerifier: several issuers", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TrustedIssuerTests {
     private static let staff = PublishedKeys.issuer
     private static let partners = "https://partners.example"
@@ -19,7 +19,7 @@ struct TrustedIssuerTests {
 
     init() throws {
         api = try GuardedAPI()
-        // Under the same key ID as the other issuer's.
+        // With the same key ID as the other issuer's key.
         partnerKey = try IssuerKey(id: "1")
         partnerKeys = PublishedKeys([partnerKey])
     }
@@ -48,14 +48,14 @@ struct TrustedIssuerTests {
             try await verifier.verify(request(token))
         }
         #expect(refusal?.status == 401)
-        // Short ones occur in any text.
+        // Short tokens occur in any text.
         #expect(token.utf8.count < 20 || refusal.map { "\($0)".contains(token) } == false)
         return (refusal?.cause as? TokenError)?.code
     }
 
     // MARK: JWTs
 
-    @Test("Each issuer's tokens are verified with its own keys, which are fetched when they are needed")
+    @Test("Verifies each issuer's tokens with its own keys, fetched on demand")
     func each() async throws {
         let verifier = try verifier()
         for _ in 1...3 {
@@ -75,7 +75,7 @@ struct TrustedIssuerTests {
     }
 
     @Test(
-        "A token of an issuer that is not on the list is refused before anything is fetched",
+        "Rejects a token of an unknown issuer without fetching anything",
         arguments: [
             ("https://evil.example", TokenError.Code.issuerMismatch), ("https://id.example/", .issuerMismatch),
             ("https://ID.example", .issuerMismatch), ("https://id.example\u{0}", .issuerMismatch),
@@ -88,7 +88,7 @@ struct TrustedIssuerTests {
         #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
     }
 
-    @Test("A thousand strangers cost no request, nor does an identifier that only looks like one")
+    @Test("A thousand unknown issuers cost no request, nor does a lookalike identifier")
     func strangers() async throws {
         let verifier = try verifier(partners: { issuer in
             issuer = TrustedIssuer(issuer: "https://caf\u{E9}.example", keys: partnerKeys.keySet())
@@ -97,13 +97,13 @@ struct TrustedIssuerTests {
             let code = await refusal(verifier, try api.token(["iss": .string("https://\(number).example")]))
             #expect(code == .issuerMismatch)
         }
-        // The same for Swift's strings, and not for octets.
+        // Equal as Swift strings, but not as bytes.
         let twin = try api.token(["iss": "https://cafe\u{301}.example"], key: partnerKey)
         #expect(await refusal(verifier, twin) == .issuerMismatch)
         #expect(api.issuer.fetchCount + partnerKeys.fetchCount == 0)
     }
 
-    @Test("One issuer's key signs no token of the other's, though the key IDs are the same")
+    @Test("Rejects a token signed with the other issuer's key, even with the same key ID")
     func otherKey() async throws {
         let verifier = try verifier()
         #expect(await refusal(verifier, try api.token(key: partnerKey)) == .signatureInvalid)
@@ -112,7 +112,7 @@ struct TrustedIssuerTests {
         #expect(await refusal(verifier, forged) == .signatureInvalid)
     }
 
-    @Test("While one issuer's keys are out of reach, the other's tokens are let in")
+    @Test("Accepts one issuer's tokens while the other's keys are unavailable")
     func outage() async throws {
         let broken = PublishedKeys([], steps: Array(repeating: .status(503), count: 10))
         let verifier = try verifier(partners: { issuer in
@@ -123,7 +123,7 @@ struct TrustedIssuerTests {
         #expect(try await verifier.verify(request(api.token())).issuer == Self.staff)
     }
 
-    @Test("Each issuer may have its own audience, scope claim and habits")
+    @Test("Each issuer can have its own audience, scope claim and policy")
     func habits() async throws {
         let verifier = try verifier(partners: { issuer in
             issuer.audience = "orders"
@@ -140,7 +140,7 @@ struct TrustedIssuerTests {
         let theirs = try api.token(claims, type: "JWT", key: partnerKey)
         let token = try await verifier.verify(request(theirs), requires: AccessRequirement(scope: ["orders.write"]))
         #expect(token.scope == ["orders.write"])
-        // What holds for one holds for no other.
+        // The properties of one issuer don't apply to another.
         #expect(await refusal(verifier, try api.token(type: "JWT")) == .typeMismatch)
         #expect(await refusal(verifier, try api.token(["aud": "orders"])) == .audienceMismatch)
         let ours = try api.token(["iss": .string(Self.partners)], type: "JWT", key: partnerKey)
@@ -150,7 +150,7 @@ struct TrustedIssuerTests {
         #expect(await refusal(verifier, old) == .expired)
     }
 
-    @Test("Only the audience is another, and what the verifier's policy says holds for all")
+    @Test("An issuer's own audience overrides only that, and the verifier's policy applies to all")
     func ownAudience() async throws {
         var verifier = try verifier(partners: { $0.audience = "orders" })
         verifier.policy.checks.append(ClaimsCheck("tenant") { $0.claims["tenant"] == "acme" })
@@ -164,7 +164,7 @@ struct TrustedIssuerTests {
 
     // MARK: Opaque tokens
 
-    @Test("An opaque token is shown to the one server that it can be of, and to no other")
+    @Test("Sends an opaque token only to the server that its prefix names")
     func opaque() async throws {
         let (ours, theirs) = (server(), server())
         let verifier = try verifier(
@@ -178,16 +178,16 @@ struct TrustedIssuerTests {
         #expect((ours.requests.count, theirs.requests.count) == (1, 0))
         #expect(try await verifier.verify(request("px_good")).subject == "ada")
         #expect((ours.requests.count, theirs.requests.count) == (1, 1))
-        // One that its server does not know is nobody's, and not asked about elsewhere.
+        // A token that its server doesn't know isn't sent to another server.
         #expect(await refusal(verifier, "px_bad") == .checkFailed)
         #expect((ours.requests.count, theirs.requests.count) == (1, 2))
-        // What has the form of a JWT is verified as one.
+        // A token in the form of a JWT is verified as one.
         #expect(await refusal(verifier, try api.token(["iss": "https://evil.example"])) == .issuerMismatch)
         #expect(try await verifier.verify(request(api.token())).clientID == "shop")
         #expect((ours.requests.count, theirs.requests.count) == (1, 2))
     }
 
-    @Test("An opaque token of nobody is refused, and nobody is asked")
+    @Test("Rejects an opaque token with an unknown prefix without any request")
     func nobodys() async throws {
         let theirs = server()
         let verifier = try verifier(partners: { issuer in
@@ -197,7 +197,7 @@ struct TrustedIssuerTests {
         #expect(await refusal(verifier, "good") == .malformedToken)
         #expect(await refusal(try self.verifier(), "px_good") == .malformedToken)
         #expect(theirs.requests.isEmpty)
-        // Of several prefixes the longest counts.
+        // The longest matching prefix applies.
         let special = server()
         let longer = try self.verifier(
             staff: { issuer in
@@ -214,7 +214,7 @@ struct TrustedIssuerTests {
         #expect((theirs.requests.count, special.requests.count) == (1, 1))
     }
 
-    @Test("A server that is asked about all of its tokens is asked about its own only, and answers for itself only")
+    @Test("Introspects an issuer's tokens at its own server only, which can't vouch for another issuer")
     func introspectedIssuer() async throws {
         let asked = server(#","iss":"https://partners.example","client_id":"theirs""#)
         let verifier = try verifier(partners: { issuer in
@@ -227,7 +227,7 @@ struct TrustedIssuerTests {
         #expect(try await verifier.verify(request("good")).clientID == "theirs")
         #expect(try await verifier.verify(request(api.token())).issuer == Self.staff)
         #expect(asked.requests.count == 2)
-        // It can't speak for the other.
+        // It can't vouch for the other issuer.
         let liar = server(#","iss":"https://id.example""#)
         let deceived = try self.verifier(partners: { issuer in
             issuer = TrustedIssuer(introspection: introspection(liar, Self.partners))
@@ -235,9 +235,9 @@ struct TrustedIssuerTests {
         #expect(await refusal(deceived, "good") == .issuerMismatch)
     }
 
-    // MARK: The list
+    // MARK: List of issuers
 
-    @Test("A list must have an issuer, each once, whose opaque tokens can be told apart")
+    @Test("Requires at least one issuer, no duplicates, and distinguishable opaque tokens")
     func lists() throws {
         let keys = JWKSet(keys: [api.key.jwk])
         func make(_ issuers: [TrustedIssuer]) throws -> AccessTokenVerifier {
@@ -256,7 +256,7 @@ struct TrustedIssuerTests {
         #expect(throws: Never.self) { try make([first, second]) }
     }
 
-    @Test("Bound tokens, challenges and discovery are the same with several issuers, over real sockets")
+    @Test("Supports bound tokens, challenges and discovery for several issuers over real sockets")
     func loopback() async throws {
         let (ours, theirs) = (try MockAuthorizationServer.start(), try MockAuthorizationServer.start())
         let options = RemoteKeySet.Options(timeout: .seconds(120))
@@ -293,9 +293,9 @@ struct TrustedIssuerTests {
         await theirs.stop()
     }
 
-    // MARK: On the mocks
+    // MARK: Mocks
 
-    /// A server to which tokens are active that end in `good`.
+    /// Creates a server with active tokens that end in `good`.
     private func server(_ members: String = "") -> MockTransport {
         let isForAPI = members.contains(#""aud""#) ? "" : #","aud":"\#(GuardedAPI.audience)""#
         return MockTransport(time: api.issuer.time.timeSource) { request in

@@ -7,13 +7,13 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The decision table for resources, rows 6 and 7: proofs of possession.
-@Suite("Resource table: proofs", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of rejected DPoP proofs and required nonces.
+@Suite("Rejected requests: DPoP proofs", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ProofRowTests {
-    /// SHA-256 of `bound-1`, computed by Python's hashlib.
+    /// The SHA-256 hash of `bound-1`, computed with Python's hashlib.
     private static let hashOfBound1 = "EpOx4yzc41i0tCmTizlMU9v-YNcwJcJ0Vf91WdP_B_M"
 
-    @Test("A request with a bound token has the scheme DPoP and a proof of its own")
+    @Test("Sends a bound token with the scheme DPoP and a new proof")
     func proof() async throws {
         let call = RefusedCall.dpop()
         let url = try #require(URL(string: "https://api.example/reports?page=2#top"))
@@ -28,7 +28,7 @@ struct ProofRowTests {
     }
 
     @Test(
-        "Row 6: a nonce is asked for in a challenge or in the body, on 401 or 400, beside other challenges",
+        "Accepts the demand for a nonce in a challenge or the body, with 401 or 400, among other challenges",
         arguments: [
             (401, RefusedCall.nonceNeeded, ""),
             (401, #"Bearer realm="a", error="invalid_token", DPoP algs="ES256", error="use_dpop_nonce""#, ""),
@@ -52,12 +52,12 @@ struct ProofRowTests {
         #expect(call.fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Row 6a: a nonce that is asked for and not given ends the call")
+    @Test("Fails if a resource requires a nonce but sends none")
     func row6a() async throws {
         #expect(try await RefusedCall.dpop().action(401, RefusedCall.nonceNeeded) == .noRetry(.missingNonce))
     }
 
-    @Test("Row 6b: a nonce that the proof had already ends the call")
+    @Test("Fails if a resource requires the nonce that the proof already had")
     func row6b() async throws {
         let call = RefusedCall.dpop()
         _ = try await call.action(401, RefusedCall.nonceNeeded, headers: ["DPoP-Nonce": "n1"])
@@ -65,7 +65,7 @@ struct ProofRowTests {
         #expect(action == .noRetry(.repeatedNonce))
     }
 
-    @Test("Row 6c: the third nonce of one call ends it")
+    @Test("Fails at the third nonce of one call")
     func row6c() async throws {
         let call = RefusedCall.dpop()
         let earlier = ["n1", "n2"].map { RefusedCall.failure(401, RefusedCall.nonceNeeded, nonce: $0) }
@@ -81,7 +81,7 @@ struct ProofRowTests {
         }
     }
 
-    @Test("A resource that always wants another nonce gets three requests")
+    @Test("Sends three requests at most to a resource that always requires another nonce")
     func alwaysAnotherNonce() async throws {
         let answers = (1...9).map { number in
             MockTransport.Step.status(
@@ -99,7 +99,7 @@ struct ProofRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("A nonce is taken from answers of every kind, and used for that origin alone")
+    @Test("Takes a nonce from every kind of response and uses it for that origin only")
     func nonceOfEveryAnswer() async throws {
         let fixture = OAuth2Fixture(
             steps: [.boundToken("b1")],
@@ -119,7 +119,7 @@ struct ProofRowTests {
         #expect(nonces == [nil, "n1", "n2", "n2", "n2", nil])
     }
 
-    @Test("Row 7: a proof that a wrong clock has made is made anew once; any other ends the call")
+    @Test("Creates a proof again after a clock correction, once, and fails for any other rejected proof")
     func row7() async throws {
         let call = RefusedCall.dpop()
         let challenge = #"DPoP error="invalid_dpop_proof""#
@@ -140,7 +140,7 @@ struct ProofRowTests {
         #expect(try await call.action(401, challenge, headers: ["Date": date]) == .noRetry(.proofRejected))
     }
 
-    @Test("A bearer token is not taken where one that is bound was asked for, unless that is allowed")
+    @Test("Rejects a bearer token in place of a bound one unless that is allowed")
     func bearerInsteadOfDPoP() async throws {
         let fixture = OAuth2Fixture()
         #expect(
@@ -153,7 +153,7 @@ struct ProofRowTests {
         #expect(try await call.request().value(forHTTPHeaderField: "Authorization") == "Bearer access-2")
     }
 
-    @Test("The key stays with the tokens: another authenticator goes on with both")
+    @Test("Another authenticator continues with the tokens and their key from the store")
     func keyInStore() async throws {
         let store = InMemoryTokenStore()
         let fixture = OAuth2Fixture(steps: [.boundToken("b1", refresh: "r1"), .boundToken("b2", refresh: "r2")])
@@ -175,7 +175,7 @@ struct ProofRowTests {
     }
 }
 
-/// Dates as HTTP writes them.
+/// The formatting of HTTP dates.
 enum HTTPDateText {
     static func text(_ date: Date) -> String {
         let formatter = DateFormatter()

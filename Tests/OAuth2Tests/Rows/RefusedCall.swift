@@ -6,7 +6,7 @@ import OAuth2
 import Testing
 import TokenGeneration
 
-/// One request with a token, and what an authenticator says of the answers to it.
+/// A request with a token, and an authenticator's decisions about the responses to it.
 struct RefusedCall {
     let fixture: OAuth2Fixture
     let authenticator: OAuth2Authenticator
@@ -16,7 +16,7 @@ struct RefusedCall {
         self.authenticator = authenticator ?? fixture.authenticator()
     }
 
-    /// A realm whose tokens are bound to a key.
+    /// Creates a call with tokens that are bound to a key.
     static func dpop(
         _ fixture: OAuth2Fixture = OAuth2Fixture(steps: [.boundToken("bound-1"), .boundToken("bound-2")])
     ) -> Self {
@@ -87,7 +87,7 @@ struct RefusedCall {
         )
     }
 
-    /// A failure as it is found in a retry state.
+    /// Returns a failure as a retry state contains it.
     static func failure(_ status: Int, _ challenge: String, nonce: String? = nil) -> ServerError {
         var headers: HTTPHeaders = ["WWW-Authenticate": challenge]
         headers["DPoP-Nonce"] = nonce
@@ -99,7 +99,7 @@ struct RefusedCall {
 }
 
 extension MockTransport.Step {
-    /// A token that is bound to the proof's key.
+    /// A response with a token that is bound to the proof's key.
     static func boundToken(_ access: String, refresh: String? = nil) -> Self {
         let refresh = refresh.map { #","refresh_token":"\#($0)""# } ?? ""
         return .json(#"{"access_token":"\#(access)","token_type":"DPoP","expires_in":3600\#(refresh)}"#)
@@ -107,7 +107,7 @@ extension MockTransport.Step {
 }
 
 extension URLRequest {
-    /// What the request's DPoP proof says.
+    /// Returns the claims of the request's DPoP proof.
     func proof() throws -> JSONObject {
         try UnverifiedToken(#require(value(forHTTPHeaderField: "DPoP"))).unverifiedClaims
     }

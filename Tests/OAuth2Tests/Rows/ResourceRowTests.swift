@@ -7,10 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The decision table for resources, rows 1 to 5 and 8 to 12: what is not about the token, or not mended by another.
-@Suite("Resource table", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of responses that aren't about the token, or that another token can't fix.
+@Suite("Rejected requests", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct ResourceRowTests {
-    @Test("Row 1: a cancelled request is nobody's refusal")
+    @Test("Ignores a cancelled request")
     func row1() async throws {
         let call = RefusedCall()
         #expect(try await call.action(401, error: CancellationError()) == .none)
@@ -18,12 +18,12 @@ struct ResourceRowTests {
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("Row 2: without a response the retry policies decide", arguments: [NetworkError.Code.timedOut, .tls])
+    @Test("Leaves a failure without a response to the retry policies", arguments: [NetworkError.Code.timedOut, .tls])
     func row2(code: NetworkError.Code) async throws {
         #expect(try await RefusedCall().action(nil, error: NetworkError(code, "")) == .none)
     }
 
-    @Test("Row 3: a request that is not ours, or whose answer comes from elsewhere, says nothing of the token")
+    @Test("Ignores requests without its token and responses from other origins")
     func row3() async throws {
         let call = RefusedCall()
         var request = URLRequest(url: OAuth2Fixture.api)
@@ -38,7 +38,7 @@ struct ResourceRowTests {
     }
 
     @Test(
-        "Row 4: other statuses are not authentication's",
+        "Ignores other status codes",
         arguments: [200, 204, 301, 304, 307, 404, 405, 407, 408, 409, 425, 429, 500, 502, 503, 504]
     )
     func row4(status: Int) async throws {
@@ -47,7 +47,7 @@ struct ResourceRowTests {
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("Row 5: a body that can be sent only once ends the call, and the token is replaced for the next one")
+    @Test("A body that can be sent only once ends the call, and the next call gets a new token")
     func row5() async throws {
         let fixture = OAuth2Fixture(answers: [.refusal])
         let client = fixture.client(fixture.authenticator())
@@ -62,7 +62,7 @@ struct ResourceRowTests {
             try await client.makeRequest(request, options: RequestOptions(body: body))
         }
         guard case .bodyNotReplayable? = error?.retry?.reason else {
-            Issue.record("ended for another reason: \(String(describing: error?.retry?.reason))")
+            Issue.record("failed for another reason: \(String(describing: error?.retry?.reason))")
             return
         }
         #expect(fixture.resource.requests.count == 1)
@@ -70,7 +70,7 @@ struct ResourceRowTests {
         #expect(fixture.credentials.last == "Bearer access-2")
     }
 
-    @Test("Row 8: a step-up is never answered by a refresh, and says what would do")
+    @Test("Never refreshes for a step-up, and reports the demand")
     func row8() async throws {
         let fixture = OAuth2Fixture()
         let call = RefusedCall(fixture)
@@ -80,7 +80,7 @@ struct ResourceRowTests {
             """#
         let action = try await call.rawAction(401, challenge)
         guard case .noRetry(.custom(let error as OAuth2Error)) = action else {
-            Issue.record("not ended: \(action)")
+            Issue.record("not failed: \(action)")
             return
         }
         #expect(error.code == .stepUpRequired)
@@ -95,7 +95,7 @@ struct ResourceRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Row 8: a grant that can step up without a user repeats the call once, with a token of its own")
+    @Test("Retries a call once if its grant can step up without a user, with a separate token")
     func row8Grant() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
         let fixture = OAuth2Fixture(answers: [.challenge(demand)])
@@ -103,13 +103,13 @@ struct ResourceRowTests {
         #expect(try await client.makeRequest(URLRequest(url: OAuth2Fixture.api)) == Data("ok".utf8))
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
         #expect(fixture.forms.map { $0["acr_values"] } == [nil, "gold"])
-        // The next call goes with the token of the grant itself again.
+        // The next call uses the token of the original grant again.
         _ = try await client.makeRequest(URLRequest(url: OAuth2Fixture.api))
         #expect(fixture.credentials.last == "Bearer access-1")
     }
 
     @Test(
-        "Row 8: a source that the application has for step-ups is asked once for a demand, and its tokens are kept apart"
+        "Gets a step-up source once for each demand and keeps its tokens separate"
     )
     func row8Source() async throws {
         let demand = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
@@ -128,7 +128,7 @@ struct ResourceRowTests {
         #expect(fixture.endpoint.requests.count == 1)
     }
 
-    @Test("Row 8: a demand that such a source has nothing for ends the call, and so does one that goes on after it")
+    @Test("Fails if the step-up source can't meet a demand, or the resource repeats it")
     func row8SourceOnce() async throws {
         let demands = ["silver", "gold", "gold"].map {
             #"Bearer error="insufficient_user_authentication", acr_values="\#($0)""#
@@ -145,7 +145,7 @@ struct ResourceRowTests {
         }
     }
 
-    @Test("Row 9a: more scope is asked for, once, together with the grant's own", arguments: [401, 403])
+    @Test("Requests more scope once, together with the grant's own", arguments: [401, 403])
     func row9a(status: Int) async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write read""#]
         let fixture = OAuth2Fixture(answers: [.status(status, headers: headers)])
@@ -155,7 +155,7 @@ struct ResourceRowTests {
         #expect(fixture.credentials == ["Bearer access-1", "Bearer access-2"])
     }
 
-    @Test("Row 9a: a demand that goes on after that ends the call")
+    @Test("Fails if the resource demands even more scope")
     func row9aOnce() async throws {
         let headers: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="write""#]
         let again: HTTPHeaders = ["WWW-Authenticate": #"Bearer error="insufficient_scope", scope="delete""#]
@@ -170,7 +170,7 @@ struct ResourceRowTests {
     }
 
     @Test(
-        "Row 9b: a demand that the grant can't meet, or already asks for, ends the call",
+        "Fails if the grant can't meet a demand or already requests the scope",
         arguments: [#"Bearer error="insufficient_scope", scope="read""#, #"Bearer error="insufficient_scope""#]
     )
     func row9b(challenge: String) async throws {
@@ -189,7 +189,7 @@ struct ResourceRowTests {
         #expect(refreshing.endpoint.requests.count == 1)
     }
 
-    @Test("Row 10: another 403 is not the token's fault, unless the server is known to mean 401")
+    @Test("Ignores any other 403 unless the option treats it like a 401")
     func row10() async throws {
         let fixture = OAuth2Fixture()
         #expect(try await RefusedCall(fixture).action(403) == .none)
@@ -210,7 +210,7 @@ struct ResourceRowTests {
     }
 
     @Test(
-        "Row 11: a malformed request stays malformed",
+        "Doesn't retry a malformed request",
         arguments: [
             (400, #"Bearer error="invalid_request""#), (401, #"Bearer error="invalid_request""#), (400, "Bearer"),
             (400, RefusedCall.invalidToken),
@@ -222,13 +222,13 @@ struct ResourceRowTests {
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("Row 12: other schemes are others' affair", arguments: ["Basic realm=\"x\"", "Negotiate", "Digest nonce=n"])
+    @Test("Ignores other schemes", arguments: ["Basic realm=\"x\"", "Negotiate", "Digest nonce=n"])
     func row12(challenge: String) async throws {
         #expect(try await RefusedCall().action(401, challenge) == .none)
     }
 }
 
-/// A grant of the client's own that can ask for a stronger authentication.
+/// A client's grant that can request a stronger authentication.
 private struct SteppingGrant: Grant {
     var acrValues: [String] = []
 

@@ -7,12 +7,12 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-/// The table of the token endpoint's outcomes, row by row.
-@Suite("Token endpoint table", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of each kind of token endpoint response.
+@Suite("Token endpoint responses", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenEndpointRowTests {
     private let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
 
-    /// What came of one call of an authenticator that asks three times, without pauses.
+    /// The result of one call of an authenticator that makes three attempts without delays.
     private struct Outcome {
         var text: String?
         var error: OAuth2Error?
@@ -32,7 +32,7 @@ struct TokenEndpointRowTests {
         return (outcome, fixture, authenticator)
     }
 
-    @Test("The refresh token is in the store before the token is used; a store that fails costs nothing")
+    @Test("Stores the refresh token before using the access token, and continues if the store fails")
     func t1() async throws {
         let journal = Journal()
         let store = ProbedTokenStore { journal.add("stored \($0.refresh ?? "")") }
@@ -59,14 +59,14 @@ struct TokenEndpointRowTests {
             if case .refreshed(generation: 2, _, _) = event { break }
         }
         #expect(seen.contains(.storeFailed))
-        // The record that the store refused is brought to it again, which ends the task for that.
+        // The background task saves the record that the store couldn't take, and ends.
         while fixture.time.sleeperCount > 0 {
             fixture.time.advance(by: .seconds(1))
             try await Task.sleep(for: .milliseconds(1))
         }
     }
 
-    @Test("An answer without a refresh token leaves the old one")
+    @Test("Keeps the refresh token if a response has none")
     func t2() async throws {
         let (outcome, fixture, authenticator) = await outcome([.tokens("a1"), .tokens("a2")], grant: grant)
         #expect(outcome.text == "a1")
@@ -75,7 +75,7 @@ struct TokenEndpointRowTests {
         #expect(fixture.forms.map { $0["refresh_token"] } == ["r0", "r0"])
     }
 
-    @Test("An error with the status 200 is that error")
+    @Test("Reports an error with status code 200 as that error")
     func t3() async {
         let answer = MockTransport.Step.json(#"{"error":"bad_refresh_token","error_description":"no"}"#)
         let (outcome, _, _) = await outcome([answer], grant: grant)
@@ -87,7 +87,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "What is not an answer of OAuth is asked for once more if the status is good, and not if it is not",
+        "Retries once after a malformed 200 response, but not after a malformed 404",
         arguments: ["<html>Sign in</html>", "", "[]", #""token""#, #"{"access_token":5}"#, #"{"access_token":"a"}"#]
     )
     func t4(body: String) async {
@@ -103,7 +103,7 @@ struct TokenEndpointRowTests {
         #expect(await outcome([.text(body, status: 500), .tokens("a1")]).outcome.text == "a1")
     }
 
-    @Test("A token of another type than was asked for is dropped", arguments: ["mac", "DPoP", "N_A", ""])
+    @Test("Rejects a token of another type than requested", arguments: ["mac", "DPoP", "N_A", ""])
     func t5(type: String) async {
         let answer = MockTransport.Step.json(#"{"access_token":"a","token_type":"\#(type)"}"#)
         let (outcome, _, _) = await outcome([answer])
@@ -111,13 +111,13 @@ struct TokenEndpointRowTests {
         #expect(outcome.forms.count == 1)
     }
 
-    @Test("A refused refresh token is not sent again, unless the store has another")
+    @Test("Doesn't resend a rejected refresh token, unless the store has another")
     func t6() async throws {
         let store = InMemoryTokenStore()
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1")])
         let authenticator = fixture.authenticator(grant: grant, store: store)
         _ = try await authenticator.text()
-        // Somebody who does not keep to the section rotates the token while it is under way.
+        // Another process rotates the token without taking the lock.
         let rotating = RotatingStore(store: store, replacement: "r2")
         let other = OAuth2Fixture(steps: [.error("invalid_grant"), .tokens("a3", refresh: "r3")])
         other.time.advance(by: .seconds(7200))
@@ -129,7 +129,7 @@ struct TokenEndpointRowTests {
         #expect(dead.forms.map { $0["refresh_token"] } == ["r0"])
     }
 
-    @Test("A grant of the client's own is asked instead")
+    @Test("Uses the client's own grant after a rejected refresh token")
     func t6Primary() async throws {
         let (outcome, fixture, authenticator) = await outcome([.tokens("a1", refresh: "r1"), .error("invalid_grant")])
         #expect(outcome.text == "a1")
@@ -140,7 +140,7 @@ struct TokenEndpointRowTests {
         )
     }
 
-    @Test("A client that is refused three times in sequence leaves the server alone for a minute")
+    @Test("Backs off for a minute after three rejections of the client in sequence")
     func t7() async throws {
         let fixture = OAuth2Fixture(steps: Array(repeating: .error("invalid_client", status: 401), count: 4))
         let authenticator = fixture.authenticator(grant: grant)
@@ -163,7 +163,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "A rejected request is the caller's affair, and nothing is lost by it",
+        "Reports a rejected request, and keeps the refresh token",
         arguments: [
             "invalid_scope", "invalid_target", "invalid_authorization_details", "invalid_request",
             "unauthorized_client", "unsupported_grant_type",
@@ -180,7 +180,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "T8, option: a server that takes no resource with a refresh token is asked once more without, if that is allowed"
+        "Retries once without the resource if the server rejects it and the grant allows that"
     )
     func t8Resources() async throws {
         func grant(_ omitsRefusedResources: Bool) -> any Grant {
@@ -206,7 +206,7 @@ struct TokenEndpointRowTests {
         #expect(twice.forms.count == 2)
     }
 
-    @Test("A nonce that is asked for is sent, once, with a proof and an assertion of their own")
+    @Test("Sends a required nonce once, with a new proof and a new assertion")
     func t9() async throws {
         let needed = MockTransport.Step.json(
             #"{"error":"use_dpop_nonce"}"#,
@@ -232,7 +232,7 @@ struct TokenEndpointRowTests {
         #expect(endless.forms.count == 2)
     }
 
-    @Test("A proof that a wrong clock has made is made anew, once; any other is not")
+    @Test("Creates a proof again after a clock correction, once, but not for any other rejection")
     func t10() async throws {
         let now = ManualTime().date
         let late = MockTransport.Step.json(
@@ -255,7 +255,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "A server that fails for the moment is asked three times, whatever code it sends, and loses no token",
+        "Makes three attempts if a server fails temporarily, whatever its error code, and keeps the token",
         arguments: [
             (503, "invalid_client"), (429, "invalid_request"), (400, "temporarily_unavailable"),
         ]
@@ -271,7 +271,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "A server that has failed over a refresh token is not asked again in the same task, and loses no token",
+        "Doesn't retry a refresh that the server has failed to process, and keeps the token",
         arguments: [(500, "invalid_grant"), (400, "server_error"), (501, "invalid_request")]
     )
     func t11Failed(status: Int, code: String) async throws {
@@ -284,7 +284,7 @@ struct TokenEndpointRowTests {
         #expect(await self.outcome([failure, failure, .tokens("a1")]).outcome.text == "a1")
     }
 
-    @Test("A Retry-After beyond the refresh's time ends it, and is waited for before the next")
+    @Test("A Retry-After beyond the time limit ends the refresh and delays the next one")
     func t11RetryAfter() async throws {
         let (outcome, fixture, authenticator) = await outcome([.retryAfter(40), .tokens("a1")], grant: grant)
         #expect(outcome.error?.code == .serverTransient)
@@ -303,11 +303,11 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "A server that can't be reached is asked three times, and nothing can have been lost",
+        "Makes three attempts to reach an unreachable server, and reports no lost rotation",
         arguments: [NetworkError.Code.cannotConnect, .cannotResolveHost, .tls]
     )
     func t12(code: NetworkError.Code) async {
-        let failure = MockTransport.Step.failure(NetworkError(code, "no luck", isUnprocessed: true))
+        let failure = MockTransport.Step.failure(NetworkError(code, "unreachable", isUnprocessed: true))
         #expect(await outcome([failure, failure, .tokens("a1")], grant: grant).outcome.text == "a1")
         let lost = await outcome([failure, .error("invalid_grant")], grant: grant).outcome
         #expect(lost.error?.code == .reauthenticationRequired)
@@ -315,7 +315,7 @@ struct TokenEndpointRowTests {
     }
 
     @Test(
-        "A refresh token whose answer was lost is not sent again while the request may be on its way; if it is refused then, the error says what may have been",
+        "Doesn't resend a refresh token while a lost request may be pending, and reports a possibly lost rotation",
         arguments: [
             .failure(NetworkError(.timedOut, "cut")), .failure(NetworkError(.connectionLost, "cut")),
             .failure(NetworkError(.invalidResponse, "cut")), .failure(NetworkError(.bodyTooLarge, "cut")),
@@ -347,7 +347,7 @@ struct TokenEndpointRowTests {
     }
 }
 
-/// A store in which another token is found once one was removed.
+/// A store that contains another token after a removal.
 private final class RotatingStore: TokenStoreWrapper {
     let store: InMemoryTokenStore
     private let replacement: String

@@ -6,13 +6,13 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// The decision table for resources, rows 13 and 14: tokens that are refused.
-@Suite("Resource table: refused tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
+/// Tests of rejected tokens.
+@Suite("Rejected requests: tokens", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenRowTests {
     private let refusal = RefusedCall.failure(401, RefusedCall.invalidToken)
 
     @Test(
-        "Row 13: invalid_token, no error or no challenge at all are about the token",
+        "Treats invalid_token, no error and no challenge as a rejected token",
         arguments: [RefusedCall.invalidToken, "Bearer", #"DPoP algs="ES256""#, nil]
     )
     func row13(challenge: String?) async throws {
@@ -21,7 +21,7 @@ struct TokenRowTests {
         #expect(try await call.authenticator.text() == "access-2")
     }
 
-    @Test("Row 13a: an older token than the present one is no reason for a refresh, three times in one call")
+    @Test("Retries an older token up to three times without a refresh")
     func row13a() async throws {
         let call = RefusedCall()
         let late = try await call.request()
@@ -39,7 +39,7 @@ struct TokenRowTests {
         #expect(call.fixture.endpoint.requests.count == 2)
     }
 
-    @Test("Row 13b: a token that was issued for the call, or a second refusal of any, ends it")
+    @Test("Fails if a token issued for the call is rejected, or any token twice")
     func row13b() async throws {
         let call = RefusedCall()
         let started = call.fixture.time.now
@@ -52,7 +52,7 @@ struct TokenRowTests {
         #expect(try await call.authenticator.text() == "access-1")
     }
 
-    @Test("Row 13b: the resource that refused a new token is not believed again for half a minute, others are")
+    @Test("A resource that rejected a new token causes no refresh for 30 seconds, but others do")
     func row13bMark() async throws {
         let call = RefusedCall()
         _ = try await call.request()
@@ -69,7 +69,7 @@ struct TokenRowTests {
         #expect(try await other.action(401, on: elsewhere) == .retry)
     }
 
-    @Test("Row 13c: when the grant has ended, that is the reason")
+    @Test("Reports the end of the grant as the reason")
     func row13c() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1", refresh: "r1", lifetime: 100), .error("invalid_grant")])
         let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
@@ -80,7 +80,7 @@ struct TokenRowTests {
         #expect(try await call.action(401, on: request) == .noRetry(.reauthenticationRequired))
     }
 
-    @Test("Row 13d: a source that has no other token ends the call")
+    @Test("Fails if the source can't replace its token")
     func row13d() async throws {
         let fixture = OAuth2Fixture()
         let token = AccessToken(value: Secret("static"), requested: fixture.time.now)
@@ -94,7 +94,7 @@ struct TokenRowTests {
         #expect(try await authenticator.text() == "static")
     }
 
-    @Test("Row 13e: the sixth refresh within half a minute is not made")
+    @Test("Refreshes five times at most within 30 seconds")
     func row13e() async throws {
         let call = RefusedCall()
         for _ in 1...5 { #expect(try await call.action(401) == .retry) }
@@ -104,7 +104,7 @@ struct TokenRowTests {
         #expect(try await call.action(401) == .retry)
     }
 
-    @Test("Row 13f: while the server wants to be left alone, the call is held back for as long, within its budget")
+    @Test("Delays the retry during a backoff, within the delay budget")
     func row13f() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("a1"), .retryAfter(20)])
         let call = RefusedCall(fixture)
@@ -115,13 +115,13 @@ struct TokenRowTests {
         #expect(try await call.action(401, on: request) == .retryAfter(.seconds(15)))
         let spent = Retry.State(delays: [.seconds(46)], started: fixture.time.now)
         guard case .noRetry(.delay(let budget)) = try await call.rawAction(401, on: request, state: spent) else {
-            Issue.record("not ended by its budget")
+            Issue.record("not failed for exceeding its budget")
             return
         }
         #expect(budget == .seconds(60))
     }
 
-    @Test("Row 13g: a resource that learns of tokens late is given the time, once")
+    @Test("Waits once for a resource that learns of tokens late")
     func row13g() async throws {
         let fixture = OAuth2Fixture()
         let call = RefusedCall(fixture, authenticator: fixture.authenticator(replicationDelay: .milliseconds(500)))
@@ -135,14 +135,14 @@ struct TokenRowTests {
         #expect(try await call.action(401) == .retry)
     }
 
-    @Test("Row 13h: otherwise the token is replaced, and the call repeated")
+    @Test("Replaces the token and retries the call")
     func row13h() async throws {
         let call = RefusedCall()
         #expect(try await call.action(401, RefusedCall.invalidToken) == .retry)
         #expect(try await call.request().value(forHTTPHeaderField: "Authorization") == "Bearer access-2")
     }
 
-    @Test("Row 14: an error that is not known means nothing before the token's end")
+    @Test("Ignores an unknown error code until the token expires")
     func row14() async throws {
         let call = RefusedCall()
         let request = try await call.request()
@@ -154,6 +154,6 @@ struct TokenRowTests {
 }
 
 extension MockTransport.Step {
-    /// A 503 that asks to be left alone.
+    /// A 503 response with `Retry-After`.
     static func retryAfter(_ seconds: Int) -> Self { .status(503, headers: ["Retry-After": "\(seconds)"]) }
 }

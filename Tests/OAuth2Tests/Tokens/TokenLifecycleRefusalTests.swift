@@ -3,20 +3,20 @@ import Testing
 
 @testable import OAuth2
 
-/// What a 401 means, row by row of the decision table.
-@Suite("TokenLifecycle: refusals")
+/// Tests of the decisions after a 401.
+@Suite("TokenLifecycle: rejections")
 struct TokenLifecycleRefusalTests {
     private let start = ContinuousClock.now
     private let refusal = ServerError(endpoint: "reports", errorCode: 401)
 
-    @Test("The current token, refused, is replaced: retry, and callers wait")
+    @Test("A rejected current token is replaced, the request is retried, and callers wait")
     func currentToken() {
         var life = lifecycle(holding: "a")
         #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(1))) == .retry)
         #expect(life.decision(at: at(1)) == .wait)
     }
 
-    @Test("A token that has a successor is not refused on its successor's account: retry without a refresh")
+    @Test("A rejection of a replaced token doesn't affect its successor: retry without a refresh")
     func supersededToken() {
         var life = lifecycle(holding: "a", "b")
         #expect(life.action(refusing: "a", at: at(3), Retry.State(started: at(0.5))) == .retry)
@@ -24,7 +24,7 @@ struct TokenLifecycleRefusalTests {
         #expect(life.generation == 2)
     }
 
-    @Test("A second late refusal of a token whose successor was refused, too, waits for the successor's successor")
+    @Test("A late rejection waits for the next token if the successor was rejected too")
     func supersededAndRejected() {
         var life = lifecycle(holding: "a", "b")
         #expect(life.action(refusing: "b", at: at(3), Retry.State(started: at(2.5))) == .retry)
@@ -32,7 +32,7 @@ struct TokenLifecycleRefusalTests {
         #expect(life.decision(at: at(3)) == .wait)
     }
 
-    @Test("A request whose token is replaced over and over does not go round for ever")
+    @Test("Limits the retries of a request whose token is replaced again and again")
     func supersededLimit() {
         var life = lifecycle(holding: "a", "b")
         let state = Retry.State(authenticationErrors: [refusal, refusal], started: at(0.5))
@@ -42,7 +42,7 @@ struct TokenLifecycleRefusalTests {
         #expect(life.decision(at: at(3)) == .use("b"))
     }
 
-    @Test("A token issued for the operation and refused a second time ends it, and stays for others")
+    @Test("A token issued for the operation and rejected twice ends it, but stays valid for others")
     func freshToken() {
         var life = lifecycle(holding: "a", "b")
         let state = Retry.State(authenticationErrors: [refusal], started: at(0.5))
@@ -50,14 +50,14 @@ struct TokenLifecycleRefusalTests {
         #expect(life.decision(at: at(3)) == .use("b"))
     }
 
-    @Test("The first refusal is never the last, even of a token issued for the operation")
+    @Test("Always retries after the first rejection, even of a token issued for the operation")
     func freshTokenFirstRefusal() {
         var life = lifecycle(holding: "a")
         #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(-1))) == .retry)
         #expect(life.decision(at: at(1)) == .wait)
     }
 
-    @Test("A token older than the operation may be replaced after one refusal, not after two")
+    @Test("Replaces a token older than the operation after one rejection, but not after two")
     func olderToken() {
         var life = lifecycle(holding: "a", "b")
         let one = Retry.State(authenticationErrors: [refusal], started: at(2.5))
@@ -68,7 +68,7 @@ struct TokenLifecycleRefusalTests {
         #expect(other.action(refusing: "b", at: at(3), two) == .noRetry(.freshTokenRejected))
     }
 
-    @Test("A token found in the store does not count as issued for the operation")
+    @Test("A token found in the store doesn't count as issued for the operation")
     func foundToken() {
         var life = lifecycle(holding: "a")
         life.received(token("b", requested: at(1), isFound: true), at: at(1), jitter: 0)
@@ -77,7 +77,7 @@ struct TokenLifecycleRefusalTests {
         #expect(life.decision(at: at(3)) == .wait)
     }
 
-    @Test("A token issued for the operation that has expired since is replaced once more")
+    @Test("Replaces a token issued for the operation again if it has expired")
     func expiredFreshToken() {
         var life = TokenLifecycle()
         life.received(token("a", requested: start, lifetime: 1), at: start, jitter: 0)
@@ -85,7 +85,7 @@ struct TokenLifecycleRefusalTests {
         #expect(life.action(refusing: "a", at: at(2), state) == .retry)
     }
 
-    @Test("A refusal after the grant has ended says so")
+    @Test("A rejection after the end of the grant reports the end")
     func dead() {
         var life = lifecycle(holding: "a")
         life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(1), jitter: 0)
@@ -95,7 +95,7 @@ struct TokenLifecycleRefusalTests {
         )
     }
 
-    @Test("The sixth refresh within half a minute because of one resource is not made; the others get theirs")
+    @Test("Makes five refreshes at most within 30 seconds because of one resource, without affecting others")
     func storm() {
         var life = lifecycle(holding: "0")
         for number in 1...5 {
@@ -114,13 +114,13 @@ struct TokenLifecycleRefusalTests {
         #expect(life.action(refusing: "5", at: at(31.001), Retry.State(started: at(31))) == .retry)
     }
 
-    @Test("Tokens that nobody has refused are not what a storm is made of")
+    @Test("Tokens that weren't rejected don't count toward the limit")
     func unrefusedTokensAreNoStorm() {
         var life = lifecycle(holding: "a", "b", "c", "d", "e", "f")
         #expect(life.action(refusing: "f", at: at(6), Retry.State(started: at(6))) == .retry)
     }
 
-    @Test("Of a hundred requests that one token is refused on, one counts")
+    @Test("A hundred rejections of the same token count once")
     func concurrentRefusals() {
         var life = lifecycle(holding: "a")
         for _ in 1...100 { #expect(life.action(refusing: "a", at: at(1), Retry.State(started: at(1))) == .retry) }
@@ -129,14 +129,14 @@ struct TokenLifecycleRefusalTests {
         #expect(life.rejections.count == 2)
     }
 
-    @Test("A token that never came here is none of ours")
+    @Test("Ignores an unknown token")
     func unknownToken() {
         var life = lifecycle(holding: "a")
         #expect(life.action(refusing: "somebody's", at: at(1), Retry.State(started: at(1))) == .none)
         #expect(life.decision(at: at(1)) == .use("a"))
     }
 
-    @Test("The latest sixteen tokens are recognized, older ones are not")
+    @Test("Recognizes the latest sixteen tokens only")
     func remembered() {
         var life = TokenLifecycle()
         for number in 1...17 {
@@ -154,7 +154,7 @@ struct TokenLifecycleRefusalTests {
         #expect(life.decision(at: now) == .use("17"))
     }
 
-    // MARK: Making
+    // MARK: Setup
 
     private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
@@ -172,7 +172,7 @@ struct TokenLifecycleRefusalTests {
         )
     }
 
-    /// A lifecycle that got these tokens, one a second from the start on.
+    /// Returns a lifecycle that received these tokens, one each second from the start.
     private func lifecycle(holding texts: String...) -> TokenLifecycle {
         var life = TokenLifecycle()
         for (index, text) in texts.enumerated() {
@@ -182,7 +182,7 @@ struct TokenLifecycleRefusalTests {
     }
 }
 
-/// An action in a form that compares.
+/// A comparable form of an action.
 enum DecidedAction: Equatable {
     case none
     case retry

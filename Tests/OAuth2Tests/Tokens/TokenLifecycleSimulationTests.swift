@@ -5,12 +5,13 @@ import Testing
 
 @testable import OAuth2
 
-/// Random interleavings of callers, refusals, failures, sign-outs and time, against a server that rotates refresh tokens.
+/// Random interleavings of callers, rejections, failures, sign-outs and time, with a server that
+/// rotates refresh tokens.
 ///
-/// `LIVES=10000` makes it more than the twelve hundred that are enough for every day.
+/// `LIVES=10000` runs more than the default of 1,200 lives.
 @Suite("TokenLifecycle: simulation", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenLifecycleSimulationTests {
-    @Test("Random lives keep what is promised", arguments: 0..<3)
+    @Test("Random lives never violate the guarantees", arguments: 0..<3)
     func lives(part: Int) throws {
         let count = ProcessInfo.processInfo.environment["LIVES"].flatMap { Int($0) } ?? 1_200
         for seed in stride(from: part, to: count, by: 3) {
@@ -20,7 +21,7 @@ struct TokenLifecycleSimulationTests {
         }
     }
 
-    @Test("The simulation reaches what it is about")
+    @Test("The simulation covers every case")
     func coverage() {
         var seen: Set<String> = []
         for seed in 0..<200 {
@@ -36,14 +37,14 @@ struct TokenLifecycleSimulationTests {
     }
 }
 
-/// A world around one lifecycle: callers that wait, flights that take their time, a store, and a server.
+/// A world around one lifecycle: waiting callers, refreshes that take time, a store and a server.
 private struct Simulation {
     private enum Stage { case waitingForSection, asking(token: Int) }
 
     private struct Flight {
         let id: TokenLifecycle.RefreshID
         var stage: Stage
-        /// When it goes on.
+        /// The time of the next step.
         var next: ContinuousClock.Instant
         var isLive = true
     }
@@ -64,9 +65,10 @@ private struct Simulation {
     private var asked = 0
     private var cancelled = 0
     private var starts: [ContinuousClock.Instant] = []
-    /// The flight that has the store to itself.
+    /// The refresh that holds the store's lock.
     private var section: Int?
-    /// What is in the store: the number of the refresh token, and the access token that came with it, with its scope of one epoch.
+    /// The contents of the store: the number of the refresh token, and the access token issued with
+    /// it.
     private var stored: (refresh: Int, access: AccessToken?)
     private var current = 0
     private var usedTokens: Set<Int> = []
@@ -74,7 +76,7 @@ private struct Simulation {
     private var epochOfToken: [Secret: Int] = [:]
     private var sentTokens: [Secret] = []
     private var isSignedOut = false
-    /// Whether somebody has ended the grant at the server.
+    /// A Boolean value that indicates whether the grant was revoked at the server.
     private var isRevoked = false
 
     private let isHectic: Bool
@@ -88,7 +90,7 @@ private struct Simulation {
 
     mutating func run(steps: Int) {
         for _ in 1...steps {
-            // Some worlds are hectic, and in all of them time leaps now and then.
+            // Some worlds are hectic, and in all of them time sometimes leaps ahead.
             now += .milliseconds(
                 Int64(random.number(upTo: random.number(upTo: isHectic ? 60 : 8) == 0 ? 40_000 : pace))
             )
@@ -126,7 +128,7 @@ private struct Simulation {
             wait(for: id)
         case .pause(let until, _):
             seen.insert("paused")
-            if until <= now { violations.append("a pause into the past") }
+            if until <= now { violations.append("a backoff that ends in the past") }
             served += 1
         case .fail: served += 1
         }
@@ -134,7 +136,7 @@ private struct Simulation {
 
     private mutating func serve(_ token: AccessToken) {
         served += 1
-        if epochOfToken[token.value] != life.epoch { violations.append("a token of another epoch was handed out") }
+        if epochOfToken[token.value] != life.epoch { violations.append("a token of another epoch was returned") }
         sentTokens.append(token.value)
         if sentTokens.count > 12 { sentTokens.removeFirst() }
     }
@@ -158,7 +160,7 @@ private struct Simulation {
         switch life.refused(request, at: now) {
         case .retry:
             if !isCurrent, before == false, life.held?.isRejected == true {
-                violations.append("an older token's refusal cost the current one")
+                violations.append("an older token's rejection affected the current one")
             }
             seen.insert(isCurrent ? "rejected" : "superseded")
         case .noRetry(.custom(let error as OAuth2Error)):
@@ -175,7 +177,7 @@ private struct Simulation {
         seen.insert("cancelled")
     }
 
-    /// Waiters whose own deadline has come, or their flight's.
+    /// Removes the waiters whose deadline, or whose refresh's deadline, has passed.
     private mutating func leave() {
         for (waiter, state) in waiters where now >= state.deadline || now >= state.flight.deadline {
             waiters[waiter] = nil
@@ -194,7 +196,7 @@ private struct Simulation {
     }
 
     private mutating func signIn() {
-        // The section is free, or whoever is in it is waited for: what it writes is replaced.
+        // A sign-in waits for the lock, because it replaces what the current holder writes.
         guard section == nil else { return }
         life.signedIn()
         isSignedOut = false
@@ -204,17 +206,17 @@ private struct Simulation {
         current = lastToken
     }
 
-    // MARK: Refreshing
+    // MARK: Refresh
 
     private mutating func start(_ id: TokenLifecycle.RefreshID) {
         let live = flights.filter { $0.isLive && $0.id.epoch == id.epoch && now < $0.id.deadline }
-        if !live.isEmpty { violations.append("two flights at once, replacing \(id.replacing)") }
-        if id.replacing != life.generation { violations.append("a flight for a generation that is gone") }
+        if !live.isEmpty { violations.append("two concurrent refreshes, replacing \(id.replacing)") }
+        if id.replacing != life.generation { violations.append("a refresh for an earlier generation") }
         flights.append(Flight(id: id, stage: .waitingForSection, next: now))
         starts.append(now)
     }
 
-    /// Takes every flight as far as the time allows.
+    /// Advances every refresh as far as the time allows.
     private mutating func land() {
         for index in flights.indices where flights[index].isLive && now >= flights[index].next {
             switch flights[index].stage {
@@ -260,13 +262,13 @@ private struct Simulation {
             return
         }
         guard outcome >= 5 else {
-            // The server has forgiven it: the token may be used again.
+            // The server accepts the token again after a lost response.
             seen.insert("lost answer")
             finish(index, .failure(OAuth2Error(.serverUnreachable, "cut")))
             return
         }
         if outcome == 19 {
-            // Somebody ends the grant.
+            // The grant is revoked.
             isRevoked = true
             lastToken += 1
             current = lastToken
@@ -285,7 +287,7 @@ private struct Simulation {
             requested: now
         )
         epochOfToken[access.value] = flights[index].id.epoch
-        // Written before anybody hears of it, whatever has become of the flight.
+        // Written before any caller gets it, regardless of the state of the refresh.
         if flights[index].id.epoch == life.epoch || stored.refresh == token { stored = (lastToken, access) }
         seen.insert("issued")
         finish(index, .success(access))
@@ -302,7 +304,7 @@ private struct Simulation {
             let generation = life.generation
             let isTaken = life.landed(id, with: token, at: now, jitter: random.share())
             if isTaken, id.epoch != epoch { violations.append("a token was published after the sign-out") }
-            if isTaken, life.generation != generation + 1 { violations.append("a generation was left out") }
+            if isTaken, life.generation != generation + 1 { violations.append("a generation was skipped") }
             if !isTaken { seen.insert("late") }
         case .failure(let error):
             life.failed(id, with: error, at: now, jitter: random.share())
@@ -313,19 +315,19 @@ private struct Simulation {
         }
     }
 
-    // MARK: What is promised
+    // MARK: Guarantees
 
     private mutating func check() {
         let window = starts.filter { now - $0 <= .seconds(30) }
-        // At most one a second while tokens come, and what the backoff's jitter lets through.
-        if window.count > 45 { violations.append("\(window.count) flights in half a minute") }
+        // At most one a second while tokens arrive, plus those that the backoff's jitter allows.
+        if window.count > 45 { violations.append("\(window.count) refreshes in 30 seconds") }
         if isSignedOut, life.isUsable(at: now) { violations.append("a token is usable after the sign-out") }
         for waiter in waiters.values where !flights.contains(where: { $0.id == waiter.flight }) {
-            violations.append("a waiter of a flight that is not there")
+            violations.append("a waiter of a refresh that doesn't exist")
         }
     }
 
-    /// Lets all time pass: everybody who waits must hear something.
+    /// Lets all time pass, so that every waiting caller gets a result.
     private mutating func drain() {
         for _ in 1...50 {
             now += .seconds(10)

@@ -3,13 +3,13 @@ import Testing
 
 @testable import OAuth2
 
-/// The moments of a token's life, without anything that runs.
+/// Tests of the times in a token's life.
 @Suite("TokenLifecycle: timing")
 struct TokenLifecycleTimingTests {
     private let start = ContinuousClock.now
 
     @Test(
-        "Early and late ends of a life scale with it",
+        "The soft and hard expiry scale with the lifetime",
         arguments: [
             (lifetime: 180.0, softEarliest: 135.0, softLatest: 157.5, hard: 162.0),
             (lifetime: 59.0, softEarliest: 44.25, softLatest: 51.625, hard: 53.1),
@@ -28,19 +28,19 @@ struct TokenLifecycleTimingTests {
     }
 
     @Test(
-        "A life of nothing, or less than a second, is used for a second, and not refreshed beside",
+        "Uses a token with a lifetime below one second for a second, without a background refresh",
         arguments: [0, 0.4]
     )
     func noLifetime(lifetime: Double) {
         var life = TokenLifecycle()
-        // The answer took two seconds, so the token had expired before it came.
+        // The response took two seconds, so the token had expired before it arrived.
         life.received(token("t", lifetime: lifetime), at: at(2), jitter: 0.5)
         #expect(life.decision(at: at(2)) == .use("t"))
         #expect(life.decision(at: at(2.999)) == .use("t"))
         #expect(life.decision(at: at(3)) == .wait)
     }
 
-    @Test("A life of unknown length is refreshed after ten minutes, and used until it is refused")
+    @Test("Refreshes a token of unknown lifetime after ten minutes, and uses it until it's rejected")
     func unknownLifetime() {
         let life = lifecycle(holding: token("t", lifetime: nil))
         #expect(life.decision(at: at(599)) == .use("t"))
@@ -48,7 +48,7 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(1_000_000)) == .useAndRefresh("t"))
     }
 
-    @Test("A life counts from the request, not from the answer")
+    @Test("A lifetime counts from the request, not from the response")
     func slowAnswer() {
         var life = TokenLifecycle()
         life.received(token("t", lifetime: 100), at: at(60), jitter: 0)
@@ -56,13 +56,13 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(90)) == .wait)
     }
 
-    @Test("Before the first token a caller waits")
+    @Test("Callers wait before the first token")
     func empty() {
         #expect(TokenLifecycle().decision(at: start) == .wait)
         #expect(TokenLifecycle().generation == 0)
     }
 
-    @Test("A failed refresh beside is not repeated for half a minute")
+    @Test("Doesn't repeat a failed background refresh for 30 seconds")
     func backgroundPause() {
         var life = lifecycle(holding: token("t", lifetime: 3600), jitter: 1)
         #expect(life.decision(at: at(3300)) == .useAndRefresh("t"))
@@ -71,14 +71,14 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(3330)) == .useAndRefresh("t"))
     }
 
-    @Test("The pause does not keep a caller without a token from asking")
+    @Test("The delay of background refreshes doesn't apply to a caller without a token")
     func pauseIsForBackgroundOnly() {
         var life = lifecycle(holding: token("t", lifetime: 100))
         life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(89), jitter: 0)
         #expect(life.decision(at: at(90)) == .wait)
     }
 
-    @Test("A new token ends the pause")
+    @Test("A new token ends the delay")
     func tokenEndsPause() {
         var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
         life.failed(with: OAuth2Error(.serverTransient, "overloaded"), at: at(80), jitter: 0)
@@ -86,7 +86,7 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(89)) == .useAndRefresh("u"))
     }
 
-    @Test("A grant that ended lets its last token be used up, and then fails at once")
+    @Test("After the end of a grant, callers use the last token until it expires, and then fail at once")
     func dead() {
         var life = lifecycle(holding: token("t", lifetime: 100), jitter: 1)
         life.failed(with: OAuth2Error(.reauthenticationRequired, "ended"), at: at(80), jitter: 0)
@@ -110,7 +110,7 @@ struct TokenLifecycleTimingTests {
     }
 
     @Test(
-        "Every refusal makes the next request wait for longer, up to a minute; a store that fails does not",
+        "Backs off longer after every denial, up to a minute, but not after a failure of the store",
         arguments: [
             OAuth2Error.Code.requestRejected, .protocolViolation, .unsupportedTokenType, .missingNonce, .repeatedNonce,
             .tooManyNonces, .proofRejected, .assertionFailed, .grantFailed, .accessTokenRejected,
@@ -131,7 +131,7 @@ struct TokenLifecycleTimingTests {
         }
     }
 
-    @Test("A Retry-After is waited for as long as the limits say, in the background as well", arguments: [300, 20])
+    @Test("Honors Retry-After up to the limit, also in the background", arguments: [300, 20])
     func longestRetryAfter(seconds: Int) {
         var life = TokenLifecycle(limits: .init(longestRetryAfter: .seconds(seconds)))
         life.received(token("t", lifetime: 3600), at: start, jitter: 1)
@@ -145,30 +145,30 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(4000 + Double(seconds))) == .wait)
     }
 
-    @Test("A grant that ended is looked for in the store again, once a second, by one caller")
+    @Test("After the end of a grant, one caller a second checks the store")
     func looks() {
         var life = TokenLifecycle(limits: .init(looksAgain: true))
         let ended = OAuth2Error(.reauthenticationRequired, "ended")
         life.failed(with: ended, at: start, jitter: 0)
         #expect(life.decision(at: at(0.999)) == .fail(.reauthenticationRequired))
         guard case .start(let look) = life.acquire(at: at(1)) else {
-            Issue.record("nobody looks")
+            Issue.record("no caller checks the store")
             return
         }
         #expect(look.isLook)
-        // While one looks, and for a second after, the others hear what is known.
+        // During the check and for the rest of the second, the others get the known error.
         #expect(life.decision(at: at(1.5)) == .fail(.reauthenticationRequired))
         life.failed(look, with: ended, at: at(1.6), jitter: 0)
         #expect(life.decision(at: at(1.999)) == .fail(.reauthenticationRequired))
         guard case .start(let second) = life.acquire(at: at(2)) else {
-            Issue.record("nobody looks again")
+            Issue.record("no caller checks the store again")
             return
         }
-        // A store that fails is no news either.
+        // A failing store changes nothing.
         life.failed(second, with: OAuth2Error(.storeFailed, "gone"), at: at(2.1), jitter: 0)
         #expect(life.decision(at: at(2.2)) == .fail(.reauthenticationRequired))
         guard case .start(let third) = life.acquire(at: at(3)) else {
-            Issue.record("nobody looks a third time")
+            Issue.record("no caller checks the store a third time")
             return
         }
         let isTaken = life.landed(third, with: token("u", lifetime: 100, requested: at(3)), at: at(3), jitter: 1)
@@ -176,7 +176,7 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(4)) == .use("u"))
     }
 
-    @Test("After a sign-out nobody looks until the store is known to be empty")
+    @Test("After a sign-out, callers check the store only once it's known to be empty")
     func looksAfterSignOut() {
         var life = TokenLifecycle(limits: .init(looksAgain: true))
         life.signedOut(with: .signedOut)
@@ -186,7 +186,7 @@ struct TokenLifecycleTimingTests {
         #expect(life.decision(at: at(101)) == .wait)
     }
 
-    // MARK: Making
+    // MARK: Setup
 
     private func at(_ seconds: Double) -> ContinuousClock.Instant { start + .seconds(seconds) }
 
@@ -207,7 +207,7 @@ struct TokenLifecycleTimingTests {
 }
 
 extension TokenLifecycle {
-    /// A decision in a form that compares.
+    /// A comparable form of a decision.
     enum Decided: Equatable {
         case use(String)
         case useAndRefresh(String)
@@ -216,7 +216,7 @@ extension TokenLifecycle {
         case fail(OAuth2Error.Code)
     }
 
-    /// What a caller would be told, who is not really there.
+    /// Returns the decision for a hypothetical caller, without changing the state.
     func decision(at now: ContinuousClock.Instant) -> Decided {
         var copy = self
         return switch copy.acquire(at: now) {

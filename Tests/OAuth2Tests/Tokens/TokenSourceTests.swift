@@ -25,7 +25,7 @@ struct TokenSourceTests {
         try await source.token(for: requirements).value.expose { $0 }
     }
 
-    /// Counts upwards: `name-1`, `name-2` …
+    /// Creates a source of numbered tokens: `name-1`, `name-2` …
     private func counting(_ name: String, _ count: Counter = Counter(), lifetime: Double? = 3600) -> ClosureTokenSource
     {
         ClosureTokenSource { [time] _ in
@@ -37,20 +37,20 @@ struct TokenSourceTests {
         }
     }
 
-    @Test("A cached source asks once, and anew for whom its token will not do")
+    @Test("A cached source makes one request, and another if the token is unsuitable")
     func cached() async throws {
         let source = CachedTokenSource(counting("t"), timing: .init(timeSource: time.timeSource, random: { 0 }))
         #expect(try await text(source) == "t-1")
         let kept = try await source.token()
         #expect(kept.value == Secret("t-1"))
         #expect(try await text(source, .replacing(kept)) == "t-2")
-        // Who asks for another than one that is gone already gets the present one.
+        // A caller that rejects a token already replaced gets the current one.
         #expect(try await text(source, .replacing(kept)) == "t-2")
         time.advance(by: .seconds(3600))
         #expect(try await text(source) == "t-3")
     }
 
-    @Test("An error of a closure becomes the cause of ours")
+    @Test("A closure's error becomes the cause of an OAuth2Error")
     func closureFails() async throws {
         struct Failure: Error {}
         let source = CachedTokenSource(ClosureTokenSource { _ in throw Failure() })
@@ -59,7 +59,7 @@ struct TokenSourceTests {
         #expect(error?.cause is Failure)
     }
 
-    @Test("A static source has one token, and no other")
+    @Test("A static source has a single token")
     func fixed() async throws {
         let source: any TokenSource = StaticTokenSource(token("s"))
         #expect(try await text(source) == "s")
@@ -68,9 +68,9 @@ struct TokenSourceTests {
         #expect(await failureCode { _ = try await source.token(for: requirements) } == .reauthenticationRequired)
     }
 
-    @Test("A fallback asks the next source when one has no token, or one that will not do")
+    @Test("A fallback tries the next source after a failure or an unsuitable token")
     func fallback() async throws {
-        let failing = ClosureTokenSource { _ in throw OAuth2Error(.serverUnreachable, "away") }
+        let failing = ClosureTokenSource { _ in throw OAuth2Error(.serverUnreachable, "unreachable") }
         let fixed = StaticTokenSource(token("s"))
         #expect(try await text(FallbackTokenSource(failing, fixed, counting("t"))) == "s")
         let source = FallbackTokenSource(failing, fixed, counting("t"))
@@ -84,7 +84,7 @@ struct TokenSourceTests {
         #expect(await failureCode { _ = try await FallbackTokenSource().token() } == .grantFailed)
     }
 
-    @Test("A limited source is asked so often in any window, and says when to come again")
+    @Test("A limited source fails beyond its limit and reports the time to wait")
     func limited() async throws {
         let source = LimitedTokenSource(counting("t"), limit: 2, per: .seconds(10), timeSource: time.timeSource)
         #expect(try await text(source) == "t-1")
@@ -98,7 +98,7 @@ struct TokenSourceTests {
         #expect(await failureCode { _ = try await source.token() } == .excessiveRefresh)
     }
 
-    @Test("A persisted source goes on with what another has stored, until it expires or will not do")
+    @Test("A persisted source uses a token stored by another until it expires or is unsuitable")
     func persisted() async throws {
         let store = InMemoryTokenStore()
         let sources = ["a", "b"].map { name in
@@ -115,7 +115,7 @@ struct TokenSourceTests {
         #expect(try await text(sources[0]) == "a-2")
     }
 
-    @Test("A persisted source goes on when its store fails")
+    @Test("A persisted source continues when its store fails")
     func persistedFailing() async throws {
         let store = ProbedTokenStore()
         let source = PersistedTokenSource(counting("a"), store: store, key: "k", timeSource: time.timeSource)
@@ -125,7 +125,7 @@ struct TokenSourceTests {
         #expect(try await text(source) == "a-2")
     }
 
-    @Test("A chain of exchanges refreshes itself from its first link on")
+    @Test("A chain of exchanges refreshes itself from its first link")
     func chain() async throws {
         let fixture = OAuth2Fixture(steps: [.tokens("b1", lifetime: 100), .tokens("b2", lifetime: 100)])
         let count = Counter()
@@ -153,7 +153,7 @@ struct TokenSourceTests {
     }
 
     @Test(
-        "A subject's token that the server refuses is replaced once",
+        "Replaces a subject token that the server rejects once",
         arguments: ["invalid_grant", "invalid_request"]
     )
     func exchangeOfRevokedSubject(code: String) async throws {

@@ -48,7 +48,7 @@ extension ReportsClient {
 }
 
 extension ReportsClient {
-    /// What to tell whoever is on call; `nil` if it will pass by itself.
+    /// The alert for an error; `nil` if the error is temporary.
     static func alarm(for error: any Error) -> String? {
         switch error {
         case let error as ServerError:

@@ -1,7 +1,7 @@
 import Networking
 import Synchronization
 
-/// Sections that one task at a time is in, per key; the others wait in the order in which they came.
+/// Exclusive locks by key, which waiting tasks get in the order of their arrival.
 final class ExclusiveSections: Sendable {
     private struct Waiter {
         let id: Int
@@ -9,9 +9,9 @@ final class ExclusiveSections: Sendable {
     }
 
     private struct State {
-        /// A key is here while somebody is in its section.
+        /// The waiting tasks of each lock that is held.
         var waiters: [String: [Waiter]] = [:]
-        /// Those who have come and are not in yet; the error if they gave up before they had a continuation.
+        /// The tasks that have arrived without a continuation yet, with an error if they gave up.
         var arrivals: [Int: (any Error)?] = [:]
         var nextID = 0
     }
@@ -40,7 +40,7 @@ final class ExclusiveSections: Sendable {
         guard let id else { return }
         let timer = Task {
             do { try await timeSource.sleep(timeout) } catch { return }
-            abandon(id, key, OAuth2Error(.storeBusy, "the token store was in use by others for \(timeout)"))
+            abandon(id, key, OAuth2Error(.storeBusy, "the token store was locked by other tasks for \(timeout)"))
         }
         defer { timer.cancel() }
         try await withTaskCancellationHandler {

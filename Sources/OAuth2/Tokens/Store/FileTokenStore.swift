@@ -2,34 +2,39 @@ public import Foundation
 public import Networking
 internal import OpenSSLCrypto
 
-/// A store in files, which outlives the process and which several processes of a machine share.
+/// A token store in files that outlives the process and can be shared on a machine.
 ///
 /// ```swift
 /// let store = try FileTokenStore(directory: URL(filePath: "/var/lib/reports/tokens"), encryptionKey: Secret(key))
 /// ```
 ///
-/// Each grant has a file of its own, which nobody but the file's owner can read. A record is on the disk when
-/// ``compareAndSwap(_:expectedVersion:record:)`` returns: the new text is written beside the old one, brought to the disk, given the old
-/// one's name, and so is the directory. Whoever reads it, after a crash as well, finds the old one or the new one.
+/// Each grant has its own file, readable only by its owner. A record is on the disk when
+/// ``compareAndSwap(_:expectedVersion:record:)`` returns: the store writes a new file, syncs it,
+/// renames it over the old one and syncs the directory. A reader finds either the old record or the
+/// new one, even after a crash.
 ///
-/// Reading a refresh token, using it and writing its successor happens under a lock (`flock`), which the system takes back from a process
-/// that ends. The files of locks stay where they are; they are empty, and not what is locked.
+/// Reading a refresh token, using it and writing its successor happen under a lock (`flock`), which
+/// the system releases when the process ends. The lock files are empty and stay in the directory.
 ///
-/// A file that can't be used (cut short, changed, encrypted with another key, somebody else's) is an error with the code `storeDamaged`,
-/// as often as it is read. It is set aside under the name `….damaged-…` only when a new record takes its place: after
-/// ``OAuth2Authenticator/signIn(with:)-(Secret)``, or at once for a grant that needs nobody. One of a newer version of this package is an error
-/// with the code `storeTooNew`, and left as it is.
+/// A file that can't be used (truncated, modified, encrypted with another key, or of another grant)
+/// is an error with the code `storeDamaged` each time it's read. The store renames it to
+/// `….damaged-…` only when a new record replaces it: after
+/// ``OAuth2Authenticator/signIn(with:)-(Secret)``, or at once for a grant that needs no user. A
+/// file written by a newer version of this package is an error with the code `storeTooNew` and is
+/// left unchanged.
 ///
-/// The directory must be on a file system of the machine itself: network file systems do not all keep locks. It and all folders above it
-/// must belong to the process's user or root, and no other user may write to them, unless they are sticky as `/tmp` is.
+/// The directory must be on a local file system, because not all network file systems keep locks.
+/// The directory and all its parents must belong to the process's user or root, and no other user
+/// may write to them, unless they are sticky as `/tmp` is.
 ///
-/// A sealed record is tied to its grant and to the version in its file: it is of no use under another name. A whole file that is
-/// replaced by an older copy of itself is not noticed; the folder's permissions keep others from doing that.
+/// An encrypted record is tied to its grant and to the version in its file, so it can't be used
+/// under another name. The store can't detect that a whole file was replaced by an older copy of
+/// itself; the folder's permissions prevent other users from doing that.
 ///
-/// A file has at most 1 MiB. A record that would make a larger one, or that can't be read back for another reason, isn't written.
+/// A file is at most 1 MiB. A record that would exceed it, or that can't be read back for another
+/// reason, isn't written.
 public final class FileTokenStore: TokenStore {
-    /// The pauses between attempts to lock a file, by chance, so that two that wait for the same lock don't come at the same
-    /// moments for ever.
+    /// The delays between attempts to lock a file, with jitter so that processes don't collide.
     private static let pauses = Retry.Backoff.doubling(.milliseconds(1), to: .milliseconds(20), jitter: .equal)
 
     private let directory: String
@@ -37,22 +42,23 @@ public final class FileTokenStore: TokenStore {
     private let timeSource: TimeSource
     private let sections: ExclusiveSections
 
-    /// Makes a store, and its directory if it is not there, for its owner alone.
+    /// Creates a store, and its directory if needed, accessible only to its owner.
     ///
     /// - Parameters:
-    ///   - directory: Where the files are; nothing else should be there.
-    ///   - encryptionKey: What records are encrypted with (AES-256-GCM): 32 octets as base64 or base64url text. `nil` to write them in the
-    ///     clear, for the file system to protect.
-    ///   - timeSource: Where time comes from.
-    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the directory can't be made, if others than the user and root could
-    ///   replace its contents, or if the key is invalid.
+    ///   - directory: The directory of the files. Don't put other files there.
+    ///   - encryptionKey: The key that encrypts records with AES-256-GCM: 32 bytes as base64 or
+    ///     base64url text. The default is `nil`, which writes them unencrypted and relies on the
+    ///     file system's protection.
+    ///   - timeSource: The source of time.
+    /// - Throws: ``OAuth2Error`` with the code `storeFailed` if the directory can't be created, if
+    ///   users other than the owner and root could replace its contents, or if the key is invalid.
     public init(
         directory: URL,
         encryptionKey: Secret? = nil,
         timeSource: TimeSource = .system
     ) throws(OAuth2Error) {
         guard directory.isFileURL, directory.path.hasPrefix("/") else {
-            throw OAuth2Error(.storeFailed, "the directory of the token store is not a file URL")
+            throw OAuth2Error(.storeFailed, "the token store's directory isn't a file URL")
         }
         self.timeSource = timeSource
         coding = TokenRecordCoding(cipher: try encryptionKey.map(Self.cipher))
@@ -69,7 +75,7 @@ public final class FileTokenStore: TokenStore {
         do { return try AESGCM(key: Array(octets ?? Data()).withBytes { SecretBytes(copying: $0) }) } catch {
             throw OAuth2Error(
                 .storeFailed,
-                "the encryption key is not 32 octets in base64; make one with `openssl rand -base64 32`",
+                "the encryption key isn't 32 bytes in base64; create one with `openssl rand -base64 32`",
                 cause: error
             )
         }
@@ -77,8 +83,8 @@ public final class FileTokenStore: TokenStore {
 
     /// Reads a record.
     ///
-    /// - Parameter key: What the record is kept under.
-    /// - Returns: The record and its version, or `nil` if there is none.
+    /// - Parameter key: The record's key.
+    /// - Returns: The record and its version, or `nil` if there isn't one.
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
     public func load(_ key: String) async throws -> VersionedTokenRecord? {
         try await TokenFile.offLoading { [coding, file = file(key)] in
@@ -86,14 +92,14 @@ public final class FileTokenStore: TokenStore {
         }
     }
 
-    /// Writes a record if nobody has written one since it was read.
+    /// Writes a record if the stored version is the expected one.
     ///
     /// - Parameters:
-    ///   - key: What the record is kept under.
-    ///   - expectedVersion: The version to replace; `nil` if there must not be a record. One that can't be used counts as none, and is
-    ///     set aside.
+    ///   - key: The record's key.
+    ///   - expectedVersion: The version to replace; `nil` if there must not be a record. A damaged
+    ///     record counts as none, and is set aside.
     ///   - record: The new record.
-    /// - Returns: Whether the record was written; it is on the disk then.
+    /// - Returns: `true` if the record was written; it's on the disk then.
     /// - Throws: ``OAuth2Error`` with the code `storeTooNew` or `storeFailed`.
     public func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool {
         try await TokenFile.offLoading { [coding, file = file(key)] in
@@ -112,7 +118,7 @@ public final class FileTokenStore: TokenStore {
             guard encoded.count <= TokenFile.maximumSize, try coding.isReadable(encoded, as: next, key: key) else {
                 throw OAuth2Error(
                     .storeFailed,
-                    "the record could not be read back, and isn't written: its tokens are too large, or not text"
+                    "the record wasn't written because it couldn't be read back: its tokens are too large or not text"
                 )
             }
             if isDamaged { try file.setAside() }
@@ -121,12 +127,12 @@ public final class FileTokenStore: TokenStore {
         }
     }
 
-    /// Removes a record if nobody has written one since it was read.
+    /// Removes a record if the stored version is the expected one.
     ///
     /// - Parameters:
-    ///   - key: What the record is kept under.
+    ///   - key: The record's key.
     ///   - version: The version to remove.
-    /// - Returns: Whether there was such a record.
+    /// - Returns: `true` if the record was removed.
     /// - Throws: ``OAuth2Error`` with the code `storeDamaged`, `storeTooNew` or `storeFailed`.
     public func remove(_ key: String, ifVersion version: Int) async throws -> Bool {
         try await TokenFile.offLoading { [coding, file = file(key)] in
@@ -138,18 +144,20 @@ public final class FileTokenStore: TokenStore {
         }
     }
 
-    /// Runs a body while nobody else is in a body for the same key, in any process of this machine.
+    /// Runs a closure while holding the exclusive lock for a key, among all processes of this
+    /// machine.
     ///
-    /// Those of this process get in in the order in which they came. A body must not ask for access to its own key: it would wait for
-    /// itself.
+    /// Tasks of this process get the lock in the order of their calls. The closure must not request
+    /// the lock of its own key, which would deadlock.
     ///
     /// - Parameters:
-    ///   - key: What the section is about.
-    ///   - timeout: How long to wait for others to leave it.
-    ///   - body: What is done in the section.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeBusy` if the section is not free in time, `storeFailed` if it
-    ///   can't be locked; `CancellationError` if the task is cancelled while it waits.
+    ///   - key: The key to lock.
+    ///   - timeout: The maximum time to wait for the lock.
+    ///   - body: The closure.
+    /// - Returns: The closure's result.
+    /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` if the lock
+    ///   isn't available in time, `storeFailed` if it can't be taken; `CancellationError` if the
+    ///   task is cancelled while it waits.
     public func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -173,7 +181,7 @@ public final class FileTokenStore: TokenStore {
             if let lock = try file.lockSection() { return lock }
             let left = deadline - timeSource.now()
             guard left > .zero else {
-                throw OAuth2Error(.storeBusy, "another process had the token store to itself for \(timeout)")
+                throw OAuth2Error(.storeBusy, "another process held the token store's lock for \(timeout)")
             }
             attempts += 1
             try await timeSource.sleep(min(left, Self.pauses.delay(retry: attempts)))
@@ -184,7 +192,7 @@ public final class FileTokenStore: TokenStore {
         TokenFile(directory: directory, name: Secret(key).fingerprint.hexadecimal)
     }
 
-    /// A number that no record has had: by chance, so that it needs no memory of those that were removed.
+    /// Returns a random version, so that those of removed records needn't be remembered.
     private static func newVersion() throws -> Int {
         let octets = try SecureRandom.bytes(count: 8)
         return Int(octets.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 1)

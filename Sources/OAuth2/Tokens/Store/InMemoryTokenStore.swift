@@ -1,36 +1,36 @@
 public import Networking
 import Synchronization
 
-/// A store that lasts as long as the process; several authenticators may share one.
+/// A token store in memory, which several authenticators can share.
 public final class InMemoryTokenStore: TokenStore {
     private let records = Mutex<(byKey: [String: VersionedTokenRecord], lastVersion: Int)>(([:], 0))
     private let sections: ExclusiveSections
 
-    /// No.
+    /// Always `false`.
     public var outlivesProcess: Bool { false }
 
-    /// Makes an empty store.
+    /// Creates an empty store.
     ///
-    /// - Parameter timeSource: Where time comes from.
+    /// - Parameter timeSource: The source of time.
     public init(timeSource: TimeSource = .system) {
         sections = ExclusiveSections(timeSource: timeSource)
     }
 
     /// Reads a record.
     ///
-    /// - Parameter key: What the record is kept under.
-    /// - Returns: The record and its version, or `nil` if there is none.
+    /// - Parameter key: The record's key.
+    /// - Returns: The record and its version, or `nil` if there isn't one.
     public func load(_ key: String) -> VersionedTokenRecord? {
         records.withLock { $0.byKey[key] }
     }
 
-    /// Writes a record if nobody has written one since it was read.
+    /// Writes a record if the stored version is the expected one.
     ///
     /// - Parameters:
-    ///   - key: What the record is kept under.
+    ///   - key: The record's key.
     ///   - expectedVersion: The version to replace; `nil` if there must not be a record.
     ///   - record: The new record.
-    /// - Returns: Whether the record was written.
+    /// - Returns: `true` if the record was written.
     public func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) -> Bool {
         records.withLock { records in
             guard records.byKey[key]?.version == expectedVersion else { return false }
@@ -40,12 +40,12 @@ public final class InMemoryTokenStore: TokenStore {
         }
     }
 
-    /// Removes a record if nobody has written one since it was read.
+    /// Removes a record if the stored version is the expected one.
     ///
     /// - Parameters:
-    ///   - key: What the record is kept under.
+    ///   - key: The record's key.
     ///   - version: The version to remove.
-    /// - Returns: Whether there was such a record.
+    /// - Returns: `true` if the record was removed.
     public func remove(_ key: String, ifVersion version: Int) -> Bool {
         records.withLock { records in
             guard records.byKey[key]?.version == version else { return false }
@@ -54,18 +54,18 @@ public final class InMemoryTokenStore: TokenStore {
         }
     }
 
-    /// Runs a body while nobody else is in a body for the same key of this store.
+    /// Runs a closure while holding the exclusive lock for a key of this store.
     ///
-    /// Those who wait get in one after the other, in the order in which they came. A body must not ask for access to its
-    /// own key: it would wait for itself.
+    /// Tasks get the lock in the order of their calls. The closure must not request the lock of its
+    /// own key, which would deadlock.
     ///
     /// - Parameters:
-    ///   - key: What the section is about.
-    ///   - timeout: How long to wait for others to leave it.
-    ///   - body: What is done in the section.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeBusy` if the section is not free in time;
-    ///   `CancellationError` if the task is cancelled while it waits.
+    ///   - key: The key to lock.
+    ///   - timeout: The maximum time to wait for the lock.
+    ///   - body: The closure.
+    /// - Returns: The closure's result.
+    /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` if the lock
+    ///   isn't available in time; `CancellationError` if the task is cancelled while it waits.
     public func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -76,6 +76,6 @@ public final class InMemoryTokenStore: TokenStore {
         return try await body()
     }
 
-    /// How many wait for exclusive access.
+    /// The number of tasks that wait for the lock.
     func waiterCount(for key: String) -> Int { sections.waiterCount(for: key) }
 }

@@ -5,26 +5,25 @@ import Synchronization
 
 /// The files of one record: its text, and two locks that are never removed.
 ///
-/// A lock belongs to an open file and goes with the process that holds it, however that ends.
+/// A lock belongs to an open file and is released when the process that holds it ends.
 struct TokenFile: Sendable {
-    /// The directory, which nobody else may look into.
     let directory: String
-    /// The file's name without an extension.
+    /// The name without an extension.
     let name: String
 
     private var path: String { "\(directory)/\(name).json" }
-    /// What everybody holds who reads a record, asks for its successor and writes that.
+    /// The lock to read a record, request its successor and write that.
     private var sectionLockPath: String { "\(directory)/\(name).lock" }
-    /// What everybody holds who writes, for as long as that takes.
+    /// The lock for the duration of a write.
     private var writeLockPath: String { "\(directory)/\(name).write.lock" }
     private var temporaryPath: String { "\(directory)/\(name).tmp" }
 
     // MARK: Reading and writing
 
-    /// The largest file that is read, and so the largest that is written, in bytes.
+    /// The maximum size of a file that is read or written, in bytes.
     static let maximumSize = 1 << 20
 
-    /// The text; `nil` if there is no file.
+    /// Returns the text, or `nil` if the file doesn't exist.
     func read() throws(OAuth2Error) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
@@ -40,12 +39,12 @@ struct TokenFile: Sendable {
             guard count >= 0 else { throw Self.failure("read") }
             guard count > 0 else { return text }
             text += part.prefix(count)
-            // The store writes no record as large as that. Being cut off makes the text unusable.
+            // The store never writes a record this large. The truncated text is unusable.
             guard text.count <= Self.maximumSize else { return text }
         }
     }
 
-    /// Replaces the text, so that a reader, and whoever comes after a crash, sees the old one or the new one.
+    /// Replaces the text atomically: a reader sees the old one or the new one, even after a crash.
     func write(_ text: [UInt8]) throws(OAuth2Error) {
         unsafe unlink(temporaryPath)
         let descriptor = unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -67,7 +66,7 @@ struct TokenFile: Sendable {
         try synchronizeDirectory()
     }
 
-    /// Gives a text that can't be used another name, so that it is not lost.
+    /// Renames a file that can't be used, so that its contents aren't lost.
     func setAside() throws(OAuth2Error) {
         let number = String(UInt64.random(in: .min ... .max), radix: 16)
         guard unsafe rename(path, "\(directory)/\(name).damaged-\(number)") == 0 else {
@@ -96,21 +95,22 @@ struct TokenFile: Sendable {
 
     // MARK: Locks
 
-    /// Takes the lock of the section, if nobody has it.
+    /// Takes the lock for exclusive access, or returns `nil` if another process holds it.
     func lockSection() throws(OAuth2Error) -> FileLock? {
         try FileLock(sectionLockPath, isPatient: false)
     }
 
-    /// Waits for the lock of writing, which everybody holds for a moment only.
+    /// Waits for the write lock, which is held only briefly.
     func lockWriting() throws(OAuth2Error) -> FileLock {
         guard let lock = try FileLock(writeLockPath, isPatient: true) else { throw Self.failure("locked") }
         return lock
     }
 
-    /// Makes the directory if it is not there, and refuses one whose files others could replace.
+    /// Creates the directory if needed, and rejects one whose files other users could replace.
     ///
     /// - Parameter path: The directory.
-    /// - Returns: The directory's path without symbolic links, for all that follows: a link that is changed later changes nothing.
+    /// - Returns: The directory's path with symbolic links resolved, so that later changes have no
+    ///   effect.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     static func prepareDirectory(_ path: String) throws(OAuth2Error) -> String {
         do {
@@ -120,12 +120,12 @@ struct TokenFile: Sendable {
                 attributes: [.posixPermissions: 0o700]
             )
         } catch {
-            throw OAuth2Error(.storeFailed, "the directory of the token store can't be made", cause: error)
+            throw OAuth2Error(.storeFailed, "the token store's directory can't be created", cause: error)
         }
         guard let resolved = unsafe realpath(path, nil) else { throw failure("used") }
         defer { unsafe free(resolved) }
         let target = unsafe String(cString: resolved)
-        // Where the path leads, and each link on the way.
+        // The resolved path, and each link on the path to it.
         for chain in Set([path, target]) {
             for folder in DirectoryCheck.chain(of: chain) {
                 try DirectoryCheck(folder, isStore: folder == target).check()
@@ -140,12 +140,12 @@ struct TokenFile: Sendable {
         return OAuth2Error(.storeFailed, "the token file could not be \(verb) (error \(number))", cause: cause)
     }
 
-    /// A disk may keep a thread waiting; those of Swift's tasks are too few for that.
+    /// Runs blocking disk work off the small thread pool of Swift's tasks.
     static func offLoading<Value: Sendable>(
         _ work: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
-        // The result goes through a lock: a continuation that is resumed before anybody awaits it orders nothing that
-        // ThreadSanitizer sees.
+        // The result goes through a lock, because ThreadSanitizer sees no ordering in a
+        // continuation that is resumed before it's awaited.
         let outcome = Outcome<Value>()
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
@@ -162,22 +162,23 @@ struct TokenFile: Sendable {
     }
 }
 
-/// A lock that this process holds until the value goes.
+/// A file lock that this process holds until the value is released.
 ///
-/// The file may have been removed, and another made under its name, before the lock was taken; then the lock would exclude no other
-/// process. So the descriptor's file is compared with the path's, and the lock is taken anew until they are the same.
+/// A file that is replaced before it's locked wouldn't exclude other processes. The initializer
+/// therefore compares the locked file with the one at the path, and retries until they match.
 final class FileLock: Sendable {
-    /// The number of attempts to lock a file that another process keeps replacing.
+    /// The maximum number of attempts to lock a file that another process keeps replacing.
     private static let attempts = 100
 
     private let descriptor: Int32
 
-    /// Takes a lock; `nil` if another has it.
+    /// Takes a lock, or returns `nil` if another process holds it.
     ///
     /// - Parameters:
-    ///   - path: Its file, which is made if it is not there.
-    ///   - isPatient: Whether to wait for whoever has it.
-    ///   - afterLocking: Called each time that a file has been locked, for tests that replace it.
+    ///   - path: The path of the lock file, which is created if needed.
+    ///   - isPatient: `true` to wait for the lock.
+    ///   - afterLocking: A closure that is called after each locking, for tests that replace the
+    ///     file.
     /// - Throws: ``OAuth2Error`` with the code `storeFailed`.
     init?(_ path: String, isPatient: Bool, afterLocking: (() -> Void)? = nil) throws(OAuth2Error) {
         for _ in 1...Self.attempts {
@@ -191,7 +192,7 @@ final class FileLock: Sendable {
         }
         throw OAuth2Error(
             .storeFailed,
-            "the lock file of the token store is replaced all the time; leave the files in its folder alone"
+            "another process keeps replacing the token store's lock file; don't change the files in its folder"
         )
     }
 
@@ -209,7 +210,6 @@ final class FileLock: Sendable {
         return descriptor
     }
 
-    /// Returns whether the path still leads to the file that is locked.
     private static func isCurrent(_ descriptor: Int32, _ path: String) -> Bool {
         var (locked, named) = (stat(), stat())
         guard unsafe fstat(descriptor, &locked) == 0, unsafe lstat(path, &named) == 0 else { return false }

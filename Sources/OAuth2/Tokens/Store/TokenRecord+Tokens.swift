@@ -3,10 +3,10 @@ import Networking
 import TokenGeneration
 
 extension TokenRecord {
-    /// Stands for the access token that is still to come.
+    /// The placeholder for an access token that hasn't been issued yet.
     static let noToken = Secret("")
 
-    /// The record of a token and what came with it.
+    /// Creates the record of a token and the values issued along with it.
     init(_ token: AccessToken, refreshToken: Secret? = nil, boundKey: BoundKey? = nil, at timeSource: TimeSource) {
         let left = token.expiry.map { $0 - timeSource.now() }
         self.init(
@@ -20,7 +20,7 @@ extension TokenRecord {
         bind(to: boundKey)
     }
 
-    /// A refresh token, and no access token yet.
+    /// Creates a record with a refresh token and no access token yet.
     init(awaiting refreshToken: Secret?) {
         self.init(
             accessToken: Self.noToken,
@@ -29,14 +29,14 @@ extension TokenRecord {
         )
     }
 
-    /// Stands where tokens were until the user signed out.
+    /// The record that replaces the tokens when the user signs out.
     static var signedOut: Self {
         var mark = Self(awaiting: nil)
         mark.isSignedOut = true
         return mark
     }
 
-    /// Whether the record says only that the chain of refresh tokens has ended.
+    /// A Boolean value that indicates whether the record states only the end of a chain of tokens.
     var isEnd: Bool { accessToken == Self.noToken && refreshToken == nil }
 
     mutating func bind(to key: BoundKey?) {
@@ -46,12 +46,13 @@ extension TokenRecord {
 }
 
 extension AccessToken {
-    /// A stored token; `nil` if there is no time to use it, or its key isn't at hand.
+    /// Creates a token from a record; `nil` if it expires within a second or its key isn't
+    /// available.
     ///
     /// - Parameters:
     ///   - record: The record.
-    ///   - boundKey: The key that tokens are to be bound to; `nil` for bearer tokens.
-    ///   - acceptsBearer: Whether a token that isn't bound is good enough.
+    ///   - boundKey: The key that tokens must be bound to. The default is `nil`, for bearer tokens.
+    ///   - acceptsBearer: `true` to accept a token that isn't bound. The default is `true`.
     ///   - timeSource: The source of time.
     init?(_ record: TokenRecord, boundKey: BoundKey? = nil, acceptsBearer: Bool = true, at timeSource: TimeSource) {
         let now = timeSource.now()

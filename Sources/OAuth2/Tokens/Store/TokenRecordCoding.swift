@@ -2,15 +2,14 @@ import Foundation
 import OpenSSLCrypto
 import TokenGeneration
 
-/// The text of a record in a file: JSON, in the clear or sealed.
+/// The encoding of a record in a file: JSON, encrypted or not.
 struct TokenRecordCoding: Sendable {
     static let format = "swift-authenticated-client/token"
     static let version = 1
 
-    /// What records are sealed with; `nil` for text in the clear.
+    /// The cipher that encrypts records; `nil` for unencrypted text.
     let cipher: AESGCM?
 
-    /// Writes a record.
     func encode(_ record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> [UInt8] {
         let content = Self.content(of: record.record)
         var file: JSONObject = [
@@ -35,10 +34,10 @@ struct TokenRecordCoding: Sendable {
         return Array(file.serialized().utf8)
     }
 
-    /// A Boolean value that indicates whether what was written reads as the same record.
+    /// Returns `true` if encoded text decodes to the same record.
     func isReadable(_ text: [UInt8], as record: VersionedTokenRecord, key: String) throws(OAuth2Error) -> Bool {
         var expected = record.record
-        // What a number of seconds since 1970 keeps of a date.
+        // Only the precision that seconds since 1970 keep is compared.
         expected.expiration = expected.expiration.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970) }
         expected.obtained = expected.obtained.map { Date(timeIntervalSince1970: $0.timeIntervalSince1970) }
         do {
@@ -49,15 +48,14 @@ struct TokenRecordCoding: Sendable {
         }
     }
 
-    /// Reads a record.
     func decode(_ text: [UInt8], key: String) throws(OAuth2Error) -> VersionedTokenRecord {
         guard let file = try? JSONObject(parsing: Data(text)), file["format"]?.string == Self.format,
             let version = file["version"]?.number?.double
-        else { throw Self.damaged("it is not a record of this store, or it was cut short") }
+        else { throw Self.damaged("it isn't a record of this store, or it was truncated") }
         guard version <= Double(Self.version) else {
             throw OAuth2Error(
                 .storeTooNew,
-                "the token file was written by a newer version of this package; it is left as it is"
+                "the token file was written by a newer version of this package; update this package to use it"
             )
         }
         guard file["key"]?.string == key, let revision = file["revision"]?.string.flatMap({ Int($0) }) else {
@@ -73,7 +71,7 @@ struct TokenRecordCoding: Sendable {
         }
         let obtained = content["obtained"]?.string
         guard obtained == nil || obtained.flatMap(Double.init)?.isFinite == true else {
-            throw Self.damaged("the time when it was obtained is not a time")
+            throw Self.damaged("its time of issue is not a time")
         }
         let record = TokenRecord(
             accessToken: Secret(access),
@@ -109,26 +107,26 @@ struct TokenRecordCoding: Sendable {
     private func content(of file: JSONObject, key: String, revision: Int) throws(OAuth2Error) -> JSONObject {
         guard let cipher else {
             guard case .object(let content)? = file["record"] else {
-                throw Self.damaged("it is encrypted; give the key it was written with")
+                throw Self.damaged("it is encrypted; pass the key that it was written with")
             }
             return content
         }
         guard let sealed = file["sealed"]?.string.flatMap({ Data(base64Encoded: $0) }) else {
-            throw Self.damaged("it is not encrypted, and a key was given")
+            throw Self.damaged("it isn't encrypted, but a key was given")
         }
         let plaintext: [UInt8]?
         do { plaintext = try cipher.open(Array(sealed), authenticating: Self.context(key, revision: revision)) } catch {
             throw OAuth2Error(.storeFailed, "the record could not be decrypted", cause: error)
         }
         guard let plaintext, let content = try? JSONObject(parsing: Data(plaintext)) else {
-            throw Self.damaged("it does not decrypt: it was changed, or encrypted with another key")
+            throw Self.damaged("it can't be decrypted: it was modified, or encrypted with another key")
         }
         return content
     }
 
-    /// Returns the data that ties a sealed record to its grant and its version.
+    /// Returns the data that ties an encrypted record to its grant and version.
     ///
-    /// An older copy of the whole file has both: it isn't noticed.
+    /// An older copy of the whole file has it, too.
     private static func context(_ key: String, revision: Int) -> [UInt8] {
         Array("\(format)\n\(version)\n\(revision)\n\(key)".utf8)
     }

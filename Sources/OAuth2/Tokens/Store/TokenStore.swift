@@ -1,66 +1,72 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Where tokens are kept between requests, and between processes if the store is shared.
+/// Storage for tokens, optionally shared between processes.
 ///
-/// A record has a version. Whoever writes says which version it replaces, so that nobody overwrites what another has
-/// written in the meantime.
+/// Each record has a version. A writer names the version that it replaces, so that it can't
+/// overwrite what another writer has stored in the meantime.
 ///
-/// A conforming type writes the body of ``withExclusiveAccess(to:timeout:_:)`` as a `nonisolated(nonsending)` closure. A package with
-/// default compiler settings has to say so; with the upcoming feature `NonisolatedNonsendingByDefault` it goes without saying:
+/// A conforming type declares the closure of ``withExclusiveAccess(to:timeout:_:)`` as
+/// `nonisolated(nonsending)`. Packages with default compiler settings must spell it out; with the
+/// upcoming feature `NonisolatedNonsendingByDefault` it's implied:
 ///
-///     func withExclusiveAccess<Result: Sendable>(
-///         to key: String,
-///         timeout: Duration,
-///         _ body: nonisolated(nonsending) @Sendable () async throws -> Result
-///     ) async throws -> Result
+/// ```swift
+/// func withExclusiveAccess<Result: Sendable>(
+///     to key: String,
+///     timeout: Duration,
+///     _ body: nonisolated(nonsending) @Sendable () async throws -> Result
+/// ) async throws -> Result
+/// ```
 ///
-/// <doc:KeepingRefreshTokens> has a whole type.
+/// <doc:KeepingRefreshTokens> shows a complete type.
 public protocol TokenStore: Sendable {
-    /// Whether the records are still there after the process has ended; yes, unless a store says otherwise.
+    /// A Boolean value that indicates whether records survive the end of the process. The default
+    /// is `true`.
     ///
-    /// In a store that outlives the process, the end of a grant is a record too: a later process must not use the first refresh
-    /// token again.
+    /// In such a store, the end of a grant is a record too: later processes must not reuse the
+    /// first token.
     var outlivesProcess: Bool { get }
 
     /// Reads a record.
     ///
-    /// - Parameter key: What the record is kept under.
-    /// - Returns: The record and its version, or `nil` if there is none.
+    /// - Parameter key: The record's key.
+    /// - Returns: The record and its version, or `nil` if there isn't one.
     /// - Throws: Any error of the store.
     func load(_ key: String) async throws -> VersionedTokenRecord?
 
-    /// Writes a record if nobody has written one since it was read.
+    /// Writes a record if the stored version is the expected one.
     ///
-    /// When this returns `true`, the record must be where it survives the process, if the store promises that.
+    /// If records survive the process, this one must be durable when the method returns `true`.
     ///
     /// - Parameters:
-    ///   - key: What the record is kept under.
+    ///   - key: The record's key.
     ///   - expectedVersion: The version to replace; `nil` if there must not be a record.
     ///   - record: The new record.
-    /// - Returns: Whether the record was written.
+    /// - Returns: `true` if the record was written.
     /// - Throws: Any error of the store.
     func compareAndSwap(_ key: String, expectedVersion: Int?, record: TokenRecord) async throws -> Bool
 
-    /// Removes a record if nobody has written one since it was read.
+    /// Removes a record if the stored version is the expected one.
     ///
     /// - Parameters:
-    ///   - key: What the record is kept under.
+    ///   - key: The record's key.
     ///   - version: The version to remove.
-    /// - Returns: Whether there was such a record.
+    /// - Returns: `true` if the record was removed.
     /// - Throws: Any error of the store.
     func remove(_ key: String, ifVersion version: Int) async throws -> Bool
 
-    /// Runs a body while nobody else is in a body for the same key, in this process and in those that share the store.
+    /// Runs a closure while holding the exclusive lock for a key, among all processes that share
+    /// the store.
     ///
-    /// Reading a refresh token, using it and writing its successor is one such section.
+    /// Reading a refresh token, using it and writing its successor happen under one such lock.
     ///
     /// - Parameters:
-    ///   - key: What the section is about.
-    ///   - timeout: How long to wait for others to leave it.
-    ///   - body: What is done in the section.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``OAuth2Error`` with the code `storeBusy` if the section is not free in time.
+    ///   - key: The key to lock.
+    ///   - timeout: The maximum time to wait for the lock.
+    ///   - body: The closure.
+    /// - Returns: The closure's result.
+    /// - Throws: Any error of the closure; ``OAuth2Error`` with the code `storeBusy` if the lock
+    ///   isn't available in time.
     func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -69,7 +75,7 @@ public protocol TokenStore: Sendable {
 }
 
 extension TokenStore {
-    /// Yes.
+    /// The default value, `true`.
     public var outlivesProcess: Bool { true }
 }
 
@@ -77,43 +83,48 @@ extension TokenStore {
 public struct TokenRecord: Sendable, Hashable {
     /// The access token's text.
     public var accessToken: Secret
-    /// What kind of token it is.
+    /// The token's type.
     public var tokenType: String
-    /// The scope the server granted, if it said so.
+    /// The scope that the server granted, if stated.
     public var scope: String?
-    /// When the access token expires by the wall clock, if the server said so.
+    /// The access token's expiry by the wall clock, if the server stated it.
     public var expiration: Date?
     /// The refresh token, if the server issued one.
     public var refreshToken: Secret?
-    /// The private key, as PEM text, that the tokens are bound to, if it was made for them
+    /// The private key, as PEM text, that was generated for the tokens and that they are bound to
     /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
     public var proofKey: Secret?
     /// The thumbprint of the key that the tokens are bound to.
     public var proofKeyThumbprint: String?
-    /// The attempt to refresh whose answer has not been written yet; `nil` without such an attempt.
+    /// The pending refresh attempt whose response hasn't been written yet, if any.
     ///
-    /// It is written before the token is sent, so that a process that finds it knows that the token may have been used.
+    /// It's written before the refresh token is sent, so that a process that finds it knows that
+    /// the token may have been used.
     public var refreshAttempt: String?
-    /// The time at which the tokens were obtained, by the wall clock of the process that stored them.
+    /// The time when the tokens were obtained, by the wall clock of the process that stored them.
     ///
-    /// If that is in the future, the clock was set back, and ``expiration`` can't be relied on: the access token counts as expired.
+    /// If that is in the future, the clock was set back, and ``expiration`` isn't reliable: the
+    /// access token counts as expired.
     public var obtained: Date?
-    /// A Boolean value that indicates whether the user has signed out: the record has no tokens, and only a new sign-in brings some.
+    /// A Boolean value that indicates whether the user has signed out.
+    ///
+    /// The record has no tokens then, and only a new sign-in brings some.
     public var isSignedOut: Bool
 
-    /// Makes a record.
+    /// Creates a record.
     ///
     /// - Parameters:
     ///   - accessToken: The access token's text.
-    ///   - tokenType: What kind of token it is.
-    ///   - scope: The scope the server granted.
-    ///   - expiration: When the access token expires by the wall clock.
-    ///   - refreshToken: The refresh token.
-    ///   - proofKey: The private key that the tokens are bound to, if it was made for them.
-    ///   - proofKeyThumbprint: The thumbprint of the key that the tokens are bound to.
-    ///   - refreshAttempt: The attempt to refresh whose answer has not been written yet.
-    ///   - obtained: When the tokens were obtained.
-    ///   - isSignedOut: Whether the user has signed out.
+    ///   - tokenType: The token's type. The default is `Bearer`.
+    ///   - scope: The scope that the server granted. The default is `nil`.
+    ///   - expiration: The access token's expiry by the wall clock. The default is `nil`, for
+    ///     unknown.
+    ///   - refreshToken: The refresh token. The default is `nil`.
+    ///   - proofKey: The private key that was generated for the tokens. The default is `nil`.
+    ///   - proofKeyThumbprint: The thumbprint of the tokens' key. The default is `nil`.
+    ///   - refreshAttempt: The pending refresh attempt. The default is `nil`.
+    ///   - obtained: The time when the tokens were obtained. The default is `nil`.
+    ///   - isSignedOut: `true` if the user has signed out. The default is `false`.
     public init(
         accessToken: Secret,
         tokenType: String = "Bearer",
@@ -138,12 +149,12 @@ public struct TokenRecord: Sendable, Hashable {
         self.isSignedOut = isSignedOut
     }
 
-    /// Returns a Boolean value that indicates whether two records are the same, with their texts compared by bytes.
+    /// Returns a Boolean value that indicates whether two records are equal, with texts as bytes.
     ///
     /// - Parameters:
-    ///   - left: One record.
-    ///   - right: The other.
-    /// - Returns: `true` if all of their properties are the same.
+    ///   - left: A record.
+    ///   - right: Another record.
+    /// - Returns: `true` if all properties are equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.accessToken == right.accessToken && left.refreshToken == right.refreshToken
             && left.proofKey == right.proofKey && left.texts == right.texts && left.expiration == right.expiration
@@ -165,28 +176,29 @@ public struct TokenRecord: Sendable, Hashable {
 }
 
 extension TokenRecord {
-    /// The time that the access token has left by the wall clock, in seconds; `nil` if it is not known to expire.
+    /// Returns the seconds until the access token expires by the wall clock; `nil` if unknown.
     ///
-    /// - Parameter date: The present time.
-    /// - Returns: Zero for a token that was obtained in the future. A second is what small corrections of a clock may be.
+    /// - Parameter date: The current time.
+    /// - Returns: The time; zero for a token that was obtained in the future, with one second of
+    ///   tolerance for clock corrections.
     func timeLeft(at date: Date) -> TimeInterval? {
         if let obtained, obtained.timeIntervalSince(date) > 1 { return 0 }
         return expiration?.timeIntervalSince(date)
     }
 }
 
-/// A record with the version that whoever replaces it must name.
+/// A record and the version that a writer must name to replace it.
 public struct VersionedTokenRecord: Sendable, Hashable {
     /// The record.
     public let record: TokenRecord
-    /// Its version, which differs from that of every other record kept under the same key.
+    /// The version, which differs from that of every other record with the same key.
     public let version: Int
 
-    /// Makes a versioned record.
+    /// Creates a versioned record.
     ///
     /// - Parameters:
     ///   - record: The record.
-    ///   - version: Its version.
+    ///   - version: The record's version.
     public init(record: TokenRecord, version: Int) {
         self.record = record
         self.version = version

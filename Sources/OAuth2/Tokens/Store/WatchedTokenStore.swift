@@ -1,15 +1,14 @@
 import Networking
 import Synchronization
 
-/// A store that knows whether it is waited for, so that its failures aren't taken for the server's.
+/// A token store that knows whether a call is pending, to tell its failures from a server's.
 final class WatchedTokenStore: TokenStore {
-    /// A failure to get exclusive access: the body has not run.
+    /// A failure to get the lock, so that the closure didn't run.
     struct AccessFailure: Error {
         let cause: any Error
     }
 
     private let store: any TokenStore
-    /// The number of calls under way.
     private let calls = Mutex(0)
 
     init(_ store: any TokenStore) {
@@ -18,7 +17,7 @@ final class WatchedTokenStore: TokenStore {
 
     var outlivesProcess: Bool { store.outlivesProcess }
 
-    /// A Boolean value that indicates whether a call of the store is under way.
+    /// A Boolean value that indicates whether a call of the store is pending.
     var isWaitedFor: Bool { calls.withLock { $0 > 0 } }
 
     func load(_ key: String) async throws -> VersionedTokenRecord? {
@@ -33,14 +32,12 @@ final class WatchedTokenStore: TokenStore {
         try await watching { try await store.remove(key, ifVersion: version) }
     }
 
-    /// Runs a body with exclusive access.
+    /// Runs a closure while holding the exclusive lock for a key.
     ///
-    /// - Parameters:
-    ///   - key: The key of the record.
-    ///   - timeout: The maximum time to wait for others.
-    ///   - body: The body; while it runs, the store isn't waited for.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws; ``AccessFailure`` if it has not run, unless the task was cancelled.
+    /// While it runs, the lock call doesn't count as pending.
+    ///
+    /// - Throws: Any error of the closure; ``AccessFailure`` if it didn't run, unless the task was
+    ///   cancelled.
     func withExclusiveAccess<Result: Sendable>(
         to key: String,
         timeout: Duration,
@@ -77,8 +74,8 @@ final class WatchedTokenStore: TokenStore {
     }
 }
 
-/// A source that may wait for a store.
+/// A token source that may wait for a store.
 protocol StoreWaiting {
-    /// A Boolean value that indicates whether the source waits for its store at the moment.
+    /// A Boolean value that indicates whether the source is waiting for its store.
     var isWaitingForStore: Bool { get }
 }

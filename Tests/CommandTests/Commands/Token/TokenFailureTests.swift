@@ -104,7 +104,7 @@ struct TokenFailureTests {
             #expect(result.status == 2 && result.output == "")
             #expect(
                 result.errors == """
-                    jwt token: \(folder): “\(folder)” can be written to by others, who could replace the token store; run chmod \
+                    jwt token: \(folder): “\(folder)” is writable by other users, who could replace the token store; run chmod \
                     go-w '\(folder)'
 
                     """
@@ -112,7 +112,7 @@ struct TokenFailureTests {
             let nowhere = try await scene.jwt(["token", "--cache-dir", scene.home.file("secret/x")] + scene.flags)
             #expect(nowhere.status == 2)
             #expect(
-                nowhere.errors.hasPrefix("jwt token: \(scene.home.file("secret/x")): the directory of the token store")
+                nowhere.errors.hasPrefix("jwt token: \(scene.home.file("secret/x")): the token store's directory")
             )
             #expect(scene.authorization.tokenRequestCount == 0)
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import OAuth2
 
-/// The folder of a store, and all that is above it.
+/// Tests of the store's folder and its parents.
 @Suite("Token store folders", .timeLimit(.minutes(10)))
 struct DirectoryCheckTests {
     private func check(_ path: String, says words: [String]) {
@@ -19,7 +19,7 @@ struct DirectoryCheckTests {
 
     private func chmod(_ mode: mode_t, _ path: String) { #expect(unsafe Glibc.chmod(path, mode) == 0) }
 
-    @Test("A folder above the store that others can write to is refused by name, with the command that repairs it")
+    @Test("Rejects a parent folder that others can write to, with its name and the command that repairs it")
     func parents() async throws {
         try await withTemporaryDirectory { directory in
             let parent = directory.path + "/a b"
@@ -29,7 +29,7 @@ struct DirectoryCheckTests {
                 chmod(mode, parent)
                 check(store, says: ["“\(parent)”", "chmod go-w '\(parent)'"])
             }
-            // Others can't rename what they don't own in a sticky folder.
+            // In a sticky folder, users can't rename what they don't own.
             chmod(0o1777, parent)
             check(store, says: [])
             chmod(0o755, parent)
@@ -37,7 +37,7 @@ struct DirectoryCheckTests {
         }
     }
 
-    @Test("The store's own folder must not be open to others, not even if it is sticky")
+    @Test("Rejects a store folder that others can write to, even a sticky one")
     func store() async throws {
         try await withTemporaryDirectory { directory in
             let store = directory.path + "/it's"
@@ -51,7 +51,7 @@ struct DirectoryCheckTests {
         }
     }
 
-    @Test("A link to the store counts as what is on both ways to it, and is followed once")
+    @Test("Checks both paths of a link to the store, and resolves it once")
     func links() async throws {
         try await withTemporaryDirectory { directory in
             let (open, real, link) = ("\(directory.path)/open", "\(directory.path)/real", "\(directory.path)/link")
@@ -73,8 +73,8 @@ struct DirectoryCheckTests {
     }
 
     @Test(
-        "A folder of another user is refused by name",
-        .enabled(if: geteuid() == 0, "only root can give folders away")
+        "Rejects a folder of another user by name",
+        .enabled(if: geteuid() == 0, "only root can change a folder's owner")
     )
     func owner() async throws {
         try await withTemporaryDirectory { directory in
@@ -86,7 +86,7 @@ struct DirectoryCheckTests {
             #expect(unsafe chown(parent, 0, 0) == 0)
             #expect(unsafe lchown(store, 4_711, 0) == 0)
             check(store, says: ["“\(store)”"])
-            // A link that another user can point elsewhere.
+            // A link that another user can change.
             let link = directory.path + "/link"
             #expect(unsafe symlink(directory.path + "/own", link) == 0)
             check(directory.path + "/own", says: [])

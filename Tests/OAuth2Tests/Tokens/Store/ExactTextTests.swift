@@ -2,11 +2,11 @@ import Foundation
 import OAuth2
 import Testing
 
-@Suite("Tokens' texts are compared by their bytes")
+@Suite("Comparison of token texts by bytes")
 struct ExactTextTests {
     private static let spellings = ["\u{E9}", "e\u{301}"]
 
-    @Test("Access tokens whose scope or type has two spellings differ")
+    @Test("Access tokens differ if their scope or type has another Unicode spelling")
     func accessTokens() {
         let now = ContinuousClock.now
         for make in [
@@ -21,7 +21,7 @@ struct ExactTextTests {
         }
     }
 
-    @Test("Records differ in each of their properties, and texts in their spelling")
+    @Test("Records differ in each property, and texts in their Unicode spelling")
     func records() {
         let changes: [(inout TokenRecord, String) -> Void] = [
             { $0.accessToken = Secret($1) }, { $0.tokenType = $1 }, { $0.scope = $1 },

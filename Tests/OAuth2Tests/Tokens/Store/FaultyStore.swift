@@ -2,7 +2,7 @@ import MockNetworking
 import OAuth2
 import Synchronization
 
-/// A store whose calls go wrong by plan.
+/// A store whose calls fail according to a plan.
 final class FaultyStore<Base: TokenStore>: TokenStore {
     struct Failure: Error {}
 
@@ -17,25 +17,27 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
     private let state = Mutex(State())
     private let cancelCaller: @Sendable () -> Void
 
-    /// Makes a store.
+    /// Creates a store.
     ///
     /// - Parameters:
-    ///   - base: What keeps the records.
-    ///   - cancelCaller: Cancels the task that needs a token.
+    ///   - base: The store of the records.
+    ///   - cancelCaller: A closure that cancels the task that needs a token.
     init(_ base: Base, cancelCaller: @escaping @Sendable () -> Void) {
         self.base = base
         self.cancelCaller = cancelCaller
     }
 
     var outlivesProcess: Bool { base.outlivesProcess }
-    /// A Boolean value that indicates whether a call hangs; each does until its task is cancelled.
+    /// A Boolean value that indicates whether a call hangs. A call that hangs does so until its
+    /// task is cancelled.
     var isHanging: Bool { state.withLock { $0.hanging > 0 } }
-    /// A Boolean value that indicates whether the base store works on a call, perhaps on another thread.
+    /// A Boolean value that indicates whether the base store is working on a call, possibly on
+    /// another thread.
     var isBusy: Bool { state.withLock { $0.busy > 0 } }
-    /// How many calls there were since the plan was made.
+    /// The number of calls since the plan was set.
     var callCount: Int { state.withLock { $0.count } }
 
-    /// Makes the calls from now on go wrong, by their numbers; the first is 1.
+    /// Makes the following calls fail by their numbers, starting at 1.
     func plan(_ plan: [Int: StoreFault]) {
         state.withLock { state in
             state.plan = plan
@@ -100,7 +102,7 @@ final class FaultyStore<Base: TokenStore>: TokenStore {
     }
 }
 
-/// What goes wrong with one call of a store.
+/// A fault of one store call.
 enum StoreFault: CaseIterable {
     case failsBefore, failsAfter, isCancelledBefore, isCancelledAfter, hangsBefore, hangsAfter, cancelsCaller
 }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import OAuth2
 
-/// Locks on files that others remove or replace.
+/// Tests of locks on files that other processes remove or replace.
 @Suite("File locks", .timeLimit(.minutes(10)))
 struct FileLockTests {
     @Test(
-        "A file that is replaced while it is being locked is locked anew, so that two can't have the lock",
+        "Locks a file again if it was replaced meanwhile, so that two processes can't hold the lock",
         arguments: [true, false]
     )
     func replaced(isPatient: Bool) async throws {
@@ -18,19 +18,19 @@ struct FileLockTests {
             let lock = try FileLock(path, isPatient: isPatient) {
                 guard replacements < 3 else { return }
                 replacements += 1
-                // Alternately gone, and another one.
+                // Removes the file, and every other time creates another one.
                 #expect(unsafe unlink(path) == 0)
                 if replacements == 2 { close(unsafe open(path, O_RDWR | O_CREAT, 0o600)) }
             }
             #expect(lock != nil)
             #expect(replacements == 3)
-            // Another one finds the same file locked.
+            // Another attempt finds the same file locked.
             #expect(try FileLock(path, isPatient: false) == nil)
             withExtendedLifetime(lock) {}
         }
     }
 
-    @Test("A file that is replaced all the time can't be locked, and no descriptor is left open")
+    @Test("Fails for a file that is replaced constantly, and leaves no descriptor open")
     func replacedAllTheTime() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.path + "/a.lock"

@@ -10,7 +10,7 @@ struct FileTokenStoreTests {
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
     private let record = TokenRecord(accessToken: Secret("access-secret"), refreshToken: Secret("refresh-secret"))
 
-    @Test("Directory and files are their owner's alone")
+    @Test("Directory and files are accessible only to their owner")
     func permissions() async throws {
         try await withTemporaryDirectory { parent in
             let directory = parent.appending(path: "a/b")
@@ -24,7 +24,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A directory that others can write to is refused")
+    @Test("Rejects a directory that others can write to")
     func openDirectory() async throws {
         try await withTemporaryDirectory { directory in
             try FileManager.default.setAttributes([.posixPermissions: 0o770], ofItemAtPath: directory.path)
@@ -37,7 +37,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("With a key nothing secret is in the file, and without it or with another it is of no use")
+    @Test("An encrypted file contains no secret, and is unusable without the key or with another key")
     func encryption() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory, encryptionKey: Self.key)
@@ -54,7 +54,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A key of another size is refused", arguments: ["", "AAEC", "not base64!", "AAECAwQFBgcICQoLDA0ODw=="])
+    @Test("Rejects a key of another size", arguments: ["", "AAEC", "not base64!", "AAECAwQFBgcICQoLDA0ODw=="])
     func keySize(text: String) async throws {
         try await withTemporaryDirectory { directory in
             #expect(throws: OAuth2Error(.storeFailed, "")) {
@@ -63,7 +63,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A sealed record of another place, or an older one under a newer number, is noticed")
+    @Test("Detects an encrypted record of another key, or an older one with a newer version")
     func sealedElsewhere() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory, encryptionKey: Self.key)
@@ -86,13 +86,14 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A record that can't be read back isn't written, sealed or not", arguments: [nil, Self.key])
+    @Test("Doesn't write a record that can't be read back, encrypted or not", arguments: [nil, Self.key])
     func largestRecord(key: Secret?) async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory, encryptionKey: key)
             #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
             let version = try await store.load("k")?.version
-            // The largest token that is written is one that can be read; the first that isn't leaves the old record.
+            // The largest token that is written can be read back. The first one that can't leaves
+            // the old record in place.
             var (written, refused) = (1_000, 1_100_000)
             while refused - written > 1 {
                 let size = (written + refused) / 2
@@ -110,7 +111,7 @@ struct FileTokenStoreTests {
                 }
             }
             #expect(written > 700_000)
-            // A date of finer fractions than a number of seconds since 1970 has.
+            // A date with finer fractions than a number of seconds since 1970 keeps.
             let fine = TokenRecord(
                 accessToken: Secret("a"),
                 expiration: Date(timeIntervalSinceReferenceDate: 800_000_000.123_456_7)
@@ -130,7 +131,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A file that was cut short anywhere is an error, until a new record takes its place; then it is set aside")
+    @Test("A truncated file is an error until a new record replaces it and sets it aside")
     func cutShort() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory)
@@ -140,7 +141,7 @@ struct FileTokenStoreTests {
             for count in 0..<whole.count {
                 try whole.prefix(count).write(to: file)
                 let code = await failureCode { _ = try await store.load("k") }
-                #expect(code == .storeDamaged, "\(count) octets")
+                #expect(code == .storeDamaged, "\(count) bytes")
             }
             #expect(try await !store.compareAndSwap("k", expectedVersion: 1, record: record))
             #expect(try await store.compareAndSwap("k", expectedVersion: nil, record: record))
@@ -151,7 +152,7 @@ struct FileTokenStoreTests {
     }
 
     @Test(
-        "What is not a record is an error, not a crash",
+        "An invalid record is an error, not a crash",
         arguments: [
             "{}", "null", "[]", #"{"format":"other","version":1}"#, #"{"format":"swift-authenticated-client/token"}"#,
             #"{"format":"swift-authenticated-client/token","version":1,"key":"k","revision":"x","record":{}}"#,
@@ -172,7 +173,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A file of a newer version is left as it is, whatever is asked")
+    @Test("No operation changes a file of a newer version")
     func newer() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory)
@@ -190,7 +191,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A link in the file's place is not followed")
+    @Test("Doesn't follow a link in place of the file")
     func link() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory)
@@ -203,7 +204,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("What a crash left half written is not read, and not in the way of the next write")
+    @Test("A partial write left by a crash isn't read and doesn't affect the next write")
     func leftover() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory)
@@ -216,7 +217,7 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("Client credentials go on without a damaged record, and set it aside; a user's grant does not")
+    @Test("Client credentials set a damaged record aside and continue, but a user's grant fails")
     func damagedRecord() async throws {
         try await withTemporaryDirectory { directory in
             let fixture = OAuth2Fixture(steps: [.tokens("a1"), .tokens("b1", refresh: "r1")])
@@ -238,12 +239,12 @@ struct FileTokenStoreTests {
         }
     }
 
-    @Test("A refresh token is noted as being used before it is sent, so that a crash is not taken for a revocation")
+    @Test("Records a refresh token before sending it, so that a crash isn't taken for a revocation")
     func possiblyLost() async throws {
         try await withTemporaryDirectory { directory in
             let store = try FileTokenStore(directory: directory)
             let grant = RefreshTokenGrant(refreshToken: Secret("r0"))
-            // The first process ends before its answer comes.
+            // The first process ends before the response arrives.
             let first = OAuth2Fixture(steps: [.never])
             let call = Task { try await first.authenticator(grant: grant, store: store).text() }
             try await first.endpoint.waitForRequests(count: 1)
@@ -252,7 +253,7 @@ struct FileTokenStoreTests {
             let second = OAuth2Fixture(steps: [.error("invalid_grant")])
             let other = try FileTokenStore(directory: directory)
             let later = Task { try await second.authenticator(grant: grant, store: other).text() }
-            // The refresh, and the time in which the first request may still be on its way.
+            // The refresh, and the time in which the first request may still be pending.
             try await second.time.waitForSleepers(count: 2)
             #expect(second.endpoint.requests.isEmpty)
             second.time.advance(by: .seconds(20))

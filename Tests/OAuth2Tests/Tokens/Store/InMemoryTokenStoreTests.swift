@@ -14,7 +14,7 @@ struct InMemoryTokenStoreTests {
         store = InMemoryTokenStore(timeSource: time.timeSource)
     }
 
-    @Test("An empty store has nothing to load or remove, and takes a record that replaces none")
+    @Test("An empty store has nothing to load or remove, and accepts a first record")
     func empty() {
         #expect(store.load("k") == nil)
         #expect(!store.remove("k", ifVersion: 0))
@@ -23,7 +23,7 @@ struct InMemoryTokenStoreTests {
         #expect(store.load("k")?.record == record("a"))
     }
 
-    @Test("Only who names the present version replaces or removes a record")
+    @Test("Replaces or removes a record only for its current version")
     func versions() throws {
         _ = store.compareAndSwap("k", expectedVersion: nil, record: record("a"))
         let first = try #require(store.load("k")).version
@@ -38,7 +38,7 @@ struct InMemoryTokenStoreTests {
         #expect(store.load("k") == nil)
     }
 
-    @Test("A version does not come back after a removal")
+    @Test("Doesn't reuse a version after a removal")
     func versionsAreNotReused() throws {
         _ = store.compareAndSwap("k", expectedVersion: nil, record: record("a"))
         let first = try #require(store.load("k")).version
@@ -47,7 +47,7 @@ struct InMemoryTokenStoreTests {
         #expect(store.load("k")?.version != first)
     }
 
-    @Test("Keys have nothing to do with each other")
+    @Test("Keys are independent of each other")
     func keys() async throws {
         _ = store.compareAndSwap("k", expectedVersion: nil, record: record("a"))
         #expect(store.load("l") == nil)
@@ -57,7 +57,7 @@ struct InMemoryTokenStoreTests {
         #expect(inner == "both")
     }
 
-    @Test("Of many tasks that count in the section none loses a count")
+    @Test("Concurrent tasks that increment a count under the lock lose none")
     func exclusion() async throws {
         let journal = Journal()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ struct InMemoryTokenStoreTests {
         #expect(journal.entries == (1...200).flatMap { _ in ["in", "out"] })
     }
 
-    @Test("Those who wait get in in the order in which they came")
+    @Test("Waiting tasks get the lock in the order of their arrival")
     func order() async throws {
         let gate = ResponseGate()
         let entered = Journal()
@@ -105,7 +105,7 @@ struct InMemoryTokenStoreTests {
         #expect(entered.entries == (1...20).map(String.init))
     }
 
-    @Test("Who waits too long fails with storeBusy, and the others go on")
+    @Test("A task that waits too long fails with storeBusy, and the others continue")
     func timeout() async throws {
         let gate = ResponseGate()
         let holder = Task { [store] in
@@ -122,7 +122,7 @@ struct InMemoryTokenStoreTests {
         try await holder.value
     }
 
-    @Test("A timeout of nothing still gets in where nobody is, and fails where somebody is")
+    @Test("A timeout of zero gets a free lock, and fails for a held one")
     func noTimeout() async throws {
         try await store.withExclusiveAccess(to: "k", timeout: .zero) { [store] in
             let code = await failureCode { try await store.withExclusiveAccess(to: "k", timeout: .zero) {} }
@@ -131,7 +131,7 @@ struct InMemoryTokenStoreTests {
         #expect(try await store.withExclusiveAccess(to: "k", timeout: .zero) { "in" } == "in")
     }
 
-    @Test("Who is cancelled stops waiting at once")
+    @Test("A cancelled task stops waiting at once")
     func cancellation() async throws {
         let gate = ResponseGate()
         let holder = Task { [store] in
@@ -147,7 +147,7 @@ struct InMemoryTokenStoreTests {
         #expect(try await store.withExclusiveAccess(to: "k", timeout: .zero) { "in" } == "in")
     }
 
-    @Test("A body that throws leaves the section")
+    @Test("A closure that throws releases the lock")
     func bodyThrows() async throws {
         struct Failure: Error {}
         await #expect(throws: Failure.self) {

@@ -2,14 +2,16 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// An executor that runs all tasks of the process on one thread, one job at a time, and knows when all of them wait.
+/// An executor that runs all tasks of the process on one thread, one job at a time, and detects
+/// when all of them wait.
 ///
-/// A test that moves the clock by hand must not move it while a task still has something to do: a slow machine would look like
-/// a slow store. `Task.detached`, which the library uses, inherits no executor from the caller's task. So this one takes the
-/// jobs of the global executor, through the hook that Swift's runtime has for it. That affects the whole process: use it in
-/// exit tests only.
+/// A test with a manual clock must not advance it while a task still has work to do, or a slow
+/// machine would look like a slow store. `Task.detached`, which the library uses, doesn't inherit
+/// an executor from the caller's task. This executor therefore takes over the global executor's
+/// jobs, through a hook of Swift's runtime. That affects the whole process, so use it only in exit
+/// tests.
 final class OneThreadExecutor: TaskExecutor {
-    /// The body has not ended, and no task can go on.
+    /// The closure hasn't ended, and all tasks are suspended for good.
     struct Standstill: Error {}
 
     private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
@@ -32,18 +34,20 @@ final class OneThreadExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let isTaken = take(UnownedJob(job))
-        precondition(isTaken, "the executor runs only while its body does")
+        precondition(isTaken, "the executor runs only while its closure does")
     }
 
-    /// Runs a body, and every task that comes of it, on a thread of their own.
+    /// Runs a closure, and every task that it starts, on a dedicated thread.
     ///
     /// - Parameters:
-    ///   - seed: Decides which of the tasks that can go on is the next: the global executor promises no order either.
-    ///   - body: The body.
-    ///   - goOn: Called on that thread whenever all tasks wait. Resumes one, for example by moving a clock, and returns `true`;
-    ///     or returns `false` if nothing is left to wait for.
-    /// - Returns: The result of the body, once `goOn` has returned `false`.
-    /// - Throws: The error of the body; ``Standstill`` if it has not ended by then.
+    ///   - seed: The seed for the order of runnable tasks; the global executor guarantees no order
+    ///     either.
+    ///   - body: The closure.
+    ///   - goOn: A closure that is called on that thread whenever all tasks wait. It resumes one,
+    ///     for example by advancing a clock, and returns `true`. It returns `false` if there is
+    ///     nothing left to wait for.
+    /// - Returns: The closure's result, once `goOn` has returned `false`.
+    /// - Throws: Any error of the closure; ``Standstill`` if it hasn't ended by then.
     func run<Value: Sendable>(
         seed: Int,
         _ body: @escaping @Sendable () async throws -> Value,
@@ -56,7 +60,8 @@ final class OneThreadExecutor: TaskExecutor {
         }
     }
 
-    /// Blocks the thread until there is a job: for `goOn`, while another thread works for a task.
+    /// Blocks the thread until there is a job, for use in `goOn` while another thread works for a
+    /// task.
     func waitForJob() {
         arrivals.wait()
         arrivals.signal()
@@ -92,7 +97,7 @@ final class OneThreadExecutor: TaskExecutor {
         return isTaken
     }
 
-    /// Leaves the jobs that come from now on to the global executor, unless one has come meanwhile.
+    /// Leaves future jobs to the global executor, unless a job has arrived meanwhile.
     private func stop() -> Bool {
         state.withLock { state in
             state.isRunning = !state.jobs.isEmpty

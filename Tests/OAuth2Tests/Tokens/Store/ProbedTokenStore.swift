@@ -2,20 +2,20 @@ import MockNetworking
 import OAuth2
 import Synchronization
 
-/// A store in memory that records what happens to it and fails on demand.
+/// An in-memory store that records its calls and fails on demand.
 final class ProbedTokenStore: TokenStore {
-    /// One call that fails.
+    /// A call that fails.
     enum Fault: Equatable, Sendable {
         case load
         /// A write of tokens.
         case write
-        /// The note that a refresh token is about to be sent.
+        /// A write that records that a refresh token is about to be sent.
         case mark
-        /// The record is written, and then the call fails.
+        /// A write that succeeds before the call fails.
         case writeThenFail
         case remove
         case enter
-        /// The call waits, until the task is cancelled.
+        /// A write that hangs until the task is cancelled.
         case hang
     }
 
@@ -38,13 +38,13 @@ final class ProbedTokenStore: TokenStore {
         self.onWrite = onWrite
     }
 
-    /// The records written, in order, but for notes.
+    /// The written records in order, except those with a refresh attempt.
     var written: [TokenRecord] { state.withLock { $0.written } }
-    /// Whether a call waits until its task is cancelled.
+    /// A Boolean value that indicates whether a call hangs until its task is cancelled.
     var isHanging: Bool { state.withLock { $0.hanging > 0 } }
     var removals: Int { state.withLock { $0.removals } }
 
-    /// Makes the next calls of these kinds fail, each once.
+    /// Makes the next calls of these kinds fail, once each.
     func fail(_ faults: Fault...) {
         state.withLock { $0.faults += faults }
     }

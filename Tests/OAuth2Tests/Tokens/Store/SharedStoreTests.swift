@@ -4,12 +4,13 @@ import OAuth2
 import TestSupport
 import Testing
 
-/// Several processes with one store in files, against a server that notices every reuse of a refresh token.
+/// Tests of several processes that share a file store, with a server that detects every reuse of a
+/// refresh token.
 ///
-/// `ROTATIONS=200 PROCESSES=8` and `KILLS=100` make it as large as it should be before a release.
-@Suite("Processes that share a FileTokenStore", .timeLimit(.minutes(30)), .limitedConcurrency)
+/// Before a release, run them with `ROTATIONS=200 PROCESSES=8` and `KILLS=100`.
+@Suite("FileTokenStore: shared between processes", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct SharedStoreTests {
-    @Test("Rotations of several processes never use a refresh token twice")
+    @Test("Rotations by several processes never use a refresh token twice")
     func rotations() async throws {
         let (processes, rotations) = (number("PROCESSES", 3), number("ROTATIONS", 5))
         try await withRotators { authorization, start in
@@ -18,43 +19,44 @@ struct SharedStoreTests {
                 #expect(try await process.lastWords() == "usable \(rotations)")
             }
             #expect(authorization.reuseDetectionCount == 0)
-            // The first token was used once more than there are rotations that count.
+            // The first token was used once in addition to the counted rotations.
             #expect(authorization.tokenRequestCount == processes * rotations + 1)
         }
     }
 
-    @Test("Where the server forgives a lost answer, processes that are killed cost nobody the token")
+    @Test("With a grace period at the server, killed processes cost no other process the token")
     func killsWithGrace() async throws {
         let outcome = try await killing(isForgiving: true, upTo: number("KILLS", 4))
         #expect(outcome.words.allSatisfy { $0.hasPrefix("usable") }, "\(outcome.words)")
         #expect(outcome.reuses == 0)
     }
 
-    @Test("Where it does not, every process that is left has a token or says that a rotation may be lost")
+    @Test("Without a grace period, every remaining process has a token or reports a possibly lost rotation")
     func kills() async throws {
         let count = number("KILLS", 4)
         var (kills, families, told) = (0, 0, 0)
-        // A family that a kill has ended is followed by another.
+        // If a kill ends a family, a new one follows.
         while kills < count {
             let outcome = try await killing(isForgiving: false, upTo: count - kills)
             kills += outcome.kills
             families += 1
             let lost = outcome.words.filter { $0.hasPrefix("reauthenticationRequired possiblyLost=true") }
             let usable = outcome.words.filter { $0.hasPrefix("usable") }
-            // All have a token, or all know what has become of it.
+            // Either all processes have a token, or all know why they don't.
             #expect(lost.count + usable.count == outcome.words.count, "\(outcome.words)")
             #expect(lost.isEmpty || usable.isEmpty)
-            // Nobody else may notice a reuse than the one who then says so.
+            // Only the process that reports a lost rotation may cause a reuse.
             #expect(outcome.reuses <= 1)
             #expect((outcome.reuses == 0) == lost.isEmpty)
             told += lost.isEmpty ? 0 : 1
         }
-        print("\(kills) kills, \(families) families: \(told) ended between sending and storing, and told so")
+        print("\(kills) kills, \(families) families: \(told) ended between sending and storing, as reported")
     }
 
     // MARK: Processes
 
-    /// Starts processes, kills some of them in the middle of it and starts others, and hears the last words of those that are left.
+    /// Starts processes, kills some of them and starts others, and returns the output of those that
+    /// remain.
     private func killing(
         isForgiving: Bool,
         upTo kills: Int
@@ -64,12 +66,12 @@ struct SharedStoreTests {
             var running = try (1...processes).map { try start("first-\($0)", 1_000_000) }
             var made = 0
             for kill in 1...kills {
-                // Until something is under way again, and a little further, each time.
+                // Waits until a request is pending again, and a little longer each time.
                 let count = authorization.tokenRequestCount
                 while authorization.tokenRequestCount < count + 3, !running.allSatisfy(\.isOver) {
                     try await Task.sleep(for: .milliseconds(5))
                 }
-                // Everybody has said that the rotation is lost: there is nothing left to kill.
+                // All processes have reported a lost rotation, so there is nothing left to kill.
                 if running.allSatisfy(\.isOver) { break }
                 try await Task.sleep(for: .microseconds(Int64(kill * 7_919 % 40_000)))
                 let victim = running.remove(at: kill % running.count)

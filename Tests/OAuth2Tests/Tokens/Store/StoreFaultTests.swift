@@ -7,11 +7,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Faults of every store call of a rotation, alone and in pairs, at a server that revokes the whole family of refresh tokens when
-/// one is used twice.
+/// Tests of faults in every store call of a rotation, alone and in pairs, with a server that
+/// revokes the whole family of refresh tokens when one is reused.
 ///
-/// Each test has a process of its own, where the clock goes on only when all tasks wait. `STORE_FAULTS=all` tries every pair.
-@Suite("Rotations with a store that fails", .timeLimit(.minutes(30)), .limitedConcurrency)
+/// Each test runs in its own process, where the clock advances only when all tasks wait.
+/// `STORE_FAULTS=all` tries every pair.
+@Suite("Rotations with a failing store", .timeLimit(.minutes(30)), .limitedConcurrency)
 struct StoreFaultTests {
     /// A rotation makes five calls, and a few more after a fault.
     private static let calls = 9
@@ -25,13 +26,13 @@ struct StoreFaultTests {
         }
     }
 
-    /// All of them with `STORE_FAULTS=all`; otherwise the single faults, and every 31st pair.
+    /// All pairs with `STORE_FAULTS=all`; otherwise the single faults and every 31st pair.
     private static let plans: [[Int: StoreFault]] = {
         if ProcessInfo.processInfo.environment["STORE_FAULTS"] == "all" { return pairs }
         return pairs.enumerated().filter { $0.element.count == 1 || $0.offset.isMultiple(of: 31) }.map(\.element)
     }()
 
-    @Test("In memory: faults of every call, alone and in pairs, cost no family", arguments: Way.allCases, [0, 1])
+    @Test("Faults of an in-memory store, alone and in pairs, cost no family", arguments: Way.allCases, [0, 1])
     func inMemory(way: Way, rotation: Int) async {
         await #expect(processExitsWith: .success) { [way = way as Way, rotation = rotation as Int] in
             try await StoreFaultTests.play(StoreFaultTests.plans, way, after: rotation) { _, timeSource in
@@ -40,7 +41,7 @@ struct StoreFaultTests {
         }
     }
 
-    @Test("In files: every fault, and every two in sequence, cost no family", arguments: Way.allCases)
+    @Test("Faults of a file store, alone and in sequence, cost no family", arguments: Way.allCases)
     func inFiles(way: Way) async {
         await #expect(processExitsWith: .success) { [way = way as Way] in
             let plans = StoreFaultTests.plans.filter { plan in
@@ -54,7 +55,7 @@ struct StoreFaultTests {
         }
     }
 
-    /// Plays a scene for each plan, with a store of its own.
+    /// Runs a scene for each plan, each with its own store.
     private static func play(
         _ plans: [[Int: StoreFault]],
         _ way: Way,
@@ -68,32 +69,32 @@ struct StoreFaultTests {
             endings[try await scene.play(plan, way, after: rotations, seed: number), default: []].append(plan)
         }
         for (ending, plans) in endings where ending != .token {
-            Issue.record("\(ending), \(plans.count) in all: \(plans.prefix(5))")
+            Issue.record("\(ending), \(plans.count) in total: \(plans.prefix(5))")
         }
     }
 
     /// The clients that need a token, and those that need the next one.
     enum Way: String, CaseIterable, Codable {
-        /// An authenticator, and the same again.
+        /// The same authenticator for both.
         case authenticator
-        /// An authenticator, and another that has the same store, at once.
+        /// An authenticator, and at the same time another with the same store.
         case anotherAuthenticator
-        /// A source without a cache, in whose task the store is called; and the same again.
+        /// The same uncached source for both, which calls the store in its caller's task.
         case source
     }
 
-    /// How a scene ends.
+    /// The end of a scene.
     private enum Ending {
         /// Every client has a token, and the family isn't revoked.
         case token
         case noToken, noTokenLater, familyRevoked
-        /// The plan is about a call that isn't made.
+        /// The planned fault is in a call that isn't made.
         case callNotReached
-        /// A call of the store hangs that the library never cancels.
+        /// A call of the store hangs and is never cancelled.
         case callHangsForGood
     }
 
-    /// A family of refresh tokens, a store of theirs, and the clients that use it.
+    /// A family of refresh tokens, its store and the clients that use it.
     private final class Scene<Base: TokenStore>: Sendable {
         private let family = TokenFamily()
         private let time: ManualTime
@@ -120,7 +121,7 @@ struct StoreFaultTests {
                     executor.waitForJob()
                     return true
                 }
-                // A caller that nothing else can wake gives up.
+                // A caller that nothing else can resume gives up.
                 return time.advanceToNextSleeper() != nil || caller.giveUp()
             }
             return store.isHanging ? .callHangsForGood : ending
@@ -138,12 +139,12 @@ struct StoreFaultTests {
             for _ in 1...3 {
                 if token == nil { token = try await callAgain(next) }
                 guard token != nil, !family.isRevoked else { break }
-                // What the store has not taken is brought to it before the hour is over.
+                // Within the hour, the background task saves records that the store couldn't take.
                 try await time.sleep(for: .seconds(3_600))
                 token = nil
             }
             let isReached = store.callCount >= plan.keys.max() ?? 0
-            // A client that comes later, and has nothing but the store, goes on with the chain.
+            // A later client that has only the store continues the chain.
             store.plan([:])
             if token == nil { token = try await callAgain(first) }
             try await time.sleep(for: .seconds(3_600))
@@ -154,7 +155,8 @@ struct StoreFaultTests {
             return isReached ? .token : .callNotReached
         }
 
-        /// Calls until there is a token, with a pause before each call; a client has one after the time of a few requests.
+        /// Calls until there is a token, with a delay before each call. A client gets one within
+        /// the time of a few requests.
         private func callAgain(_ source: any TokenSource) async throws -> AccessToken? {
             for _ in 1...12 {
                 try await time.sleep(for: .seconds(5))
@@ -194,7 +196,7 @@ struct StoreFaultTests {
 
         func cancel() { task.withLock { $0 }?.cancel() }
 
-        /// Cancels the task once; returns whether there was one.
+        /// Cancels the task once, and returns whether there was one.
         func giveUp() -> Bool {
             let task = task.withLock { $0.take() }
             task?.cancel()
@@ -203,11 +205,12 @@ struct StoreFaultTests {
     }
 }
 
-/// The refresh tokens that come of one grant: `r0`, `r1`, …, each good for one use, and all revoked when one is used twice.
+/// The refresh tokens of one grant: `r0`, `r1`, …, each valid for one use. All are revoked when one
+/// is reused.
 final class TokenFamily: Sendable {
     private let state = Mutex((current: 0, isRevoked: false))
 
-    /// The token that is good now.
+    /// The valid token.
     var current: Secret { Secret("r\(state.withLock { $0.current })") }
     var isRevoked: Bool { state.withLock { $0.isRevoked } }
 

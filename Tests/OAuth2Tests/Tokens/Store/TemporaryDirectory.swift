@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs a body with a directory of its own, which goes with it.
+/// Calls a closure with a temporary directory, which is removed afterwards.
 @discardableResult
 func withTemporaryDirectory<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
     let directory = URL(filePath: NSTemporaryDirectory()).appending(path: "oauth2-tests-\(UUID().uuidString)")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("TokenStoreConformance", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct TokenStoreConformanceTests {
-    @Test("The store in memory keeps to it")
+    @Test("The in-memory store conforms")
     func memory() async throws {
         try await TokenStoreConformance {
             let store = InMemoryTokenStore()
@@ -16,7 +16,7 @@ struct TokenStoreConformanceTests {
         .check()
     }
 
-    @Test("The store in files keeps to it, in the clear and encrypted", arguments: [nil, Self.key])
+    @Test("The file store conforms, unencrypted and encrypted", arguments: [nil, Self.key])
     func files(key: Secret?) async throws {
         try await withTemporaryDirectory { directory in
             let count = Mutex(0)
@@ -35,19 +35,19 @@ struct TokenStoreConformanceTests {
         }
     }
 
-    @Test("A store that breaks a promise is found out", arguments: Fault.allCases)
+    @Test("Detects a store that breaks a promise", arguments: Fault.allCases)
     private func faults(fault: Fault) async {
         let violations = await TokenStoreConformance {
             let store = FaultyStore(fault)
             return (store, store)
         }
         .violations()
-        #expect(violations.contains { $0.promise.contains(fault.rawValue) }, "\(fault) was not found: \(violations)")
+        #expect(violations.contains { $0.promise.contains(fault.rawValue) }, "\(fault) wasn't detected: \(violations)")
     }
 
     private static let key = Secret("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
 
-    /// What a store does wrong; the raw value is in the promise that it breaks.
+    /// A store's fault. The raw value is part of the promise that it breaks.
     private enum Fault: String, CaseIterable {
         case losesRefreshToken = "all of it"
         case ignoresVersion = "the version that it names, and no other"

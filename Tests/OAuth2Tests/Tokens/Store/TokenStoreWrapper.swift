@@ -1,6 +1,6 @@
 import OAuth2
 
-/// A store on top of another, to which it passes the calls that it doesn't implement itself.
+/// A store that forwards the calls that it doesn't implement to another store.
 protocol TokenStoreWrapper: TokenStore {
     associatedtype Base: TokenStore
 
