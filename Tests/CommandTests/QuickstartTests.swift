@@ -3,7 +3,7 @@ import Testing
 
 @Suite("quickstart", .limitedConcurrency)
 struct QuickstartTests {
-    @Test("runs through all its steps, needs one refresh for 50 calls, and succeeds")
+    @Test("Runs all steps and needs one refresh for 50 calls")
     func steps() throws {
         let result = try BuiltProgram.quickstart.run()
         #expect(result.errors.isEmpty)
@@ -22,7 +22,7 @@ struct QuickstartTests {
         }
     }
 
-    @Test("shows what the tokens say, and no private key")
+    @Test("Shows the contents of tokens, but no private key")
     func contents() throws {
         let output = try BuiltProgram.quickstart.run().output
         #expect(output.contains(#""iss":"quickstart""#))
@@ -31,7 +31,7 @@ struct QuickstartTests {
         #expect(!output.contains(#""d":"#))
     }
 
-    @Test("Each example runs to its end, and checks by itself what it says")
+    @Test("Runs every example without errors")
     func examples() async throws {
         let names = try BuiltProgram.quickstart.run("--list").output.split(separator: "\n").map { line in
             String(line.prefix { $0 != ":" })
@@ -48,7 +48,7 @@ struct QuickstartTests {
         }
     }
 
-    @Test("A device login shows the address and the code, keeps the server's pace, and goes on with refreshed tokens")
+    @Test("Follows the server's polling interval in a device login, and refreshes tokens")
     func deviceLogin() throws {
         let result = try BuiltProgram.quickstart.run("device-login")
         #expect(result.status == 0, "\(result.errors)")
@@ -66,7 +66,7 @@ struct QuickstartTests {
         for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
     }
 
-    @Test("An example that there is not is named, beside those that there are")
+    @Test("Rejects an unknown example and lists the available ones")
     func unknown() throws {
         let result = try BuiltProgram.quickstart.run("fast-start")
         #expect(result.status == 64)
