@@ -12,8 +12,8 @@ struct QuickstartTests {
         let beginnings = [
             "1. generated a P-256 key: {", "2. started an authorization server at http://127.0.0.1:",
             "3. signed a client assertion (RFC 7523): {", "4. got an access token: {",
-            #"5. called the API, which answered {"reports":3}"#, "6. the server revoked the token",
-            "7. 50 calls were refused with 401 at once; 1 refresh, and all 50 succeeded",
+            #"5. called the API, which responded with {"reports":3}"#, "6. the server revoked the token",
+            "7. 50 concurrent calls got a 401; 1 refresh, and all 50 succeeded",
             "done: 101 API requests, 2 token requests, 1 refresh, ",
         ]
         #expect(lines.count == beginnings.count)
@@ -54,12 +54,12 @@ struct QuickstartTests {
         #expect(result.status == 0, "\(result.errors)")
         let expected = [
             /1\. open http:\/\/127\.0\.0\.1:\d+\/device and enter [A-Z]{4}-[A-Z]{4}/,
-            /[ ]{3}begun: asking again in 5\.0 seconds; 600\.0 seconds left/,
-            /[ ]{3}slowedDown: asking again in 10\.0 seconds; 595\.0 seconds left/,
-            /[ ]{3}pending: asking again in 10\.0 seconds; 585\.0 seconds left/,
-            /2\. granted, after 3 questions/,
+            /[ ]{3}begun: polling again in 5\.0 seconds; 600\.0 seconds left/,
+            /[ ]{3}slowedDown: polling again in 10\.0 seconds; 595\.0 seconds left/,
+            /[ ]{3}pending: polling again in 10\.0 seconds; 585\.0 seconds left/,
+            /2\. authorized after 3 polls/,
             /3\. called the API: Ada's reports/,
-            /4\. called it again with a refreshed token, for the first was revoked: Ada's reports/,
+            /4\. called it again with a refreshed token after the first was revoked: Ada's reports/,
         ]
         let lines = result.output.split(separator: "\n")
         #expect(lines.count == expected.count)
