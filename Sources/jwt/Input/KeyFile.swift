@@ -37,7 +37,7 @@ struct KeyFile {
         self.password = password
         status = data.status
         let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
-        guard let start else { throw CommandFailure(.failed, "\(name): the key file is empty") }
+        guard let start else { throw CommandFailure(.failed, "\(name): the key is empty") }
         if let secretEncoding {
             guard let secret = secretEncoding.octets(data.bytes) else {
                 throw CommandFailure(.failed, "\(name): the secret must be \(secretEncoding.expectation)")

@@ -84,7 +84,7 @@ struct StagedFile: ~Copyable {
         throw Self.unwritable(path, FileDescriptor.Failure(number: number))
     }
 
-    /// Removes a committed file.
+    /// Removes a committed file, unless it may have replaced another one.
     func revoke() {
         if !replaces { Self.remove(path) }
     }

@@ -31,9 +31,9 @@ struct KeyFileTests {
     @Test("Names a file without a key, with the reason")
     func noKey() throws {
         try folder.write("", to: "empty")
-        try expectRefusal(of: "empty", "the key file is empty")
+        try expectRefusal(of: "empty", "the key is empty")
         try folder.write(" \n", to: "blank")
-        try expectRefusal(of: "blank", "the key file is empty")
+        try expectRefusal(of: "blank", "the key is empty")
         try folder.write("secret", to: "text")
         try expectRefusal(of: "text", "not a key in PEM, DER or JWK form")
         try folder.write("{\"kid\":\"secret\"}", to: "other.json")

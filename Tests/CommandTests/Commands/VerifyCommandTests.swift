@@ -158,7 +158,7 @@ struct VerifyCommandTests {
         #expect(
             try verify(endless)
                 == rejection(
-                    "the claim “exp” is missing: the token would never expire; use --allow-no-exp to accept it"
+                    "the claim “exp” is missing: the token would never expire; --allow-no-exp accepts such a token"
                 )
         )
         #expect(

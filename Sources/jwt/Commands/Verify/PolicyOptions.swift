@@ -149,7 +149,7 @@ struct PolicyOptions {
         let claims = (try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit))?.unverifiedClaims
         switch error.code {
         case .missingClaim where claims?["exp"] == nil && error.message.contains("“exp”"):
-            return "; use \(allowNoExpiration.definition.spelling) to accept it"
+            return "; \(allowNoExpiration.definition.spelling) accepts such a token"
         case .expired:
             return time("exp", in: claims)
         case .notYetValid:
