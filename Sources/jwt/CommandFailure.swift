@@ -2,20 +2,21 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// Why a command could not do what it was asked, other than a wrong command line.
+/// An error that ends a command, other than an invalid command line.
 struct CommandFailure: Error {
-    /// What kind of failure it is; its value is the exit code.
+    /// The kind of failure, which determines the exit code.
     struct Code: Hashable, Sendable {
         let exitStatus: Int32
 
-        /// The token was read and refused.
+        /// A token, signature or server was rejected.
         static let rejected = Code(exitStatus: 1)
-        /// Something outside failed: a file, a key, a closed pipe.
+        /// Something else failed, such as a file, a key or a closed pipe.
         static let failed = Code(exitStatus: 2)
     }
 
     let code: Code
-    /// What failed and what to do, on one line; empty if there is nothing to say, as when a pipe's reader has left.
+    /// The problem and the solution on one line, or an empty string to print nothing, such as when
+    /// the reader of a pipe has exited.
     let message: String
     let cause: (any Error)?
 
@@ -25,13 +26,14 @@ struct CommandFailure: Error {
         self.cause = cause
     }
 
-    /// Makes a failure of what a token or a key was refused for.
     init(_ code: Code, _ error: TokenError) {
         self.init(code, error.message, cause: error)
     }
 
-    /// A bounded name for programs: the code of the cause, such as `expired` or `incorrectPassword`; `serverError`; `system` where a call of the
-    /// system failed; otherwise `rejected` or `failed`.
+    /// The error code for programs.
+    ///
+    /// It is the code of the cause, such as `expired` or `incorrectPassword`; `serverError`;
+    /// `system` for a failed system call; otherwise `rejected` or `failed`.
     var reason: String {
         switch cause {
         case let error as TokenError: error.code.description
@@ -43,7 +45,6 @@ struct CommandFailure: Error {
         }
     }
 
-    /// The failure as a program reads it.
     var report: JSONObject {
         var report: JSONObject = ["code": .string(reason), "message": .string(message)]
         if let error = cause as? ServerError { report["status"] = .number(JSONNumber(error.errorCode)) }

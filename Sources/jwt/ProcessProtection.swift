@@ -1,26 +1,29 @@
 internal import CProcess
 import Glibc
 
-/// The protection of the process and of what it holds in memory.
+/// The protection of the process and its memory.
 enum ProcessProtection {
-    /// Protects the process, before it reads anything.
+    /// Protects the process, and must be called before the process reads secrets.
     ///
-    /// Keys and tokens never get into a core dump: the limit stops the kernel from writing one itself, and a process that isn't
-    /// dumpable isn't handed to a crash reporter either, which the limit doesn't stop. Other processes of the same user can't
-    /// attach to it or read its memory.
+    /// Core dumps would contain keys and tokens. The limit stops the kernel from writing one.
+    /// Because the process isn't dumpable, the kernel doesn't pass it to a crash reporter either,
+    /// which the limit alone doesn't prevent. Other processes of the same user can't attach to it
+    /// or read its memory.
     static func begin() {
         _ = CProcess_forbid_dumps()
-        // Swift's runtime would print the registers and the memory that they point to, and with them parts of keys and tokens.
+        // Swift's backtraces print registers and the memory around them, which can contain parts of
+        // keys and tokens.
         for number in [SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT, SIGSEGV, SIGTRAP] where !isIgnored(number) {
             signal(number, SIG_DFL)
         }
-        // write(2) reports a closed pipe and a file size limit, where the command can clean up and say so.
+        // Ignore these signals, so that write(2) fails instead and the command can clean up and
+        // report the error.
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
         var limit = rlimit(rlim_cur: 0, rlim_max: 0)
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }
 
-    /// Returns whether the process ignores a signal, as `nohup` and shells have it do.
+    /// Returns whether the process ignores a signal, for example because it was started by `nohup`.
     static func isIgnored(_ number: Int32) -> Bool {
         var action = sigaction()
         guard unsafe sigaction(number, nil, &action) == 0 else { return false }

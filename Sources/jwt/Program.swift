@@ -3,35 +3,35 @@ import Glibc
 /// The `jwt` command.
 @main
 enum Program {
-    /// The version that `jwt --version` prints.
+    /// The version, as printed by `jwt --version`.
     static let version = "0.1.0"
 
-    /// The exit code for a command line that cannot be run, as in `sysexits.h`.
+    /// The exit code for usage errors, as in `sysexits.h`.
     static let usageStatus: Int32 = 64
 
     static let definition = CommandDefinition(
         name: "jwt",
-        summary: "Make, sign, check and read JSON Web Tokens",
+        summary: "Create, sign, verify and decode JSON Web Tokens",
         discussion: [
             """
-            Results go to standard output and everything else to standard error, so the commands work in pipes. Where \
-            a FILE is asked for, - means standard input. Secrets come from files, standard input and environment \
-            variables, never from the command line, which every user of the machine can see.
+            Results go to standard output and everything else to standard error, so the commands work in pipes. For \
+            a FILE, - means standard input. Secrets come from files, standard input and environment variables, never \
+            from the command line, which every user of the machine can see.
             """
         ],
         options: [
-            OptionDefinition(longName: "version", section: OptionDefinition.defaultSection, summary: "Show the version")
+            OptionDefinition(longName: "version", section: OptionDefinition.defaultSection, summary: "Print version")
         ],
         examples: [
-            .init(purpose: "Make a key", line: "jwt keygen --alg ES256 --out key.pem"),
+            .init(purpose: "Generate a key", line: "jwt keygen --alg ES256 --out key.pem"),
             .init(purpose: "Sign a token with it", line: "jwt sign --key key.pem --sub alice --expires-in 1h > token"),
-            .init(purpose: "Check the token and show its claims", line: "jwt verify --key key.pem < token"),
-            .init(purpose: "Show what is in a token without checking it", line: "jwt decode < token"),
+            .init(purpose: "Verify the token and print its claims", line: "jwt verify --key key.pem < token"),
+            .init(purpose: "Print a token's contents without verifying it", line: "jwt decode < token"),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "Success"),
-            .init(code: 1, meaning: "A token, a signature or a server was rejected; --json says why, in error.code"),
-            .init(code: 2, meaning: "Something else failed: a file, a key, a closed pipe"),
+            .init(code: 1, meaning: "A token, signature or server was rejected; see error.code with --json"),
+            .init(code: 2, meaning: "Something else failed, such as a file, a key or a closed pipe"),
             .usage,
         ],
         subcommands: [
@@ -49,9 +49,10 @@ enum Program {
         exit(run(arguments()))
     }
 
-    /// The arguments; `nil` stands for one that is not UTF-8.
+    /// Returns the arguments, with `nil` for an argument that isn't UTF-8.
     ///
-    /// `CommandLine.arguments` repairs such an argument, and the command would work on another text or file than the one it was given.
+    /// `CommandLine.arguments` repairs such an argument, so the command would use a different text
+    /// or file than the user specified.
     private static func arguments() -> [String?] {
         (0..<Int(CommandLine.argc)).dropFirst().map { index in
             unsafe CommandLine.unsafeArgv[index].flatMap { unsafe String(validatingCString: $0) }
@@ -62,7 +63,7 @@ enum Program {
     ///
     /// - Returns: The exit code.
     private static func run(_ texts: [String?]) -> Int32 {
-        // The wish for JSON counts however wrong the rest of the line is.
+        // Honor --json even if the rest of the command line is invalid.
         let arguments = texts.compactMap(\.self)
         let writesJSON = arguments.prefix { $0 != "--" }.contains(OptionDefinition.json.spelling)
         var console = Console(prefix: definition.name, writesJSON: writesJSON)
@@ -70,7 +71,7 @@ enum Program {
             if let index = texts.firstIndex(of: nil) {
                 throw UsageError(
                     path: [definition.name],
-                    message: "argument \(index + 1) is not text in UTF-8; a file of such a name can be standard input"
+                    message: "argument \(index + 1) isn't valid UTF-8; pass a file with such a name on standard input"
                 )
             }
             switch try Invocation(arguments, root: definition) {

@@ -5,9 +5,9 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A service that reads an API with client credentials: models, retries, a log, and what is measured.
+/// A service that reads an API with client credentials, with models, retries, a log and metrics.
 ///
-/// To make it yours, take ``ReportsService`` and give it your URLs, identifier and key.
+/// To adapt it, copy ``ReportsService`` and use your own URLs, client ID and key.
 struct BackendService: Example {
     static let name = "backend-service"
     static let summary = "client credentials with a key, models, retries and a log"
@@ -36,12 +36,12 @@ struct BackendService: Example {
             key: key
         )
         guard let tides = try await service.report(42), let winds = try await service.report(7) else {
-            throw Surprise("there are no reports")
+            throw Surprise("no reports")
         }
         print("1. \(tides)")
         print("2. \(winds), though the server was unavailable at first")
-        try Surprise.unless(try await service.report(1) == nil, "report 1 is there")
-        print("3. report 1 is missing, which is no error of the program")
+        try Surprise.unless(try await service.report(1) == nil, "report 1 exists")
+        print("3. report 1 doesn't exist, which isn't an error")
         let counters = service.authenticator.counters
         try Surprise.unless(counters.tokenRequests == 1, "\(counters.tokenRequests) token requests")
         print("4. \(api.requestCount) API requests, \(counters.tokenRequests) token request")
@@ -51,7 +51,7 @@ struct BackendService: Example {
     }
 }
 
-/// What stands between a program and the reports API.
+/// A client for the reports API.
 struct ReportsService: Sendable {
     let authenticator: OAuth2Authenticator
     private let client: NetworkClient
@@ -75,7 +75,7 @@ struct ReportsService: Sendable {
         ])
     }
 
-    /// A report, or `nil` if there is none of that number.
+    /// Returns a report, or `nil` if it doesn't exist.
     func report(_ id: Int) async throws -> Report? {
         do {
             return try await client.request(ReportEndpoint(baseURL: api, id: id)) as Report

@@ -4,14 +4,14 @@ import MockNetworking
 import Networking
 import OAuth2
 
-/// A program without a browser: the user signs in on another device (RFC 8628), and the program goes on with what was granted.
+/// A program without a browser: the user signs in on another device (RFC 8628).
 struct DeviceLogin: Example {
     static let name = "device-login"
-    static let summary = "a user signs in on another device, and the program goes on with the tokens"
+    static let summary = "a user signs in on another device"
 
     static func run() async throws {
-        // Half a minute between questions passes at once here: what the device and the server take for time is the example's.
-        // Calls have the time that everybody has.
+        // With this time source, polling intervals pass instantly. HTTP requests still use real
+        // time.
         let time = ManualTime(date: Date(), advancesWhenSleeping: true).timeSource
         let authorization = try MockAuthorizationServer.start(
             configuration: .init(time: time),
@@ -29,20 +29,20 @@ struct DeviceLogin: Example {
         let device = try await oauth.authorizeDevice(scope: "reports.read")
         print("1. open \(device.verificationURI) and enter \(device.userCode)")
 
-        // The server has a lot to do, and wants to be asked less often; the user takes their time, too.
+        // The server asks the client to poll less often.
         authorization.misbehave(.error("slow_down"))
         var pauses: [DeviceAuthorizationProgress.Event: Duration] = [:]
         let tokens = try await oauth.tokens(for: device) { progress in
-            print("   \(progress.event): asking again in \(progress.pause); \(progress.timeLeft) left")
+            print("   \(progress.event): polling again in \(progress.pause); \(progress.timeLeft) left")
             pauses[progress.event] = progress.pause
-            // Somebody enters the code on a telephone.
+            // The user enters the code on a phone.
             if progress.event == .pending { authorization.approveDevice(userCode: device.userCode, subject: "ada") }
         }
         let expected: [DeviceAuthorizationProgress.Event: Duration] = [
             .begun: .seconds(5), .slowedDown: .seconds(10), .pending: .seconds(10),
         ]
         try Surprise.unless(pauses == expected, "the pauses were \(pauses)")
-        print("2. granted, after \(authorization.tokenRequestCount) questions")
+        print("2. authorized after \(authorization.tokenRequestCount) polls")
 
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
@@ -59,7 +59,7 @@ struct DeviceLogin: Example {
         let answer = String(decoding: try await client.makeRequest(request), as: UTF8.self)
         let refreshes = authorization.tokenRequestCount - 3
         try Surprise.unless(refreshes == 1, "\(refreshes) refreshes")
-        print("4. called it again with a refreshed token, for the first was revoked: \(answer)")
+        print("4. called it again with a refreshed token after the first was revoked: \(answer)")
 
         await api.stop()
         await authorization.stop()

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A program on a page, with the servers that it needs.
+/// A single-page example with the servers that it needs.
 protocol Example: SendableMetatype {
     static var name: String { get }
-    /// What it shows, after its name in a list.
+    /// The description in the list of examples.
     static var summary: String { get }
 
-    /// Runs it to its end; it throws if anything is not as it should be.
+    /// Runs the example, and throws an error if anything unexpected happens.
     static func run() async throws
 }
 
-/// Runs an example: `swift run quickstart`, or with a name.
+/// Runs an example: `swift run quickstart`, optionally followed by a name.
 @main
 struct Main {
-    /// An example, without its type.
+    /// A type-erased example.
     private struct Entry: Sendable {
         let name: String
         let summary: String
@@ -38,7 +38,7 @@ struct Main {
             return
         }
         guard let example = examples.first(where: { $0.name == name }) else {
-            fail("there is no example “\(name)”, only \(examples.map(\.name).joined(separator: ", "))", status: 64)
+            fail("unknown example “\(name)”; examples: \(examples.map(\.name).joined(separator: ", "))", status: 64)
         }
         do {
             try await example.run()
@@ -53,13 +53,13 @@ struct Main {
     }
 }
 
-/// Something that did not come out as the example says.
+/// An unexpected outcome.
 struct Surprise: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 
-    /// Throws if a condition does not hold.
+    /// Throws an error unless a condition holds.
     static func unless(_ condition: Bool, _ description: String) throws {
         if !condition { throw Surprise(description) }
     }

@@ -3,10 +3,10 @@ import FoundationNetworking
 import MockNetworking
 import Networking
 
-/// A client that shows a certificate and trusts only its own roots, with the server's keys pinned.
+/// A client with a certificate that trusts only its own roots and pins the server's keys.
 struct MutualTLS: Example {
     static let name = "mutual-tls"
-    static let summary = "a client certificate, own roots, and pins that stop a server with another key"
+    static let summary = "a client certificate, custom roots, and pins that reject a server with another key"
 
     static func run() async throws {
         let authority = try MockCertificateAuthority()
@@ -16,7 +16,7 @@ struct MutualTLS: Example {
         configuration.tls?.clientAuthentication = .required(issuedBy: authority)
         let server = try LoopbackServer.start(configuration: configuration) { routes in
             routes.on(.get, "/") { request in
-                .text("welcome, holder of \(request.clientCertificateDER?.count ?? 0) octets of certificate")
+                .text("welcome, holder of \(request.clientCertificateDER?.count ?? 0) bytes of certificate")
             }
         }
         let client = try authority.issueClientCertificate(name: "billing")
@@ -42,17 +42,17 @@ struct MutualTLS: Example {
         let served = server.requestCount
         do {
             _ = try await makeClient(pin: try MockCertificateAuthority().publicKeyPin).makeRequest(request)
-            throw Surprise("a server with another key is trusted")
+            throw Surprise("a server with another key was trusted")
         } catch let error as NetworkError {
             guard case .pinMismatch(let seen) = error.tlsFailure else { throw error }
-            try Surprise.unless(server.requestCount == served, "the request was sent")
-            print("2. with another pin: nothing was sent; the server has \(seen.count) other pins")
+            try Surprise.unless(server.requestCount == served, "a request was sent")
+            print("2. with another pin: no request was sent; the server has \(seen.count) other pins")
         }
 
         do {
             let roots = TLSConfiguration(trustRoots: try .pem(authority.certificatePEM))
             _ = try await NetworkClient(tls: roots).makeRequest(request)
-            throw Surprise("the server lets anybody in")
+            throw Surprise("the server accepted a client without a certificate")
         } catch let error as NetworkError {
             guard case .clientCertificateRequired = error.tlsFailure else { throw error }
             print("3. without a client certificate: \(error.tlsFailure.map { "\($0)" } ?? "")")

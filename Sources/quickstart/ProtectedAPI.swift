@@ -6,9 +6,9 @@ import OAuth2
 import ResourceServer
 import TokenGeneration
 
-/// An API that verifies access tokens by itself: signature, policy and scope, without asking anybody for each request.
+/// An API that verifies access tokens locally: their signature, claims and scope.
 ///
-/// To make it yours, take ``TokenGate`` and call it from your web framework.
+/// To adapt it, copy ``TokenGate`` and call it from your web framework.
 struct ProtectedAPI: Example {
     static let name = "resource-server"
     static let summary = "an API that verifies access tokens with a published key set"
@@ -43,13 +43,13 @@ struct ProtectedAPI: Example {
         var deletion = URLRequest(url: api.url(for: "/reports"))
         deletion.httpMethod = "DELETE"
         try await authenticator.accessToken().value.expose { deletion.setAuthorization("Bearer \($0)") }
-        try await expect(403, "too little scope", deletion, NetworkClient())
+        try await expect(403, "insufficient scope", deletion, NetworkClient())
         try await expect(401, "no token", URLRequest(url: api.url(for: "/reports")), NetworkClient())
         var forged = URLRequest(url: api.url(for: "/reports"))
         let stranger = try ES256SigningService.generate()
         let claims = RegisteredClaims(issuer: issuer, audience: [issuer], expiration: Date() + 300)
         forged.setAuthorization("Bearer \(try JWTGenerator(claims: claims, signingService: stranger).token())")
-        try await expect(401, "a token that somebody else signed", forged, NetworkClient())
+        try await expect(401, "a token signed with another key", forged, NetworkClient())
 
         await api.stop()
         await authorization.stop()
@@ -63,7 +63,7 @@ struct ProtectedAPI: Example {
     ) async throws {
         do {
             _ = try await client.makeRequest(request)
-            throw Surprise("\(what) is enough")
+            throw Surprise("the API accepted: \(what)")
         } catch let error as ServerError {
             try Surprise.unless(error.errorCode == status, "\(what): \(error.errorCode)")
             print("\(status): \(what); \(error.httpResponse?.headers["WWW-Authenticate"] ?? "")")
@@ -71,9 +71,9 @@ struct ProtectedAPI: Example {
     }
 }
 
-/// Lets requests through whose access token is good for what they want.
+/// Access control for an API that uses access tokens.
 struct TokenGate: Sendable {
-    /// Has the issuer's keys at hand, and fetches them when they change.
+    /// Caches the issuer's keys, and fetches new ones when they change.
     private let verifier: RemoteJWTVerifier
 
     init(keys: URL, issuer: String, audience: String) {
@@ -83,7 +83,8 @@ struct TokenGate: Sendable {
         )
     }
 
-    /// Answers as RFC 6750 §3 says if the token is not good; throws if no keys can be had, which is no fault of the token's.
+    /// Responds as RFC 6750 §3 specifies if the token is invalid, and throws an error if the keys
+    /// can't be fetched.
     func answer(
         _ request: LoopbackRequest,
         scope: String,

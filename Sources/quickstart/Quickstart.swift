@@ -5,22 +5,23 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A signed token, an authenticated call, and a 401 survived: the whole package on one page.
+/// The whole package on one page: a signed token, an authenticated call and recovery from a 401.
 ///
-/// It needs no network, no account and no key: the authorization server and the API are real servers on loopback ports.
+/// It needs no network, account or key. The authorization server and the API are real servers on
+/// loopback ports.
 struct Quickstart: Example {
     static let name = "quickstart"
-    static let summary = "from a key to fifty calls that survive a revoked token"
+    static let summary = "from a key to fifty calls that recover from a revoked token"
 
     static func run() async throws {
         let start = ContinuousClock.now
 
-        // 1. A key of our own, and what signs with it.
+        // 1. A key and its signing service.
         let key = try SigningKey.generate(.es256)
         let signingService = try ES256SigningService(key: key, keyID: key.verificationKey.thumbprint)
         report(1, "generated a P-256 key", key.verificationKey.jwk.members)
 
-        // 2. An authorization server that knows the key's public half, and an API that accepts the server's tokens.
+        // 2. An authorization server that knows the public key, and an API that accepts its tokens.
         let authorization = try MockAuthorizationServer.start(clients: [
             .init(id: "quickstart", key: key.verificationKey, scopes: ["reports.read"])
         ])
@@ -35,7 +36,7 @@ struct Quickstart: Example {
         }
         report(2, "started an authorization server at \(authorization.metadata.issuer) and an API at \(api.baseURL)")
 
-        // 3. A client that gets its tokens by itself: this is what a service needs of the package.
+        // 3. A client that gets its own tokens. This is the part that a service needs.
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
             clientAuthentication: .privateKeyJWT(clientID: "quickstart", signingService: signingService),
@@ -45,7 +46,8 @@ struct Quickstart: Example {
         let client = NetworkClient(interceptors: [authenticator])
         let request = URLRequest(url: api.url(for: "/reports"))
 
-        // 4. The first call gets a token first: it signs an assertion and sends it to the token endpoint.
+        // 4. Before the first call, the client signs an assertion and sends it to the token
+        // endpoint.
         let answer = try await client.makeRequest(request)
         let assertion = authorization.server.requests(for: "/token").last?.formValue("client_assertion") ?? ""
         report(3, "signed a client assertion (RFC 7523)", try UnverifiedToken(assertion).unverifiedClaims)
@@ -55,9 +57,10 @@ struct Quickstart: Example {
             policy: .accessToken(issuer: authorization.metadata.issuer, audience: authorization.metadata.issuer)
         )
         report(4, "got an access token", try verifier.verify(accessToken.value.expose { $0 }).claims)
-        report(5, "called the API, which answered \(String(decoding: answer, as: UTF8.self))")
+        report(5, "called the API, which responded with \(String(decoding: answer, as: UTF8.self))")
 
-        // 5. The server revokes the token. 50 calls are refused at the same moment; one refresh serves them all.
+        // 5. The server revokes the token. Fifty concurrent calls get a 401, and one refresh serves
+        // them all.
         authorization.revokeAccessTokens()
         refusals.close()
         report(6, "the server revoked the token")
@@ -79,7 +82,7 @@ struct Quickstart: Example {
         guard answers.count == calls, answers.allSatisfy({ $0 == answer }), refreshes == 1 else {
             throw Surprise("\(answers.count) of \(calls) calls succeeded, after \(refreshes) refreshes")
         }
-        report(7, "\(calls) calls were refused with 401 at once; \(refreshes) refresh, and all \(calls) succeeded")
+        report(7, "\(calls) concurrent calls got a 401; \(refreshes) refresh, and all \(calls) succeeded")
 
         let (apiRequests, tokenRequests) = (api.requestCount, authorization.tokenRequestCount)
         await api.stop()
@@ -88,7 +91,7 @@ struct Quickstart: Example {
         print("done: \(apiRequests) API requests, \(tokenRequests) token requests, \(refreshes) refresh, \(time)")
     }
 
-    /// Prints one step, with the contents of a token or key if there is one.
+    /// Prints a step, with the contents of a token or key, if any.
     static func report(_ step: Int, _ what: String, _ contents: JSONObject? = nil) {
         print("\(step). \(what)\(contents.map { ": \($0)" } ?? "")")
     }

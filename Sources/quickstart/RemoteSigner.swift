@@ -4,15 +4,15 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A service whose key is in a key management service: tokens and client assertions are signed there.
+/// A service that signs tokens and client assertions in a key management service.
 ///
-/// To make it yours, take ``ManagedKey`` and call your service in its `sign`.
+/// To adapt it, copy ``ManagedKey`` and call your service in `sign`.
 struct RemoteSigner: Example {
     static let name = "remote-signer"
     static let summary = "tokens and client assertions signed by a key management service"
 
     static func run() async throws {
-        // The stand-in for a KMS: it has the key, and signs what it is sent.
+        // A stand-in for a KMS, which holds the key and signs messages.
         let key = try SigningKey.generate(.es256)
         let vault = try ES256SigningService(key: key)
         let keyService = try LoopbackServer.start { routes in
@@ -28,14 +28,14 @@ struct RemoteSigner: Example {
             verificationKey: key.verificationKey
         )
 
-        // A token of its own …
+        // Sign a token …
         let claims = RegisteredClaims(issuer: "billing", audience: ["orders"], expiration: Date() + 300)
         let token = try await managed.sign(claims)
         let policy = ValidationPolicy(issuer: "billing", audience: "orders")
         let verified = try JWTVerifier(key: key.verificationKey, policy: policy).verify(token)
         print("1. the key service signed a token: \(verified.claims)")
 
-        // … and the assertion by which the client gets an access token.
+        // … and the client assertion for an access token.
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "billing", key: key.verificationKey)])
         let authenticator = OAuth2Authenticator(
             server: authorization.metadata,
@@ -45,7 +45,7 @@ struct RemoteSigner: Example {
         )
         let accessToken = try await authenticator.accessToken()
         try Surprise.unless(accessToken.value.expose(authorization.isActive), "the access token is not active")
-        print("2. and the client's assertion: an access token came, \(authorization.issuedTokenCount) in all")
+        print("2. it also signed the client assertion; \(authorization.issuedTokenCount) access token in all")
         try Surprise.unless(keyService.requestCount == 2, "\(keyService.requestCount) signatures")
         print("3. the private key never left the key service, which signed \(keyService.requestCount) times")
 
@@ -54,13 +54,13 @@ struct RemoteSigner: Example {
     }
 }
 
-/// A key that this process can use and not read.
+/// A key that this process can use but not read.
 struct ManagedKey: RemoteSigningService {
     let client: NetworkClient
     let url: URL
     let algorithm = JWSAlgorithm.es256
     let keyID: String?
-    /// Each signature is verified before it goes out.
+    /// The key for verifying each signature before it's used.
     let verificationKey: VerificationKey?
 
     struct Message: Codable { let message: Data }

@@ -4,10 +4,11 @@ import MockNetworking
 import Networking
 import OAuth2
 
-/// GOV.UK One Login's way: one token stands for the user, and each call exchanges it for one of narrower use (RFC 8693).
+/// The approach of GOV.UK One Login: each call exchanges the user's token for a narrower one (RFC
+/// 8693).
 struct TokenExchange: Example {
     static let name = "token-exchange"
-    static let summary = "one token for the user, exchanged for one of narrower use per service"
+    static let summary = "the user's token, exchanged for a narrower one per service"
 
     static func run() async throws {
         let authorization = try MockAuthorizationServer.start(clients: [.init(id: "wallet", secret: "s3cret")])
@@ -43,16 +44,16 @@ struct TokenExchange: Example {
         print("2. address: \(try await call("/address", scope: "address.read"))")
         let requests = authorization.tokenRequestCount
         try Surprise.unless(requests == 3, "\(requests) token requests")
-        print("3. \(requests) token requests: the user's token, and one exchange for each scope")
+        print("3. \(requests) token requests: one for the user, and one exchange per scope")
         _ = try await call("/licence", scope: "licence.read")
-        try Surprise.unless(authorization.tokenRequestCount == requests, "a kept token was exchanged again")
-        print("4. the exchanged token is kept: the next call makes none")
+        try Surprise.unless(authorization.tokenRequestCount == requests, "a cached token was exchanged again")
+        print("4. the exchanged token is cached, so the next call needs no exchange")
         do {
             _ = try await call("/licence", scope: "address.read")
-            throw Surprise("a token of another scope is enough")
+            throw Surprise("a token with another scope was accepted")
         } catch let error as ServerError {
             try Surprise.unless(error.errorCode == 403, "\(error.errorCode)")
-            print("5. a token for the address is no good for the licence: \(error.errorCode)")
+            print("5. a token for the address doesn't give access to the licence: \(error.errorCode)")
         }
 
         await api.stop()
@@ -60,7 +61,7 @@ struct TokenExchange: Example {
     }
 }
 
-/// Who is signed in, as the client sees it.
+/// The signed-in user, as seen by the client.
 struct UserSession: AuthenticationProvider {
     let tokens: CachedTokenSource
 

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("quickstart", .limitedConcurrency)
 struct QuickstartTests {
-    @Test("runs through all its steps, needs one refresh for 50 calls, and succeeds")
+    @Test("Runs all steps and needs one refresh for 50 calls")
     func steps() throws {
         let result = try BuiltProgram.quickstart.run()
         #expect(result.errors.isEmpty)
@@ -12,8 +12,8 @@ struct QuickstartTests {
         let beginnings = [
             "1. generated a P-256 key: {", "2. started an authorization server at http://127.0.0.1:",
             "3. signed a client assertion (RFC 7523): {", "4. got an access token: {",
-            #"5. called the API, which answered {"reports":3}"#, "6. the server revoked the token",
-            "7. 50 calls were refused with 401 at once; 1 refresh, and all 50 succeeded",
+            #"5. called the API, which responded with {"reports":3}"#, "6. the server revoked the token",
+            "7. 50 concurrent calls got a 401; 1 refresh, and all 50 succeeded",
             "done: 101 API requests, 2 token requests, 1 refresh, ",
         ]
         #expect(lines.count == beginnings.count)
@@ -22,7 +22,7 @@ struct QuickstartTests {
         }
     }
 
-    @Test("shows what the tokens say, and no private key")
+    @Test("Shows the contents of tokens, but no private key")
     func contents() throws {
         let output = try BuiltProgram.quickstart.run().output
         #expect(output.contains(#""iss":"quickstart""#))
@@ -31,7 +31,7 @@ struct QuickstartTests {
         #expect(!output.contains(#""d":"#))
     }
 
-    @Test("Each example runs to its end, and checks by itself what it says")
+    @Test("Runs every example without errors")
     func examples() async throws {
         let names = try BuiltProgram.quickstart.run("--list").output.split(separator: "\n").map { line in
             String(line.prefix { $0 != ":" })
@@ -48,25 +48,25 @@ struct QuickstartTests {
         }
     }
 
-    @Test("A device login shows the address and the code, keeps the server's pace, and goes on with refreshed tokens")
+    @Test("Follows the server's polling interval in a device login, and refreshes tokens")
     func deviceLogin() throws {
         let result = try BuiltProgram.quickstart.run("device-login")
         #expect(result.status == 0, "\(result.errors)")
         let expected = [
             /1\. open http:\/\/127\.0\.0\.1:\d+\/device and enter [A-Z]{4}-[A-Z]{4}/,
-            /[ ]{3}begun: asking again in 5\.0 seconds; 600\.0 seconds left/,
-            /[ ]{3}slowedDown: asking again in 10\.0 seconds; 595\.0 seconds left/,
-            /[ ]{3}pending: asking again in 10\.0 seconds; 585\.0 seconds left/,
-            /2\. granted, after 3 questions/,
+            /[ ]{3}begun: polling again in 5\.0 seconds; 600\.0 seconds left/,
+            /[ ]{3}slowedDown: polling again in 10\.0 seconds; 595\.0 seconds left/,
+            /[ ]{3}pending: polling again in 10\.0 seconds; 585\.0 seconds left/,
+            /2\. authorized after 3 polls/,
             /3\. called the API: Ada's reports/,
-            /4\. called it again with a refreshed token, for the first was revoked: Ada's reports/,
+            /4\. called it again with a refreshed token after the first was revoked: Ada's reports/,
         ]
         let lines = result.output.split(separator: "\n")
         #expect(lines.count == expected.count)
         for (line, regex) in zip(lines, expected) { #expect(line.wholeMatch(of: regex) != nil, "\(line)") }
     }
 
-    @Test("An example that there is not is named, beside those that there are")
+    @Test("Rejects an unknown example and lists the available ones")
     func unknown() throws {
         let result = try BuiltProgram.quickstart.run("fast-start")
         #expect(result.status == 64)

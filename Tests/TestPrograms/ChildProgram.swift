@@ -3,27 +3,28 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program, started, and still running or ended.
+/// A program that runs as a child process.
 ///
-/// Foundation's `Process` is not used. What it makes to hear of the end can be inherited by a process that another test starts in the
-/// same moment, and then it does not hear of the end before that one's; and while it looks for open descriptors it reads beyond
-/// the entries of a directory, which ends the test runner now and then. Here nothing is inherited but what is given.
+/// Foundation's `Process` isn't suitable. A process that another test starts at the same time can
+/// inherit its descriptors and delay the notification of the end. It also reads past the end of a
+/// directory listing when it looks for open descriptors, which sometimes crashes the test runner.
+/// This type passes only the specified descriptors on.
 public final class ChildProgram: Sendable {
-    /// Why a program could not be started.
+    /// An error that occurs if a program can't be started.
     public struct CannotStart: Error {
-        /// The number of the system's error.
+        /// The system's error number.
         public let number: Int32
     }
 
-    /// What the program reads, or where it writes to.
+    /// The source or destination of a standard stream.
     public enum Stream: Sendable {
-        /// Nothing can be read; what is written is lost.
+        /// `/dev/null`.
         case nothing
         /// The stream of the test runner.
         case inherited
-        /// A file by its path; one that is written is made or emptied.
+        /// A file at a path. An output file is created or truncated.
         case file(String)
-        /// What ``type(_:)`` sends; for the input only.
+        /// The text that ``type(_:)`` sends, for the input only.
         case typed
     }
 
@@ -31,13 +32,13 @@ public final class ChildProgram: Sendable {
     private let ending = Mutex<Int32?>(nil)
     private let keyboard: Mutex<Int32?>
 
-    /// Starts a program that stands beside the test runner in the build folder.
+    /// Starts a program in the test runner's build folder.
     ///
     /// - Parameters:
-    ///   - name: Its name.
-    ///   - arguments: Its arguments.
-    ///   - input: What it reads from standard input.
-    ///   - output: The file that gets what it prints.
+    ///   - name: The name of the program.
+    ///   - arguments: The arguments of the program.
+    ///   - input: The source of standard input. The default is `/dev/null`.
+    ///   - output: The path of the file for standard output.
     public convenience init(
         _ name: String,
         _ arguments: [String],
@@ -52,11 +53,11 @@ public final class ChildProgram: Sendable {
     /// Starts a program.
     ///
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - arguments: Its arguments.
-    ///   - input: What it reads from standard input.
-    ///   - output: Where it prints to.
-    ///   - errors: Where its standard error goes to.
+    ///   - path: The path of the program.
+    ///   - arguments: The arguments of the program.
+    ///   - input: The source of standard input. The default is `/dev/null`.
+    ///   - output: The destination of standard output. The default is `/dev/null`.
+    ///   - errors: The destination of standard error. The default is `/dev/null`.
     public init(
         path: String,
         _ arguments: [String],
@@ -81,7 +82,8 @@ public final class ChildProgram: Sendable {
             case .inherited: break
             case .file(let path): unsafe posix_spawn_file_actions_addopen(&actions, number, path, flags, 0o600)
             case .typed:
-                // A pair of sockets and no pipe: nobody gets SIGPIPE of typing to what has ended.
+                // Use sockets instead of a pipe, because `send` can suppress SIGPIPE if the program
+                // has ended.
                 var ends: [Int32] = [-1, -1]
                 let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
                 guard unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw CannotStart(number: errno) }
@@ -90,7 +92,8 @@ public final class ChildProgram: Sendable {
             }
         }
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        // Threads of Swift's tasks block most signals, and somebody may ignore SIGPIPE: a program begins as in a shell.
+        // Restore the default signal state: threads of Swift tasks block most signals, and the
+        // runner may ignore SIGPIPE.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
@@ -114,16 +117,16 @@ public final class ChildProgram: Sendable {
         kill()
     }
 
-    /// Where a program is, looked for as a shell does; `nil` if it is nowhere.
+    /// Returns the path of a program in `PATH`, or `nil` if there's no such program.
     public static func path(of program: String) -> String? {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin").split(separator: ":")
         return folders.map { "\($0)/\(program)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Whether it has ended.
+    /// A Boolean value that indicates whether the program has ended.
     public var isOver: Bool { poll() != nil }
 
-    /// Sends it a text, if its input is ``Stream/typed``; nothing if it has ended.
+    /// Sends text to the program if its input is ``Stream/typed`` and it hasn't ended.
     public func type(_ text: String) {
         keyboard.withLock { keyboard in
             guard let keyboard else { return }
@@ -138,7 +141,8 @@ public final class ChildProgram: Sendable {
         }
     }
 
-    /// Waits for its end; returns its exit code, or minus the signal that ended it.
+    /// Waits for the program's end and returns its exit code, or the negative number of the signal
+    /// that ended it.
     public func wait() async throws -> Int32 {
         while true {
             if let status = poll() { return status }
@@ -146,7 +150,7 @@ public final class ChildProgram: Sendable {
         }
     }
 
-    /// Waits for its end and lets no other task have the thread meanwhile, for programs that end soon.
+    /// Waits for the end of a short program without releasing the thread to other tasks.
     public func waitBlocking() -> Int32 {
         ending.withLock { ending in
             if let ending { return ending }
@@ -156,7 +160,7 @@ public final class ChildProgram: Sendable {
         }
     }
 
-    /// Ends it at once, in the middle of whatever it does, and waits for that; nothing if it has ended.
+    /// Kills the program if it's still running, and waits for its end.
     public func kill() {
         ending.withLock { ending in
             if ending == nil {

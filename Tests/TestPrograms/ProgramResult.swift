@@ -1,20 +1,20 @@
 public import Foundation
 
-/// What a program left behind that was run to its end.
+/// The result of a program.
 public struct ProgramResult: Sendable {
-    /// Its exit code, or minus the number of the signal that ended it.
+    /// The exit code, or the negative number of the signal that ended the program.
     public let status: Int32
-    /// What it printed.
+    /// The content of standard output.
     public let output: Data
-    /// What it wrote to standard error.
+    /// The content of standard error.
     public let errors: Data
 
-    /// Runs a program without holding up other tests.
+    /// Runs a program without blocking other tests.
     ///
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - arguments: Its arguments.
-    ///   - input: What it reads from standard input.
+    ///   - path: The path of the program.
+    ///   - arguments: The arguments of the program.
+    ///   - input: The content of standard input. The default is empty.
     public static func of(_ path: String, _ arguments: [String], input: Data = Data()) async throws -> ProgramResult {
         let files = try StreamFiles(input: input)
         defer { files.remove() }
@@ -22,7 +22,7 @@ public struct ProgramResult: Sendable {
         return try files.result(status: await program.wait())
     }
 
-    /// Runs a program that ends soon, on this thread.
+    /// Runs a short program and blocks the current thread.
     public static func blocking(_ path: String, _ arguments: [String], input: Data = Data()) throws -> ProgramResult {
         let files = try StreamFiles(input: input)
         defer { files.remove() }
@@ -30,7 +30,8 @@ public struct ProgramResult: Sendable {
     }
 }
 
-/// Files for the streams of a program, so that no pipe can fill up; only their owner can read them, for they may have keys.
+/// Files for the streams of a program, so that no pipe can fill up. Only the owner can read them,
+/// because they may contain keys.
 private struct StreamFiles {
     private let folder: URL
 

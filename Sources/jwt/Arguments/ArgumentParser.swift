@@ -1,16 +1,18 @@
-/// Reads the arguments of one command.
+/// A parser for the arguments of one command.
 ///
-/// `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and joined flags (`-ab`) are understood; `--`
-/// ends the options; `-` alone is an ordinary argument. Names are never abbreviated, so that a new option cannot
-/// break a script. No message repeats a value.
+/// The parser accepts `--name value`, `--name=value`, `-n value`, `-nvalue`, `-n=value` and
+/// combined flags (`-ab`). `--` ends the options, and `-` alone is an ordinary argument. Option
+/// names can't be abbreviated, so that a new option can't break a script. Error messages never
+/// repeat a value.
 struct ArgumentParser {
     let path: [String]
     let definition: CommandDefinition
 
-    /// Whether help is asked for: `--help` or `-h` in the place of an option, or the single word `help`.
+    /// Returns whether the arguments request help: `--help` or `-h` as an option, or the single
+    /// word `help`.
     ///
-    /// Other mistakes do not matter then. What stands in the place of a value is not a question for help: a script that
-    /// passes on such a text must not take the help for its result.
+    /// A request for help overrides all other errors. An option's value never counts as a request:
+    /// a script that passes such text on must not mistake the help for its result.
     func asksForHelp(_ arguments: [String]) -> Bool {
         if arguments == ["help"] { return true }
         var rest = arguments[...]
@@ -23,11 +25,11 @@ struct ArgumentParser {
         return false
     }
 
-    /// Reads all arguments.
+    /// Parses all arguments.
     ///
-    /// - Parameter arguments: What follows the command's name.
+    /// - Parameter arguments: The arguments after the command's name.
     /// - Returns: The options and operands.
-    /// - Throws: ``UsageError`` for anything the definition does not allow.
+    /// - Throws: ``UsageError`` if the arguments don't match the command's definition.
     func parse(_ arguments: [String]) throws(UsageError) -> ParsedArguments {
         var result = ParsedArguments(path: path)
         var rest = arguments[...]
@@ -42,7 +44,7 @@ struct ArgumentParser {
                 try add(operand: argument, to: &result)
             }
         }
-        // Those that may be left out need not be the last.
+        // Optional operands can precede required ones.
         for operand in definition.operands.filter(\.isRequired).dropFirst(result.operands.count) {
             throw error("\(operand.name) is missing")
         }
@@ -60,7 +62,7 @@ struct ArgumentParser {
         }
         let attached = name.endIndex == text.endIndex ? nil : String(text[name.endIndex...].dropFirst())
         if option.value == nil {
-            if attached != nil { throw error("\(option.spelling) takes no value") }
+            if attached != nil { throw error("\(option.spelling) doesn't take a value") }
             try add("", to: option, of: &result)
         } else {
             let text = if let attached { attached } else { try nextValue(of: option, &rest) }
@@ -88,10 +90,10 @@ struct ArgumentParser {
         }
     }
 
-    /// The next argument as a value.
+    /// Returns the next argument as an option's value.
     ///
-    /// One that is an option of the command is far more likely a forgotten value, so it is refused;
-    /// `--name=value` gives such a text all the same.
+    /// Rejects an argument that is itself an option of the command, because the value is most
+    /// likely missing. `--name=value` still accepts such text.
     private func nextValue(
         of option: OptionDefinition,
         _ rest: inout ArraySlice<String>
@@ -129,7 +131,7 @@ struct ArgumentParser {
         of result: inout ParsedArguments
     ) throws(UsageError) {
         if result.contains(option), !option.isRepeatable {
-            throw error("\(option.spelling) is given twice")
+            throw error("\(option.spelling) can be given only once")
         }
         result.add(text, to: option)
     }
@@ -140,7 +142,7 @@ struct ArgumentParser {
             throw error(
                 expected.isEmpty
                     ? "unexpected argument: this command takes only options"
-                    : "unexpected argument: only \(expected) is taken"
+                    : "unexpected argument: expected only \(expected)"
             )
         }
         result.add(operand: operand)
@@ -158,7 +160,8 @@ struct ArgumentParser {
         UsageError(path: path, message: message)
     }
 
-    /// What is repeated in a message is a plain name, never control characters and hardly a secret.
+    /// Messages repeat only plain names, which can't contain control characters and are unlikely to
+    /// be secrets.
     private static func isNameCharacter(_ character: Character) -> Bool {
         character.isASCII && (character.isLetter || character.isNumber || character == "-" || character == "_")
     }

@@ -1,15 +1,16 @@
-/// A type that an option's value is read into.
+/// A type that parses an option's value.
 protocol ArgumentValue: Sendable {
-    /// What completions may offer; plain text unless the type says otherwise.
+    /// The kind of value, for completions (plain text by default).
     static var valueKind: OptionDefinition.ValueKind { get }
 
-    /// Reads what the user typed.
+    /// Parses the text that the user entered.
     ///
-    /// - Throws: ``ValueError``, whose message says what was expected and never repeats the text: it may be a secret.
+    /// - Throws: ``ValueError`` with a message that describes the expected format. It never
+    ///   repeats the text, which may be a secret.
     init(argument: String) throws(ValueError)
 }
 
-/// Why the text of a value cannot be used, as the end of the sentence "--option …".
+/// An error for an invalid value, whose message completes the sentence "--option …".
 struct ValueError: Error, Equatable {
     var message: String
 }
@@ -23,7 +24,7 @@ extension ArgumentValue where Self: RawRepresentable<String>, Self: CaseIterable
 
     init(argument: String) throws(ValueError) {
         guard let value = Self(rawValue: argument) else {
-            throw ValueError(message: "must be " + Self.allCases.map(\.rawValue).joined(separator: " or "))
+            throw ValueError(message: "must be one of " + Self.allCases.map(\.rawValue).joined(separator: ", "))
         }
         self = value
     }

@@ -1,41 +1,38 @@
-/// What there is to know about a command: parsing, help, completions and manual pages are all made from it.
+/// The definition of a command, used for parsing, help, completions and manual pages.
 struct CommandDefinition: Sendable {
-    /// A use that help shows.
+    /// An example in the command's help.
     struct Example: Sendable {
-        /// What it achieves.
+        /// The task, without a final period.
         var purpose: String
-        /// The line to type.
         var line: String
     }
 
-    /// A code the command can exit with.
     struct ExitStatus: Sendable {
         var code: Int32
         var meaning: String
 
-        /// What every command can end with.
-        static let usage = Self(code: Program.usageStatus, meaning: "The command line is wrong")
+        /// The exit code for usage errors, common to all commands.
+        static let usage = Self(code: Program.usageStatus, meaning: "The command line is invalid")
     }
 
-    /// What the command does when it is run.
     typealias Action = @Sendable (ParsedArguments, Console) throws -> Void
 
     var name: String
     /// One sentence without a final period.
     var summary: String
-    /// More paragraphs for help.
+    /// Additional paragraphs for the help.
     var discussion: [String] = []
-    /// The options, without `--help`, which every command has.
+    /// The command's options, without `--json` and `--help`.
     var options: [OptionDefinition] = []
     var operands: [OperandDefinition] = []
     var examples: [Example] = []
     var exitStatuses: [ExitStatus] = []
     var subcommands: [CommandDefinition] = []
-    /// Other spellings of commands, which help doesn't show.
+    /// Alternative spellings of commands, omitted from the help.
     var hiddenSubcommands: [CommandDefinition] = []
-    /// `nil` for a command that only groups others.
+    /// The action, or `nil` for a command group.
     var action: Action?
 
-    /// The options with those that every command has.
+    /// All options, including `--help` and, for commands with an action, `--json`.
     var allOptions: [OptionDefinition] { options + (action == nil ? [.help] : [.json, .help]) }
 }

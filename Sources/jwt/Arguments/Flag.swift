@@ -2,13 +2,13 @@
 struct Flag: Sendable {
     let definition: OptionDefinition
 
-    /// Describes the flag.
+    /// Creates a flag.
     ///
     /// - Parameters:
     ///   - longName: The name without dashes.
-    ///   - shortName: A letter for `-x`, if there is one.
-    ///   - section: The heading of help under which it stands.
-    ///   - summary: What it does, without a final period.
+    ///   - shortName: The letter for the short form `-x`, if any.
+    ///   - section: The heading for the flag in the help.
+    ///   - summary: The description, without a final period.
     init(
         _ longName: String,
         short shortName: Character? = nil,

@@ -1,13 +1,13 @@
-/// The help of a command, made from its definition.
+/// The help text of a command.
 struct HelpText {
-    /// The names of the commands down to this one.
+    /// The command names from the root to this command.
     let path: [String]
     let command: CommandDefinition
 
     private static let width = 80
     private static let column = 24
 
-    /// The whole text, ending in a newline.
+    /// The complete text, ending with a newline.
     var text: String {
         var parts = [usage, Self.wrapped(command.summary + ".", indent: 0)]
         parts += command.discussion.map { Self.wrapped($0, indent: 0) }
@@ -15,7 +15,6 @@ struct HelpText {
         return parts.filter { !$0.isEmpty }.joined(separator: "\n\n") + "\n"
     }
 
-    /// The line that shows how the command is called.
     var usage: String {
         var words = ["Usage:"] + path
         if !command.subcommands.isEmpty { words.append("COMMAND") }
@@ -60,7 +59,7 @@ struct HelpText {
 
     private var footer: String {
         guard !command.subcommands.isEmpty else { return "" }
-        return "“\(path.joined(separator: " ")) COMMAND --help” explains a command."
+        return "Use “\(path.joined(separator: " ")) COMMAND --help” for more about a command."
     }
 
     private static func section(
@@ -78,7 +77,7 @@ struct HelpText {
         return "\(heading):\n" + lines.joined(separator: "\n")
     }
 
-    /// The text in lines of the usual terminal width, each with the indent.
+    /// Wraps text at the standard terminal width and indents each line.
     private static func wrapped(_ text: String, indent: Int) -> String {
         let margin = String(repeating: " ", count: indent)
         var lines: [String] = []

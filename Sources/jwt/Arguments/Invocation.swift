@@ -1,20 +1,19 @@
-/// What a command line asks for.
+/// A parsed command line.
 enum Invocation {
-    /// Help on a command, given with the names down to it.
+    /// Help on the command at the path.
     case help(CommandDefinition, path: [String])
-    /// `--version`.
     case version
-    /// A group of commands was named, but none of its commands.
+    /// A command group without a subcommand.
     case missingCommand(CommandDefinition, path: [String])
-    /// A command with its arguments.
     case run(CommandDefinition.Action, ParsedArguments)
 
-    /// Finds the command and reads its arguments.
+    /// Finds the command and parses its arguments.
     ///
     /// - Parameters:
-    ///   - arguments: What follows the program's name.
-    ///   - root: The program.
-    /// - Throws: ``UsageError`` for an unknown command, or whatever the command's definition does not allow.
+    ///   - arguments: The arguments after the program's name.
+    ///   - root: The definition of the program.
+    /// - Throws: ``UsageError`` if the command is unknown or its arguments don't match its
+    ///   definition.
     init(_ arguments: [String], root: CommandDefinition) throws(UsageError) {
         self = try Self.resolve(arguments[...], in: root, path: [root.name])
     }
@@ -64,7 +63,7 @@ enum Invocation {
         if let found = commands.first(where: { $0.name == name }) { return found }
         let kind = name.hasPrefix("-") ? "an option" : "a command"
         guard name.count <= 24, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !name.contains("=") else {
-            // Not repeated: a token or a secret may have been pasted here.
+            // The message doesn't repeat the argument: it may be a pasted token or secret.
             throw UsageError(path: path, message: "the first argument is not \(kind)" + list(command))
         }
         let nearest = Suggestion.nearest(to: name, in: command.subcommands.map(\.name))

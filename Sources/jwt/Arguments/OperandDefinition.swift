@@ -1,12 +1,12 @@
-/// What there is to know about an argument that is not an option.
+/// The definition of a positional argument.
 struct OperandDefinition: Sendable {
-    /// How help calls it, such as `TOKEN`.
+    /// The name in the help, such as `TOKEN`.
     var name: String
     var isRequired = false
     var kind = OptionDefinition.ValueKind.text
-    /// What it is for, without a final period.
+    /// The description, without a final period.
     var summary: String
 
-    /// The operand as the usage line shows it.
+    /// The operand as it appears in the usage line.
     var synopsis: String { isRequired ? name : "[\(name)]" }
 }

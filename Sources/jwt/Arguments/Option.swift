@@ -1,18 +1,20 @@
-/// An option with a value of a given type: the definition, and the way to the typed values after parsing.
+/// An option with a typed value.
 struct Option<Value: ArgumentValue>: Sendable {
     let definition: OptionDefinition
 
-    /// Describes the option.
+    /// Creates an option.
     ///
     /// - Parameters:
     ///   - longName: The name without dashes.
-    ///   - aliases: Other long names that mean the same.
-    ///   - shortName: A letter for `-x`, if there is one.
-    ///   - value: How help calls the value, such as `FILE`.
-    ///   - isRequired: Whether the command refuses to run without it.
-    ///   - isRepeatable: Whether it may be given several times.
-    ///   - section: The heading of help under which it stands.
-    ///   - summary: What it does, without a final period.
+    ///   - aliases: Alternative long names.
+    ///   - shortName: The letter for the short form `-x`, if any.
+    ///   - value: The placeholder for the value in the help, such as `FILE`.
+    ///   - isRequired: A Boolean value that indicates whether the command requires the option.
+    ///     The default is `false`.
+    ///   - isRepeatable: A Boolean value that indicates whether the option can be repeated. The
+    ///     default is `false`.
+    ///   - section: The heading for the option in the help.
+    ///   - summary: The description, without a final period.
     init(
         _ longName: String,
         aliases: [String] = [],

@@ -1,46 +1,45 @@
-/// What there is to know about one option: parsing, help, completions and manual pages are all made from it.
+/// The definition of an option, used for parsing, help, completions and manual pages.
 struct OptionDefinition: Sendable {
-    /// What the value of an option is, for whoever completes or documents it.
+    /// The kind of an option's value, for completions and documentation.
     enum ValueKind: Sendable, Equatable {
         case text
         case file
         case choice([String])
     }
 
-    /// The value an option takes.
     struct Value: Sendable {
-        /// How help calls the value, such as `FILE`.
+        /// The placeholder in the help, such as `FILE`.
         var name: String
         var kind: ValueKind
     }
 
-    /// The name without its dashes.
+    /// The name without dashes.
     var longName: String
-    /// Other long names that mean the same, which help does not show.
+    /// Alternative long names, omitted from the help.
     var aliases: [String] = []
     var shortName: Character?
-    /// The value taken, `nil` for a flag.
+    /// The value, or `nil` for a flag.
     var value: Value?
     var isRequired = false
     var isRepeatable = false
-    /// The heading of help under which the option stands.
+    /// The heading for the option in the help.
     var section: String
-    /// What the option does: one or more sentences without a final period.
+    /// The description: one or more sentences, without a final period.
     var summary: String
 
-    /// The option as the user types it: `--alg`.
+    /// The option as the user types it, such as `--alg`.
     var spelling: String { "--" + longName }
 
-    /// The short form as the user types it: `-h`.
+    /// The short form as the user types it, such as `-h`.
     var shortSpelling: String? { shortName.map { "-\($0)" } }
 
-    /// The option with its value as help shows it: `--alg ALG`.
+    /// The option and its value as they appear in the help, such as `--alg ALG`.
     var synopsis: String {
         guard let value else { return spelling }
         return spelling + " " + value.name
     }
 
-    /// Every option of every command: shows help.
+    /// The `--help` option, common to all commands.
     static let help = OptionDefinition(
         longName: "help",
         shortName: "h",
@@ -48,16 +47,15 @@ struct OptionDefinition: Sendable {
         summary: "Show this help"
     )
 
-    /// Every option of every command that does something: output for programs.
+    /// The `--json` option, common to all commands with an action.
     static let json = OptionDefinition(
         longName: "json",
         section: defaultSection,
-        summary: "Print the result as one line of JSON, and errors and warnings, too"
+        summary: "Print the result as one line of JSON, and errors and warnings as JSON, too"
     )
 
     static let defaultSection = "Options"
 
-    /// Whether the option has this long name.
     func isNamed(_ name: some StringProtocol) -> Bool {
         longName == name || aliases.contains { $0 == name }
     }

@@ -1,6 +1,6 @@
-/// The arguments of one command, checked against its definition.
+/// The arguments of a command, validated against its definition.
 struct ParsedArguments: Sendable {
-    /// The names of the commands down to this one.
+    /// The command names from the root to this command.
     let path: [String]
     private(set) var operands: [String] = []
     private var texts: [String: [String]] = [:]
@@ -9,12 +9,11 @@ struct ParsedArguments: Sendable {
         self.path = path
     }
 
-    /// The value of an option, `nil` if it was not given.
+    /// Returns the value of an option, or `nil` if the option is absent.
     func value<Value>(of option: Option<Value>) throws(UsageError) -> Value? {
         try values(of: option).last
     }
 
-    /// The value of an option that the command cannot do without.
     func requiredValue<Value>(of option: Option<Value>) throws(UsageError) -> Value {
         guard let value = try value(of: option) else {
             throw usageError("\(option.definition.synopsis) is required")
@@ -22,7 +21,7 @@ struct ParsedArguments: Sendable {
         return value
     }
 
-    /// The values of an option in the order given.
+    /// Returns all values of an option, in order.
     func values<Value>(of option: Option<Value>) throws(UsageError) -> [Value] {
         var values: [Value] = []
         for text in texts[option.definition.longName] ?? [] {
@@ -35,12 +34,10 @@ struct ParsedArguments: Sendable {
         return values
     }
 
-    /// Whether the flag was given.
     func contains(_ flag: Flag) -> Bool {
         contains(flag.definition)
     }
 
-    /// A usage error of this command.
     func usageError(_ message: String) -> UsageError {
         UsageError(path: path, message: message)
     }

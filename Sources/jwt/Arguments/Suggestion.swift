@@ -1,6 +1,7 @@
-/// The name that a mistyped one was probably meant to be.
+/// Suggestions for mistyped names.
 enum Suggestion {
-    /// The nearest candidate, or `nil` if none is near: at most one mistake in three letters.
+    /// Returns the most similar candidate, or `nil` if none has at most one error per three
+    /// letters.
     static func nearest(to typed: String, in candidates: [String]) -> String? {
         let letters = Array(typed.lowercased())
         var best: (name: String, distance: Int)?
@@ -14,7 +15,8 @@ enum Suggestion {
         return best?.name
     }
 
-    /// The number of letters to insert, remove, replace or swap with their neighbor to turn one text into the other.
+    /// Returns the edit distance: the number of insertions, deletions, replacements and swaps of
+    /// adjacent letters between two texts.
     static func distance(_ first: [Character], _ second: [Character]) -> Int {
         var beforePrevious: [Int] = []
         var previous = Array(0...second.count)

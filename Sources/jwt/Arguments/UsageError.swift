@@ -1,11 +1,10 @@
-/// A command line that cannot be run.
+/// An invalid command line.
 struct UsageError: Error, Equatable {
-    /// The names of the commands down to the one concerned: `["jwt", "sign"]`.
+    /// The path of the command, such as `["jwt", "sign"]`.
     var path: [String]
-    /// What is wrong and what to do, without a final period.
+    /// The problem and the solution, without a final period.
     var message: String
 
-    /// One line for standard error.
     var line: String {
         let command = path.joined(separator: " ")
         return "\(command): \(message) (see \(command) --help)"

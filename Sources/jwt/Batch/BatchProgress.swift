@@ -1,9 +1,9 @@
 import Glibc
 import Networking
 
-/// How far a batch is, in one line of a terminal to which nothing else is written meanwhile.
+/// A progress bar for a batch, shown on a terminal that receives no other output.
 struct BatchProgress {
-    /// Work that is done sooner needs no bar.
+    /// The delay before the bar appears, which short batches never reach.
     private static let patience = Duration.seconds(1)
 
     private let bar: ProgressBar
@@ -12,11 +12,14 @@ struct BatchProgress {
     private var count = 0
     private var isShown = false
 
-    /// Prepares a bar; `nil` if nobody would see it, if it would be in the way of what somebody sees, or if nobody knows how long the work is.
+    /// Prepares a progress bar.
+    ///
+    /// The result is `nil` if standard error isn't a terminal, if the results go to a terminal or
+    /// are JSON, or if the total size is unknown.
     ///
     /// - Parameters:
-    ///   - console: What the command prints to.
-    ///   - total: How many octets there will be.
+    ///   - console: The console of the command.
+    ///   - total: The total number of input bytes.
     init?(on console: Console, total: Int?) {
         guard let total, !console.writesJSON, FileDescriptor.standard(STDERR_FILENO).isTerminal,
             !FileDescriptor.standard(STDOUT_FILENO).isTerminal
@@ -25,7 +28,7 @@ struct BatchProgress {
         bar = ProgressBar(console.prefix)
     }
 
-    /// Shows how far the work is, once it has taken a while.
+    /// Updates the bar, which appears after the initial delay.
     mutating func move(to count: Int) {
         self.count = count
         let elapsed = ContinuousClock.now - start
@@ -34,13 +37,12 @@ struct BatchProgress {
         show(.running, bytesPerSecond: Double(count) / (elapsed / .seconds(1)))
     }
 
-    /// Shows that all is done.
     mutating func complete() {
         count = total
         finish(.completed)
     }
 
-    /// Ends the line wherever it is, so that what is printed next has one of its own.
+    /// Ends the bar's line, so that later output starts on a new line.
     mutating func end() {
         finish(.failed)
     }

@@ -1,38 +1,39 @@
 import Glibc
 import TokenGeneration
 
-/// Many tokens in one process: a line in, a line of JSON out, in the same order, whatever is wrong with a line.
+/// A batch: each line of input produces one line of JSON, in order, even if some lines are invalid.
 struct BatchRun {
-    /// What became of a line.
     enum Result {
-        /// A token, which needs no escapes in JSON.
+        /// A token, which needs no JSON escapes.
         case token(String)
         case object(JSONObject)
-        /// An object that says why the line was refused.
+        /// An error object for a line that can't be processed.
         case refused(JSONObject)
     }
 
     static let flag = Flag(
         "batch",
-        "Work on the lines of standard input: one line of JSON for each, in the same order"
+        "Process standard input line by line, and print one line of JSON for each in the same order"
     )
 
-    /// More than this is not kept back from the reader of the results.
+    /// The number of buffered bytes at which output is flushed.
     private static let bufferSize = 65_536
 
     let input: InputFile
 
-    /// Works on every line.
+    /// Processes every line.
     ///
-    /// What is printed is kept back until it is much, or until the next line has not come yet: so a pipe is fast, and a program that
-    /// waits for each answer gets it. A terminal gets each line at once. If the results go somewhere else, and it takes long, a terminal at
-    /// standard error shows how far it is.
+    /// Output is buffered until the buffer is full or the next line isn't available yet. Pipes stay
+    /// fast, and a program that waits for each result receives it. On a terminal, each line is
+    /// printed immediately. If the results go elsewhere, standard error shows the progress of a
+    /// long batch.
     ///
     /// - Parameters:
-    ///   - console: Where the results go.
-    ///   - body: Makes the result of a line, which comes without white space around it.
-    /// - Throws: ``CommandFailure`` with the code `rejected` if at least one line was refused, once all have been worked on; with
-    ///   `failed` if the lines cannot be read or the results not be written.
+    ///   - console: The console that prints the results.
+    ///   - body: A closure that returns the result of a line, without surrounding white space.
+    /// - Throws: ``CommandFailure`` with the code `rejected` after the last line if at least one
+    ///   line failed, and with the code `failed` if the input can't be read or the results can't be
+    ///   written.
     func run(on console: Console, _ body: ([UInt8]) throws -> Result) throws {
         let flushesLines = FileDescriptor.standard(STDOUT_FILENO).isTerminal
         var output: [UInt8] = []
@@ -61,9 +62,6 @@ struct BatchRun {
         }
     }
 
-    /// Reads the JSON object of a line.
-    ///
-    /// - Throws: ``TokenError``.
     static func object(in line: [UInt8]) throws(TokenError) -> JSONObject {
         do throws(TokenError) {
             return try JSONObject(parsing: line, limits: .document)
@@ -72,12 +70,12 @@ struct BatchRun {
         }
     }
 
-    /// Reads the token of a line.
+    /// Returns the token in a line.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     static func token(in line: [UInt8]) throws(TokenError) -> String {
         guard let token = String(validating: line, as: UTF8.self) else {
-            throw TokenError(.malformedToken, "not a token: it is not text")
+            throw TokenError(.malformedToken, "not a token: the input isn't valid UTF-8")
         }
         return token
     }
@@ -101,11 +99,11 @@ struct BatchRun {
     }
 
     private func failure(_ error: FileDescriptor.Failure) -> CommandFailure {
-        CommandFailure(.failed, "\(input.name): cannot be read: \(error.reason)", cause: error)
+        CommandFailure(.failed, "\(input.name): can't be read: \(error.reason)", cause: error)
     }
 
     private static func result(of line: LineReader.Line, _ body: ([UInt8]) throws -> Result) -> Result {
-        guard case .octets(let octets) = line else { return refusal("tooLarge", "the line has more than 2 MiB") }
+        guard case .octets(let octets) = line else { return refusal("tooLarge", "the line is longer than 2 MiB") }
         do {
             return try body(TokenInput.trimmed(octets))
         } catch let error as TokenError {

@@ -1,9 +1,9 @@
-/// The lines of a file or a pipe, one at a time, however long the whole is.
+/// A reader that returns one line at a time, so that input of any size fits in memory.
 struct LineReader: ~Copyable {
-    /// One line without its line break.
+    /// A line without its line break.
     enum Line: Equatable {
         case octets([UInt8])
-        /// It has more octets than the limit and was passed over.
+        /// A line that exceeds the size limit and was skipped.
         case tooLong
     }
 
@@ -13,25 +13,26 @@ struct LineReader: ~Copyable {
     private var rest: Range<Int> = 0..<0
     private var readCount = 0
 
-    /// How many octets there will be; `nil` if nobody knows.
+    /// The total number of input bytes, or `nil` if it is unknown.
     let totalCount: Int?
-    /// How many octets the lines so far have, line breaks included.
+    /// The number of bytes in the lines so far, including line breaks.
     var octetCount: Int { readCount - rest.count }
 
     /// - Parameters:
-    ///   - file: Where the lines are.
-    ///   - limit: The most octets of a line.
+    ///   - file: The file or pipe to read.
+    ///   - limit: The maximum size of a line, in bytes.
     init(_ file: consuming FileDescriptor, limit: Int) {
         totalCount = file.remainingCount
         self.file = file
         self.limit = limit
     }
 
-    /// The next line; the last one needs no line break.
+    /// Returns the next line, even if the last one has no line break.
     ///
-    /// - Parameter beforeWaiting: Called before reading may take a while, because whoever writes is waiting for our answers.
-    /// - Returns: The line, or `nil` at the end.
-    /// - Throws: `FileDescriptor.Failure`, and whatever the closure throws.
+    /// - Parameter beforeWaiting: A closure to call before a read that may block: the writer may
+    ///   be waiting for a response.
+    /// - Returns: The line, or `nil` at the end of the input.
+    /// - Throws: `FileDescriptor.Failure`, and any error of the closure.
     mutating func next(beforeWaiting: () throws -> Void) throws -> Line? {
         var line: [UInt8] = []
         var isTooLong = false

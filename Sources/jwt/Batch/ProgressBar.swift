@@ -3,9 +3,10 @@ import Glibc
 import Networking
 import Synchronization
 
-/// One line on a terminal that shows how far a transfer is; nothing where standard error is no terminal.
+/// A one-line progress bar that writes nothing without a terminal.
 ///
-/// The line is written over itself, ten times a second at most, and ends with the transfer. Standard output is never touched.
+/// The bar redraws its line at most ten times per second and ends the line when the transfer ends.
+/// It never writes to standard output.
 final class ProgressBar: Sendable {
     private struct State {
         var lastShown: ContinuousClock.Instant?
@@ -18,9 +19,9 @@ final class ProgressBar: Sendable {
     private let write: (@Sendable (String) -> Void)?
     private let state = Mutex(State())
 
-    /// Makes a bar on standard error, if that is a terminal.
+    /// Creates a bar on standard error, if that is a terminal.
     ///
-    /// - Parameter label: What is transferred. Control characters in it are not shown.
+    /// - Parameter label: The name of the transfer. Control characters are removed.
     convenience init(_ label: String) {
         let descriptor = STDERR_FILENO
         let isTerminal = isatty(descriptor) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
@@ -34,7 +35,7 @@ final class ProgressBar: Sendable {
         timeSource: TimeSource = .system,
         write: (@Sendable (String) -> Void)?
     ) {
-        // A name that somebody else suggested must not write over other lines.
+        // A label from an untrusted source must not overwrite other lines.
         self.label = String(
             label.unicodeScalars.filter { $0.properties.generalCategory != .control }.map(Character.init)
         )
@@ -43,9 +44,7 @@ final class ProgressBar: Sendable {
         self.write = write
     }
 
-    /// Shows a progress; the last one of a transfer ends the line.
-    ///
-    /// - Parameter progress: The progress.
+    /// Shows a progress, and ends the line with the final state of a transfer.
     func show(_ progress: TransferProgress) {
         guard let write else { return }
         let now = timeSource.now()
@@ -54,13 +53,14 @@ final class ProgressBar: Sendable {
             state.hasEnded = progress.state.isFinal
             if let last = state.lastShown, now - last < .milliseconds(100), !state.hasEnded { return nil }
             state.lastShown = now
-            // Back to the first column, the line, and what is left of an older one removed.
+            // Return to the first column, print the line, and erase the remainder of the previous
+            // one.
             return "\r\(line(progress))\u{1B}[K\(state.hasEnded ? "\n" : "")"
         }
         if let text { write(text) }
     }
 
-    /// One line, no longer than the terminal is wide.
+    /// Returns the line, truncated to the width of the terminal.
     func line(_ progress: TransferProgress) -> String {
         var facts = [Self.size(progress.completedBytes)]
         if let total = progress.totalBytes, progress.state != .completed { facts[0] += " of \(Self.size(total))" }
@@ -71,7 +71,7 @@ final class ProgressBar: Sendable {
         let room = columns - 1 - tail.count - 1
         guard room >= 8 else { return String(tail.prefix(columns - 1)) }
         let fraction = progress.fractionCompleted
-        // The bar gets at least as much of the line as the label.
+        // Give the bar at least as much space as the label.
         let barWidth = fraction == nil ? 0 : min(30, room / 2)
         let head = String(label.prefix(max(0, room - (barWidth > 0 ? barWidth + 8 : 0))))
         guard let fraction, barWidth >= 4 else { return "\(head) \(tail)" }
@@ -81,7 +81,7 @@ final class ProgressBar: Sendable {
         return "\(head) [\(bar)] \(String(repeating: " ", count: 4 - percent.count))\(percent) \(tail)"
     }
 
-    /// Octets with a unit, as in `1.5 MB`.
+    /// Formats a number of bytes, such as `1.5 MB`.
     private static func size(_ count: Int) -> String {
         let units = ["kB", "MB", "GB", "TB", "PB", "EB"]
         guard count >= 1000 else { return "\(count) B" }
@@ -93,14 +93,14 @@ final class ProgressBar: Sendable {
         return String(format: "%.1f %@", value, units[unit] as NSString)
     }
 
-    /// A duration as in `1:05` or `2:00:00`.
+    /// Formats a duration, such as `1:05` or `2:00:00`.
     private static func clock(_ duration: Duration) -> String {
         let seconds = Int(duration / .seconds(1))
         let minutes = String(format: seconds >= 3600 ? "%02d:%02d" : "%d:%02d", seconds / 60 % 60, seconds % 60)
         return seconds >= 3600 ? "\(seconds / 3600):\(minutes)" : minutes
     }
 
-    /// How wide the terminal is; 80 if it does not say.
+    /// Returns the width of the terminal, or 80 if it is unknown.
     private static func columns(_ descriptor: Int32) -> Int {
         var size = winsize()
         guard unsafe ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }

@@ -1,13 +1,13 @@
 import TokenGeneration
 
-/// `jwt completions`: prints what a shell needs to complete command lines.
+/// The `jwt completions` command: prints a shell's completion script.
 struct CompletionsCommand {
     private static let shells = ["bash", "zsh", "fish"]
 
     static let definition = CommandDefinition(
         name: "completions",
-        summary: "Print the completions for a shell",
-        discussion: ["They are made from the same definitions as the help, so they are always those of this version."],
+        summary: "Print the completion script for a shell",
+        discussion: ["Generated from the same definitions as the help, so it always matches this version."],
         operands: [
             OperandDefinition(
                 name: "SHELL",
@@ -19,7 +19,7 @@ struct CompletionsCommand {
         examples: [
             .init(purpose: "In this bash", line: "source <(jwt completions bash)"),
             .init(
-                purpose: "In every zsh",
+                purpose: "In zsh",
                 line: "jwt completions zsh > ~/.zfunc/_jwt  # with ~/.zfunc in fpath"
             ),
             .init(purpose: "In every fish", line: "jwt completions fish > ~/.config/fish/completions/jwt.fish"),

@@ -1,26 +1,26 @@
 import TokenGeneration
 
-/// `jwt dpop`: makes a DPoP proof.
+/// The `jwt dpop` command: creates a DPoP proof.
 struct DPoPCommand {
     private static let tokenFile = Option<InputFile>(
         "access-token-file",
         value: "FILE",
-        "The access token that the request is sent with; its hash goes into the proof"
+        "The access token for the request; the proof contains its hash"
     )
     private static let tokenEnvironment = Option<EnvironmentVariable>(
         "access-token-env",
         value: "NAME",
-        "The environment variable that holds the access token"
+        "The environment variable with the access token"
     )
-    private static let nonce = Option<NonEmptyText>("nonce", value: "TEXT", "What the server sent in DPoP-Nonce")
+    private static let nonce = Option<NonEmptyText>("nonce", value: "TEXT", "The nonce from the server's DPoP-Nonce")
 
     static let definition = CommandDefinition(
         name: "dpop",
-        summary: "Make a DPoP proof for one request",
+        summary: "Create a DPoP proof for one request",
         discussion: [
             """
-            Prints the proof (RFC 9449), which goes into the DPoP header of that one request: each request needs a new one. \
-            The URL's query and fragment are left out, as they must be.
+            Prints a proof (RFC 9449) for the request's DPoP header field. Each request needs a new proof. The proof \
+            omits the URL's query and fragment, as the RFC requires.
             """
         ],
         options: [
@@ -28,21 +28,21 @@ struct DPoPCommand {
             KeySource.algorithm.definition,
         ] + KeySource.options,
         operands: [
-            OperandDefinition(name: "METHOD", isRequired: true, summary: "The request's method, such as GET"),
-            OperandDefinition(name: "URL", isRequired: true, summary: "The request's URL"),
+            OperandDefinition(name: "METHOD", isRequired: true, summary: "The request method, such as GET"),
+            OperandDefinition(name: "URL", isRequired: true, summary: "The request URL"),
         ],
         examples: [
             .init(
-                purpose: "Call an API with a bound token",
+                purpose: "Call an API with a DPoP-bound token",
                 line: """
                     curl -H "Authorization: DPoP $T" -H "DPoP: $(jwt dpop GET "$U" -k key.pem --access-token-env T)" "$U"
                     """
             ),
-            .init(purpose: "The thumbprint that servers bind tokens to", line: "jwt key thumbprint key.pem"),
+            .init(purpose: "Print the thumbprint that servers bind tokens to", line: "jwt key thumbprint key.pem"),
         ],
         exitStatuses: [
             .init(code: 0, meaning: "The proof is printed"),
-            .init(code: 2, meaning: "The key or the token cannot be used, or a file failed"),
+            .init(code: 2, meaning: "The key or the token is unusable, or a file can't be read"),
             .usage,
         ],
         action: { try DPoPCommand($0).run(on: $1) }
@@ -61,7 +61,7 @@ struct DPoPCommand {
         method = arguments.operands.first ?? ""
         url = arguments.operands.dropFirst().first ?? ""
         guard let source = try KeySource(arguments, key: KeySource.file) else {
-            throw arguments.usageError("a key is needed: --key FILE or --key-env NAME")
+            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
         }
         self.source = source
         algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
@@ -72,12 +72,12 @@ struct DPoPCommand {
             noun: "access token"
         )
         nonce = try arguments.value(of: Self.nonce)?.text
-        // A token of RFC 9110; nearly always a forgotten METHOD otherwise.
+        // The method must be a token (RFC 9110). Lowercase text is most likely a missing METHOD.
         guard !method.isEmpty, method.utf8.allSatisfy({ (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "-") }) else {
-            throw arguments.usageError("METHOD must be in upper case, such as GET")
+            throw arguments.usageError("METHOD must be uppercase, such as GET")
         }
         if source.takesStandardInput, accessToken?.isStandardInput ?? false {
-            throw arguments.usageError("the key and the access token cannot both come from standard input")
+            throw arguments.usageError("the key and the access token can't both come from standard input")
         }
     }
 

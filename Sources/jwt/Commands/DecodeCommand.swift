@@ -1,42 +1,42 @@
 import Foundation
 import TokenGeneration
 
-/// `jwt decode`: shows what is in a token without checking it.
+/// The `jwt decode` command: prints a token's contents without verifying them.
 struct DecodeCommand {
     private static let time = Option<Timestamp>(
         "at",
         value: "TIME",
-        "Say how long ago times are as if it were this time (default: now)"
+        "Show relative times as of this time (default: now)"
     )
 
     static let definition = CommandDefinition(
         name: "decode",
-        summary: "Show what is in a token, UNVERIFIED",
+        summary: "Print a token's contents, UNVERIFIED",
         discussion: [
             """
-            Prints the header and the claims as JSON, whatever the algorithm and whether expired or not, and on \
-            standard error the times as local dates. Nothing is checked: anyone can have written the token. Use jwt \
+            Prints the header and the claims as JSON, and the times as local dates on standard error. Works with any \
+            algorithm, and with expired tokens. Nothing is checked: anyone can have written the token. Use jwt \
             verify before you rely on it.
             """,
             """
-            Colors are for terminals only, and not if NO_COLOR is set. With --batch, each line of standard input is a \
-            token and becomes one line of JSON, in the same order.
+            Output is colored only on a terminal, and not if NO_COLOR is set. With --batch, each line of standard \
+            input is a token and produces one line of JSON, in the same order.
             """,
         ],
         options: [time.definition, BatchRun.flag.definition],
         operands: [TokenInput.operand],
         examples: [
-            .init(purpose: "See what a token says", line: "jwt decode < token"),
+            .init(purpose: "Inspect a token", line: "jwt decode < token"),
             .init(
-                purpose: "Which key is it said to be signed with?",
+                purpose: "Print the key ID that the token claims",
                 line: "jwt decode < token 2>/dev/null | jq -r .header.kid"
             ),
-            .init(purpose: "Who is in these tokens?", line: "jwt decode --batch < tokens | jq -r .claims.sub"),
+            .init(purpose: "List the subjects of many tokens", line: "jwt decode --batch < tokens | jq -r .claims.sub"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The contents are printed; that says nothing about the token being good"),
-            .init(code: 1, meaning: "It is not a token; with --batch: at least one line is not"),
-            .init(code: 2, meaning: "A file or pipe failed"),
+            .init(code: 0, meaning: "The contents were printed; the token may still be invalid"),
+            .init(code: 1, meaning: "The input isn't a token; with --batch: at least one line isn't"),
+            .init(code: 2, meaning: "A file or pipe can't be read or written"),
             .usage,
         ],
         action: { try DecodeCommand($0).run(on: $1) }
@@ -78,7 +78,7 @@ struct DecodeCommand {
         ["header": .object(token.unverifiedHeader), "claims": .object(token.unverifiedClaims), "verified": false]
     }
 
-    /// The header comes first, as in the token; the last member says to programs what the warning says to people.
+    /// Puts the header first, as in the token, and marks the result as unverified for programs.
     private static func json(_ token: UnverifiedToken) -> String {
         let parts = [("header", token.unverifiedHeader), ("claims", token.unverifiedClaims)].map { name, object in
             "  \"\(name)\": " + object.prettyPrinted().replacing("\n", with: "\n  ")

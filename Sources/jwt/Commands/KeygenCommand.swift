@@ -1,9 +1,9 @@
 import Glibc
 import TokenGeneration
 
-/// `jwt keygen`: makes a private key.
+/// The `jwt keygen` command: generates a private key.
 struct KeygenCommand {
-    /// How keys are written.
+    /// The output formats of keys.
     enum Format: String, CaseIterable, ArgumentValue {
         case pem
         case jwk
@@ -13,28 +13,28 @@ struct KeygenCommand {
         "alg",
         value: "ALG",
         isRequired: true,
-        "The algorithm the key is for: \(KeyAlgorithm.names.joined(separator: ", "))"
+        "The algorithm of the key: \(KeyAlgorithm.names.joined(separator: ", "))"
     )
     private static let out = Option<OutputFile>(
         "out",
         short: "o",
         value: "FILE",
-        "Where the private key goes, readable by you alone (default: standard output)"
+        "The file for the private key, readable only by you (default: standard output)"
     )
     private static let publicOut = Option<OutputFile>(
         "public-out",
         value: "FILE",
-        "Where the public key goes, for those who check the tokens"
+        "The file for the public key, for verifiers"
     )
     private static let format = Option<Format>(
         "format",
         value: "pem|jwk",
-        "PKCS #8 and SPKI in PEM (default), or JSON Web Keys with the RFC 7638 thumbprint as kid (always for HS algorithms)"
+        "PKCS #8 and SPKI in PEM (default), or JWK with the RFC 7638 thumbprint as kid (always for HS algorithms)"
     )
     private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
-        "The kid of JSON Web Keys instead of the thumbprint"
+        "The kid of the JWKs instead of the thumbprint"
     )
     private static let rsaBits = Option<RSAKeySize>(
         "rsa-bits",
@@ -49,21 +49,21 @@ struct KeygenCommand {
     private static let passwordEnvironment = Option<EnvironmentVariable>(
         "password-env",
         value: "NAME",
-        "Encrypt it with the password in this environment variable"
+        "Encrypt the private key with the password in this environment variable"
     )
-    private static let force = Flag("force", short: "f", "Replace files that exist")
+    private static let force = Flag("force", short: "f", "Replace existing files")
 
     static let definition = CommandDefinition(
         name: "keygen",
-        summary: "Make a private key",
+        summary: "Generate a private key",
         discussion: [
             """
-            Prints the private key, or writes it to a new file. A file that exists is left alone unless --force is \
-            given, and no file is ever half-written.
+            Prints the private key or writes it to a new file. Existing files are replaced only with --force, and \
+            files are never partially written.
             """,
             """
-            With --json, the result is {"privateKey":…,"publicKey":…,"kid":"…","thumbprint":"…"}; what goes to a file is \
-            left out.
+            With --json, prints {"privateKey":…,"publicKey":…,"kid":"…","thumbprint":"…"} without the keys that are \
+            written to files.
             """,
         ],
         options: [
@@ -72,21 +72,21 @@ struct KeygenCommand {
         ],
         examples: [
             .init(
-                purpose: "A private key, and the public key to give away",
+                purpose: "Generate a private key and its public key",
                 line: "jwt keygen --alg ES256 --out key.pem --public-out public.pem"
             ),
             .init(
-                purpose: "The private key as a JSON Web Key",
+                purpose: "Generate a private key as a JWK",
                 line: "jwt keygen --alg ES256 --format jwk --out key.jwk"
             ),
             .init(
-                purpose: "A private key that is useless without its password",
+                purpose: "Generate an encrypted private key",
                 line: "jwt keygen --alg Ed25519 --out key.pem --password-file password.txt"
             ),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The key is made"),
-            .init(code: 2, meaning: "A file exists or cannot be written, or standard output is closed"),
+            .init(code: 0, meaning: "The key was generated"),
+            .init(code: 2, meaning: "A file exists or can't be written, or standard output is closed"),
             .usage,
         ],
         action: { try KeygenCommand($0).run(on: $1) }
@@ -107,33 +107,34 @@ struct KeygenCommand {
         publicOut = try arguments.value(of: Self.publicOut)
         let format = try arguments.value(of: Self.format)
         if algorithm.isSymmetric, format == .pem {
-            throw arguments.usageError("\(algorithm) has a secret, which has no PEM form: use --format jwk")
+            throw arguments.usageError("\(algorithm) uses a secret, which has no PEM form; use --format jwk")
         }
         if algorithm.isSymmetric, publicOut != nil {
-            throw arguments.usageError("\(algorithm) has a secret and no public key: leave --public-out out")
+            throw arguments.usageError("\(algorithm) uses a secret and has no public key; remove --public-out")
         }
         self.format = format ?? (algorithm.isSymmetric ? .jwk : .pem)
         force = arguments.contains(Self.force)
         keyID = try arguments.value(of: Self.keyID)?.text
         if keyID != nil, self.format == .pem {
-            throw arguments.usageError("PEM has no place for --kid: use --format jwk, or name it when signing")
+            throw arguments.usageError("PEM can't store a kid; use --format jwk, or pass --kid when signing")
         }
         rsaKeySize = try arguments.value(of: Self.rsaBits)?.bits
         if rsaKeySize != nil, !algorithm.rawValue.hasPrefix("RS"), !algorithm.rawValue.hasPrefix("PS") {
-            throw arguments.usageError("--rsa-bits is for RS and PS algorithms; a key for \(algorithm) has one size")
+            throw arguments.usageError("--rsa-bits applies only to RS and PS; a key for \(algorithm) has a fixed size")
         }
         password = try PasswordSource(arguments, file: Self.passwordFile, environment: Self.passwordEnvironment)
         if password != nil, self.format == .jwk {
-            throw arguments.usageError("only PEM can be encrypted: leave the password out, or use --format pem")
+            throw arguments.usageError("only PEM can be encrypted; use --format pem, or remove the password")
         }
-        if out == publicOut { throw arguments.usageError("the private and the public key need different places") }
+        if out == publicOut { throw arguments.usageError("the private and the public key need different output files") }
     }
 
     private func run(on console: Console) throws {
         let password = try password?.read(warningOn: console)
         let key = try generate()
         let privateText = try privateText(of: key, password)
-        // Both files are complete on the disk before either gets its name, and neither gets it if printing fails.
+        // Both files are fully written before either is renamed, and neither is renamed if printing
+        // fails.
         let privateFile = try stage(privateText, at: out, mode: 0o600)
         let publicFile = try publicOut.flatMap { try stage(publicText(of: key), at: $0, mode: 0o644) }
         if out.isStandardOutput { console.warnOfReaders(of: "private key") }
@@ -161,7 +162,7 @@ struct KeygenCommand {
         }
     }
 
-    /// The result for programs: what did not go to a file.
+    /// Returns the JSON result, without the keys that are written to files.
     private func report(_ key: SigningKey, _ privateText: String) throws -> JSONObject {
         var report: JSONObject = ["kid": .string(keyID ?? key.verificationKey.thumbprint)]
         if !algorithm.isSymmetric { report["thumbprint"] = .string(key.verificationKey.thumbprint) }
@@ -172,7 +173,7 @@ struct KeygenCommand {
         return report
     }
 
-    /// A JWK as an object, PEM as text.
+    /// Returns a JWK as an object, and PEM as a string.
     private func value(_ text: String) throws -> JSONValue {
         format == .jwk ? .object(try JSONObject(parsing: text)) : .string(text)
     }

@@ -1,17 +1,17 @@
 import TokenGeneration
 
-/// `jwt manual`: prints the manual page.
+/// The `jwt manual` command: prints the manual page.
 struct ManualCommand {
     static let definition = CommandDefinition(
         name: "manual",
         summary: "Print the manual page",
-        discussion: ["It is made from the same definitions as the help, for man to read."],
+        discussion: ["The page is generated from the same definitions as the help, in the format of man."],
         examples: [
-            .init(purpose: "Read it", line: "jwt manual | man -l -"),
-            .init(purpose: "Install it", line: "jwt manual > /usr/local/share/man/man1/jwt.1"),
+            .init(purpose: "Read the manual", line: "jwt manual | man -l -"),
+            .init(purpose: "Install the manual", line: "jwt manual > /usr/local/share/man/man1/jwt.1"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The page is printed"),
+            .init(code: 0, meaning: "The page was printed"),
             .init(code: 2, meaning: "Standard output is closed"),
             .usage,
         ],

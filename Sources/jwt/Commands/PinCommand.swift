@@ -1,7 +1,7 @@
 import Networking
 import TokenGeneration
 
-/// `jwt pin`: prints the pins of a server or of certificates.
+/// The `jwt pin` command: prints the pins of a server or of certificates.
 struct PinCommand {
     private static let roots = RootsOption.option
 
@@ -10,10 +10,10 @@ struct PinCommand {
         summary: "Print the pins of a server or a certificate",
         discussion: [
             """
-            Prints one line for each certificate: the pin of its public key (the base64 SHA-256 hash of its \
-            SubjectPublicKeyInfo), ready to paste, and after a # whose it is. Of a server, the verified chain is printed, \
-            its own certificate first; the connection ends before a request is sent. A server that is not trusted has no \
-            pins to print: name its root with --roots, or give its certificate as a file.
+            Prints one line for each certificate: the pin of its public key (the base64 SHA-256 hash of the \
+            SubjectPublicKeyInfo), followed by # and the subject. For a server, prints the verified chain, starting \
+            with the server's own certificate, and closes the connection before sending a request. The server must \
+            be trusted: pass its root with --roots, or its certificate as a file.
             """
         ],
         options: [roots.definition],
@@ -22,18 +22,18 @@ struct PinCommand {
                 name: "URL|FILE",
                 isRequired: true,
                 kind: .file,
-                summary: "https://host or https://host:port; or a file of certificates, PEM or DER"
+                summary: "https://host or https://host:port, or a certificate file in PEM or DER"
             )
         ],
         examples: [
-            .init(purpose: "The pins of a server", line: "jwt pin https://api.example.org"),
-            .init(purpose: "The pin of a certificate in reserve", line: "jwt pin backup.pem"),
-            .init(purpose: "Only the pins", line: "jwt pin https://api.example.org | cut -d' ' -f1"),
+            .init(purpose: "Print the pins of a server", line: "jwt pin https://api.example.org"),
+            .init(purpose: "Print the pin of a backup certificate", line: "jwt pin backup.pem"),
+            .init(purpose: "Print only the pins", line: "jwt pin https://api.example.org | cut -d' ' -f1"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The pins are printed"),
-            .init(code: 1, meaning: "The server is not trusted, or the file holds no certificates"),
-            .init(code: 2, meaning: "A file or the connection failed"),
+            .init(code: 0, meaning: "The pins were printed"),
+            .init(code: 1, meaning: "The server isn't trusted, or the file contains no certificates"),
+            .init(code: 2, meaning: "A file can't be read, or the connection failed"),
             .usage,
         ],
         action: { try PinCommand($0).run(on: $1) }
@@ -51,13 +51,13 @@ struct PinCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         guard let operand = arguments.operands.first else {
-            throw arguments.usageError("a URL or a file is needed: https://host, or the certificate's file")
+            throw arguments.usageError("missing URL or file; pass https://HOST or a certificate file")
         }
         self.arguments = arguments
         roots = try arguments.value(of: Self.roots)
         printsJSON = arguments.contains(.json)
         if let scheme = operand.firstRange(of: "://").map({ operand[..<$0.lowerBound].lowercased() }) {
-            guard scheme == "https" else { throw arguments.usageError("the URL must begin with https://") }
+            guard scheme == "https" else { throw arguments.usageError("the URL must start with https://") }
             source = .server(operand)
         } else {
             do throws(ValueError) {
@@ -65,7 +65,7 @@ struct PinCommand {
             } catch {
                 throw arguments.usageError("URL|FILE \(error.message)")
             }
-            guard roots == nil else { throw arguments.usageError("--roots is for a URL; a file is not verified") }
+            guard roots == nil else { throw arguments.usageError("--roots requires a URL; files aren't verified") }
         }
     }
 
@@ -90,7 +90,7 @@ struct PinCommand {
             }
         } catch let error as NetworkError {
             guard error.code != .invalidRequest else { throw arguments.usageError(error.message) }
-            let advice = error.tlsFailure == .untrustedChain ? "; to name its root: --roots FILE" : ""
+            let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
             throw CommandFailure(error.code == .tls ? .rejected : .failed, error.message + advice, cause: error)
         }
     }
@@ -100,9 +100,9 @@ struct PinCommand {
         do throws(CommandFailure) {
             bytes = try file.read().bytes
         } catch {
-            // Other tools for servers take a host's name alone.
+            // Other tools accept a host name without a scheme.
             guard error.cause as? FileDescriptor.Failure == .missing, !file.name.contains("/") else { throw error }
-            let advice = "; for the pins of a server: jwt pin https://HOST"
+            let advice = "; to print the pins of a server, run jwt pin https://HOST"
             throw CommandFailure(error.code, error.message + advice, cause: error.cause)
         }
         do throws(TrustConfigurationError) {

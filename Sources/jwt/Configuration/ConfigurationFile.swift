@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The user's configuration: profiles by their names.
+/// The user's configuration file, which contains profiles.
 ///
 /// ```json
 /// {"profiles": {"prod": {"token-endpoint": "https://id.example/token", "client-id": "reports", "client-secret-env": "S"}}}
@@ -17,38 +17,38 @@ struct ConfigurationFile {
         "profile",
         value: "NAME",
         section: section,
-        "A profile of the configuration file; its members are the options below, which win over it"
+        "A profile in the configuration file; the options below override its members"
     )
     static let section = "Profile"
 
     let path: String
-    /// Advice if others may change the file.
+    /// A warning if other users can change the file.
     let warning: String?
     private let profiles: JSONObject
 
     /// Reads the file.
     ///
-    /// - Parameter file: The file; `nil` for the customary one.
-    /// - Throws: ``CommandFailure`` that names the file.
+    /// - Parameter file: The file, or `nil` for the default file.
+    /// - Throws: ``CommandFailure`` with the name of the file.
     init(_ file: InputFile?) throws(CommandFailure) {
         let file = if let file { file } else { try Self.customaryFile() }
         path = file.name
         let content = try file.read()
-        // An attacker who can write to this file can have the secrets sent to another server.
+        // An attacker who can write to the file can send the client's secrets to another server.
         warning = content.status?.warning(
             file.name,
             unwanted: 0o022,
-            "other users may change where your secrets go",
+            "other users can change where your secrets are sent",
             remedy: "go-w"
         )
         let document: JSONObject
         do throws(TokenError) {
             document = try JSONObject(parsing: Data(content.bytes))
         } catch {
-            throw CommandFailure(.failed, "\(file.name): not a configuration: \(error.message)", cause: error)
+            throw CommandFailure(.failed, "\(file.name): not a configuration file: \(error.message)", cause: error)
         }
         if let other = document.first(where: { $0.name != "profiles" })?.name {
-            throw CommandFailure(.failed, "\(file.name): unknown member \(other); the only one is profiles")
+            throw CommandFailure(.failed, "\(file.name): unknown member \(other); the only member is profiles")
         }
         guard let profiles = document["profiles"]?.object else {
             throw CommandFailure(.failed, "\(file.name): profiles must be an object: {\"profiles\": {\"NAME\": {…}}}")
@@ -56,19 +56,19 @@ struct ConfigurationFile {
         self.profiles = profiles
     }
 
-    /// A profile.
+    /// Returns a profile.
     ///
     /// - Parameters:
-    ///   - name: Its name.
-    ///   - members: What it may have.
+    ///   - name: The name of the profile.
+    ///   - members: The members that the profile can have.
     /// - Returns: The profile.
-    /// - Throws: ``CommandFailure`` if there is none of that name, or it is wrong.
+    /// - Throws: ``CommandFailure`` if the profile is missing or invalid.
     func profile(_ name: String, members: [ProfileMember]) throws(CommandFailure) -> Profile {
         guard let profile = profiles[name] else {
             let names = profiles.map(\.name)
             let advice =
                 Suggestion.nearest(to: name, in: names).map { "did you mean \($0)?" }
-                ?? (names.isEmpty ? "it has none" : "it has " + names.joined(separator: ", "))
+                ?? (names.isEmpty ? "the file has no profiles" : "profiles: " + names.joined(separator: ", "))
             throw CommandFailure(.failed, "\(path): no profile “\(name)”; \(advice)")
         }
         guard let object = profile.object else {
@@ -77,15 +77,16 @@ struct ConfigurationFile {
         return try Profile(object, name: name, in: self, members: members)
     }
 
-    /// The path that a member means: `~/` is the user's folder, and what is relative is so to the file's own folder.
+    /// Resolves a path in the file: `~/` is the home folder, and a relative path starts at the
+    /// file's folder.
     func resolved(_ text: String) throws(ValueError) -> String {
-        guard text != "-" else { throw ValueError(message: "must name a file: standard input is for the command line") }
+        guard text != "-" else { throw ValueError(message: "must name a file, not standard input") }
         if text.hasPrefix("/") || text.isEmpty { return text }
         if text.hasPrefix("~/") {
             do throws(CommandFailure) {
                 return try UserFolder.home(orElse: "a path without ~") + text.dropFirst()
             } catch {
-                throw ValueError(message: "cannot be found: \(error.message)")
+                throw ValueError(message: "can't be found: \(error.message)")
             }
         }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
@@ -103,12 +104,13 @@ struct ConfigurationFile {
 }
 
 extension ParsedArguments {
-    /// The same, with what a profile says besides.
+    /// Returns the arguments, completed by a profile.
     ///
     /// - Parameters:
     ///   - profile: The profile.
-    ///   - alternatives: Names of options that exclude each other: one on the command line wins over another in the profile.
-    /// - Returns: Both together.
+    ///   - alternatives: Groups of mutually exclusive options. An option on the command line
+    ///     overrides every option of its group in the profile.
+    /// - Returns: The combined arguments.
     func completed(by profile: Profile, alternatives: [[String]]) -> ParsedArguments {
         var result = self
         for (option, text) in profile.values {

@@ -1,19 +1,19 @@
 import TokenGeneration
 
-/// Values of options that have a name together, in the configuration file.
+/// A named set of option values in the configuration file.
 struct Profile {
-    /// How messages call it.
+    /// The name of the profile in messages.
     let title: String
     let values: [(option: OptionDefinition, text: String)]
 
-    /// Reads a profile.
+    /// Creates a profile from the configuration file.
     ///
     /// - Parameters:
-    ///   - object: What the file says of it.
-    ///   - name: Its name.
-    ///   - file: The file.
-    ///   - members: What it may have.
-    /// - Throws: ``CommandFailure`` that names the member that is unknown or wrong.
+    ///   - object: The profile's JSON object.
+    ///   - name: The name of the profile.
+    ///   - file: The configuration file.
+    ///   - members: The members that the profile can have.
+    /// - Throws: ``CommandFailure`` with the name of an unknown or invalid member.
     init(
         _ object: JSONObject,
         name: String,
@@ -39,7 +39,7 @@ struct Profile {
         self.values = values
     }
 
-    /// The texts that the command line would have for a value; none for a flag that is `false`.
+    /// Returns the command-line values for a JSON value, or none for a flag that is `false`.
     private static func texts(of value: JSONValue, for member: ProfileMember) throws(ValueError) -> [String] {
         guard member.definition.value != nil else {
             switch value {
@@ -53,23 +53,22 @@ struct Profile {
         case .number(let number): return [number.literal]
         case .array(let list) where member.definition.isRepeatable:
             let texts = list.compactMap(\.string)
-            guard texts.count == list.count else { throw ValueError(message: "must be a list of texts") }
+            guard texts.count == list.count else { throw ValueError(message: "must be an array of strings") }
             return texts
         default:
             throw ValueError(
-                message: member.definition.isRepeatable ? "must be a text or a list of texts" : "must be a text"
+                message: member.definition.isRepeatable ? "must be a string or an array of strings" : "must be a string"
             )
         }
     }
 
-    /// What is said of a member that there is not.
     private static func unknown(_ name: String, _ members: [ProfileMember]) -> String {
         let names = members.map(\.definition.longName)
-        // Somebody may have the secret itself in mind.
+        // The user may have entered the secret itself.
         let places = ["\(name)-file", "\(name)-env"].filter(names.contains)
         guard places.isEmpty else {
             return
-                "\(name) is no member: a secret stays where it is; \(places.joined(separator: " or ")) names the place"
+                "unknown member \(name); secrets don't belong in the configuration: use \(places.joined(separator: " or "))"
         }
         let advice =
             Suggestion.nearest(to: name, in: names).map { ", did you mean \($0)?" }

@@ -1,5 +1,5 @@
-/// A folder in which a user's programs keep something
-/// ([XDG Base Directory Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
+/// A base folder for a user's files ([XDG Base Directory
+/// Specification](https://specifications.freedesktop.org/basedir-spec/latest/)).
 enum UserFolder {
     case configuration
     case state
@@ -21,26 +21,27 @@ enum UserFolder {
         }
     }
 
-    /// Where the program keeps it: a folder of its own in that of the user.
+    /// Returns the path of the program's folder within the base folder.
     ///
-    /// A variable that is empty or not an absolute path counts as not set, as the specification demands.
+    /// As the specification requires, an environment variable that is empty or not an absolute path
+    /// is ignored.
     ///
-    /// - Parameter advice: The option that names another place.
-    /// - Returns: The path of the folder, which need not be there.
-    /// - Throws: ``CommandFailure`` if no variable says where the user's folders are.
+    /// - Parameter advice: The option that specifies another path.
+    /// - Returns: The path of the folder, which may not exist.
+    /// - Throws: ``CommandFailure`` if no environment variable specifies the location.
     func path(orElse advice: String) throws(CommandFailure) -> String {
         if let folder = try Self.absolutePath(in: variable) { return folder + "/jwt" }
         return try "\(Self.home(orElse: "\(variable) or \(advice)"))/\(customaryPath)/jwt"
     }
 
-    /// The user's own folder.
+    /// Returns the path of the home folder.
     ///
-    /// - Parameter advice: What to set otherwise.
+    /// - Parameter advice: The alternative to setting `HOME`.
     /// - Returns: The path of the folder.
-    /// - Throws: ``CommandFailure`` if `HOME` is not set.
+    /// - Throws: ``CommandFailure`` if `HOME` isn't set to an absolute path.
     static func home(orElse advice: String) throws(CommandFailure) -> String {
         guard let home = try absolutePath(in: "HOME") else {
-            throw CommandFailure(.failed, "HOME is not set to a folder; set it, or give \(advice)")
+            throw CommandFailure(.failed, "HOME isn't set to an absolute path; set it, or use \(advice)")
         }
         return home
     }

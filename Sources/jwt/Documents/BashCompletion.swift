@@ -1,13 +1,13 @@
-/// The completions of a command for bash.
+/// The completion script for bash.
 struct BashCompletion {
     let root: CommandDefinition
 
-    /// The script, to be sourced.
+    /// The script, for use with `source`.
     var script: String {
         let nodes = CommandNode.all(in: root)
         let paths = nodes.dropFirst().map { "\"\($0.words)\"" }.joined(separator: " | ")
         return """
-            # Completions of \(root.name) for bash: source this, or put it into
+            # Completions of \(root.name) for bash: source this file, or save it as
             # ~/.local/share/bash-completion/completions/\(root.name)
             _\(root.name)() {
                 local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} path=\(root.name) index words=

@@ -1,10 +1,10 @@
-/// A command with the names down to it, as completions and manual pages go through them.
+/// A command and its path, for generating completions and manual pages.
 struct CommandNode {
-    /// `["jwt", "key", "convert"]`.
+    /// The path of the command, such as `["jwt", "key", "convert"]`.
     let path: [String]
     let command: CommandDefinition
 
-    /// A command and all below it, each before its own subcommands.
+    /// Returns a command and all of its descendants, in depth-first order.
     static func all(in command: CommandDefinition, path: [String] = []) -> [CommandNode] {
         let node = CommandNode(path: path + [command.name], command: command)
         return [node] + command.subcommands.flatMap { all(in: $0, path: node.path) }
@@ -12,6 +12,5 @@ struct CommandNode {
 
     var words: String { path.joined(separator: " ") }
 
-    /// What can be typed in the place of an operand, apart from the names of subcommands.
     var operandKinds: [OptionDefinition.ValueKind] { command.operands.map(\.kind) }
 }

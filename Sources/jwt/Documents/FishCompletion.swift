@@ -1,13 +1,13 @@
-/// The completions of a command for fish.
+/// The completion script for fish.
 struct FishCompletion {
     let root: CommandDefinition
 
-    /// The script, to be put into `~/.config/fish/completions`.
+    /// The script, for a file in `~/.config/fish/completions`.
     var script: String {
         let nodes = CommandNode.all(in: root)
         let paths = nodes.dropFirst().map { "'\($0.words)'" }.joined(separator: " ")
         return """
-            # Completions of \(root.name) for fish: put this into ~/.config/fish/completions/\(root.name).fish
+            # Completions of \(root.name) for fish: save this file as ~/.config/fish/completions/\(root.name).fish
             function __\(root.name)_path
                 set -l path \(root.name)
                 for word in (commandline -opc)[2..-1]

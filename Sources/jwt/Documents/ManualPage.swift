@@ -1,9 +1,8 @@
-/// The manual page of a program with all its commands, for `man`.
+/// The manual page of a program and all of its commands.
 struct ManualPage {
     let root: CommandDefinition
     let version: String
 
-    /// The page in the language of `man(7)`.
     var text: String {
         let name = root.name
         var lines = [
@@ -50,7 +49,7 @@ struct ManualPage {
         command.exitStatuses.flatMap { [".TP", ".B \($0.code)", text($0.meaning)] }
     }
 
-    /// Text in which nothing is a request or an escape of the formatter.
+    /// Escapes text so that the formatter doesn't interpret it.
     private static func text(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-").replacing("\"", with: "\\(dq")
             .replacing("'", with: "\\(aq").replacing("`", with: "\\(ga").replacing("^", with: "\\(ha")

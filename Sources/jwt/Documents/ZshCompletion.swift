@@ -1,15 +1,15 @@
-/// The completions of a command for zsh.
+/// The completion script for zsh.
 struct ZshCompletion {
     let root: CommandDefinition
 
-    /// The script, to be put as `_jwt` into a folder of `fpath`.
+    /// The script, for a file named `_jwt` in a folder of `fpath`.
     var script: String {
         let functions = CommandNode.all(in: root).map { node in
             node.command.subcommands.isEmpty ? leaf(node) : group(node)
         }
         return """
             #compdef \(root.name)
-            # Completions of \(root.name) for zsh: put this as _\(root.name) into a folder of $fpath
+            # Completions of \(root.name) for zsh: save this file as _\(root.name) in a folder of $fpath
             \(functions.joined(separator: "\n"))
             _\(root.name) "$@"
 
@@ -81,7 +81,7 @@ struct ZshCompletion {
 
     private static func function(_ path: [String]) -> String { "_" + path.joined(separator: "_") }
 
-    /// Text without the characters that mean something to `_arguments`.
+    /// Escapes the special characters of `_arguments`.
     private static func plain(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("[", with: "\\[").replacing("]", with: "\\]")
             .replacing(":", with: "\\:")

@@ -1,9 +1,9 @@
 import Dispatch
 import Synchronization
 
-/// Work that goes on elsewhere, for which a command waits because it has nothing else to do.
+/// A bridge that runs asynchronous work and blocks until it completes.
 enum AsynchronousWork {
-    /// Waits for an asynchronous function.
+    /// Runs an asynchronous closure and waits for its result.
     static func result<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         let outcome = Outcome<Value>()
         Task {
@@ -16,7 +16,6 @@ enum AsynchronousWork {
         return try outcome.wait()
     }
 
-    /// What an asynchronous function led to.
     private final class Outcome<Value: Sendable>: Sendable {
         private let result = Mutex<Result<Value, any Error>?>(nil)
         private let semaphore = DispatchSemaphore(value: 0)

@@ -2,14 +2,15 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// What a request carries: a text, `@FILE`, or `@-` for standard input.
+/// The source of a request body: text, `@FILE`, or `@-` for standard input.
 struct BodySource: ArgumentValue, Equatable {
     private enum Place: Equatable {
         case text(String)
         case file(InputFile)
     }
 
-    /// What is read before it is sent, because it might have to be sent again.
+    /// The maximum size in bytes of a body that is held in memory for retries, such as standard
+    /// input.
     private static let sizeLimit = 64 << 20
 
     private let place: Place
@@ -22,11 +23,11 @@ struct BodySource: ArgumentValue, Equatable {
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// The body, in a form that can be sent again after a token was refused.
+    /// Returns a body that can be sent again after a rejected token.
     ///
-    /// An ordinary file is read while it is sent, however large it is.
+    /// A regular file of any size is streamed.
     ///
-    /// - Throws: ``CommandFailure`` that names the file.
+    /// - Throws: ``CommandFailure`` with the name of the file.
     func body() throws(CommandFailure) -> HTTPBody {
         if case .file(let file) = place, !file.isStandardInput, Self.isRegular(file) {
             do throws(NetworkError) {
@@ -38,19 +39,19 @@ struct BodySource: ArgumentValue, Equatable {
         return .data(Data(try octets()))
     }
 
-    /// The body of a request that says it is JSON.
+    /// Returns a JSON body.
     ///
-    /// - Throws: ``CommandFailure`` if it can't be read, or is not JSON.
+    /// - Throws: ``CommandFailure`` if the body can't be read or isn't JSON.
     func jsonBody() throws(CommandFailure) -> HTTPBody {
         let octets = try octets()
         do throws(TokenError) {
-            // The strict parser takes objects only, so any other value is made the one member of an object.
+            // The strict parser accepts only objects, so wrap the value in one.
             let member = Array("{\"value\":".utf8) + octets + Array("}".utf8)
             let object = try JSONObject(parsing: member, limits: .document)
             guard object.count == 1 else { throw TokenError(.malformedToken, "more than one value") }
         } catch {
             let name = if case .file(let file) = place { file.name } else { "--json-body" }
-            throw CommandFailure(.failed, "\(name): not JSON, so it was not sent: \(error.message)", cause: error)
+            throw CommandFailure(.failed, "\(name): the body isn't valid JSON: \(error.message)", cause: error)
         }
         return .data(Data(octets))
     }

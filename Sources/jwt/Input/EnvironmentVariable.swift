@@ -1,6 +1,6 @@
 import Glibc
 
-/// An environment variable the user named, for secrets that are in no file.
+/// An environment variable that the user specifies, for secrets that aren't in files.
 struct EnvironmentVariable: ArgumentValue, Equatable {
     let name: String
 
@@ -11,33 +11,35 @@ struct EnvironmentVariable: ArgumentValue, Equatable {
                 $0 == UInt8(ascii: "_") || (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF)
             }
         guard isName else {
-            throw ValueError(message: "must be the name of an environment variable, without $ and not its value")
+            throw ValueError(message: "must be the name of an environment variable, without $, not its value")
         }
         name = argument
     }
 
-    /// The value.
+    /// Returns the value of the variable.
     ///
-    /// - Parameter option: The option that names the variable. The name itself may be a secret that was given by mistake.
-    /// - Returns: Its text.
-    /// - Throws: ``CommandFailure`` if the variable is not set, empty or not UTF-8.
+    /// - Parameter option: The option that specifies the variable. Messages contain the option
+    ///   instead of the name, which may be a secret that the user entered by mistake.
+    /// - Returns: The value.
+    /// - Throws: ``CommandFailure`` if the variable isn't set, is empty or isn't UTF-8.
     func value(for option: String) throws(CommandFailure) -> String {
         guard Self.isSet(name) else {
-            throw CommandFailure(.failed, "the environment variable that \(option) names is not set, or empty")
+            throw CommandFailure(.failed, "the environment variable for \(option) is unset or empty")
         }
         guard let text = Self.validText(of: name) else {
-            throw CommandFailure(.failed, "the environment variable that \(option) names is not text in UTF-8")
+            throw CommandFailure(.failed, "the environment variable for \(option) isn't valid UTF-8")
         }
         return text
     }
 
-    /// The value of a variable of our own choice, or `nil` if it is not set.
+    /// Returns the value of a fixed variable, or `nil` if it isn't set.
     ///
-    /// - Throws: ``CommandFailure`` if it is not UTF-8: a repaired text would name another file or another program.
+    /// - Throws: ``CommandFailure`` if the value isn't UTF-8. Repaired text could name another
+    ///   file or program.
     static func text(of name: String) throws(CommandFailure) -> String? {
         guard isSet(name) else { return nil }
         guard let text = validText(of: name) else {
-            throw CommandFailure(.failed, "the environment variable \(name) is not text in UTF-8")
+            throw CommandFailure(.failed, "the environment variable \(name) isn't valid UTF-8")
         }
         return text
     }

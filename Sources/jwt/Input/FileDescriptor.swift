@@ -1,19 +1,17 @@
 import Glibc
 
-/// An open file, closed with its owner.
+/// An open file that is closed when its owner is destroyed.
 ///
-/// Only this type and ``StagedFile`` call the system with pointers.
+/// Only this type and ``StagedFile`` pass pointers to system calls.
 struct FileDescriptor: ~Copyable {
-    /// Why a call of the system failed.
     struct Failure: Error, Equatable {
         let number: Int32
 
-        /// There is no such file.
         static let missing = Failure(number: ENOENT)
 
         static var current: Failure { Failure(number: errno) }
 
-        /// The system's words: "No such file or directory".
+        /// The system's description, such as "No such file or directory".
         var reason: String {
             unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
         }
@@ -22,24 +20,25 @@ struct FileDescriptor: ~Copyable {
     private let number: Int32
     private let isOwned: Bool
 
-    /// Standard input, output and errors: open for the life of the process.
+    /// Returns the descriptor of a standard stream, which stays open for the lifetime of the
+    /// process.
     static func standard(_ number: Int32) -> FileDescriptor {
         FileDescriptor(number: number, isOwned: false)
     }
 
-    /// Opens a file to read.
     init(reading path: String) throws(Failure) {
         try self.init(path, O_RDONLY | O_CLOEXEC, mode: 0)
     }
 
-    /// Creates a file that must not exist yet.
+    /// Creates a file, which must not exist.
     init(creating path: String, mode: mode_t) throws(Failure) {
         try self.init(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode: mode)
     }
 
-    /// Opens the folder of a file, and waits until nobody else has it locked.
+    /// Opens the folder of a file and waits for its exclusive lock.
     ///
-    /// The lock is the system's (`flock`): it goes with the value, or with the process, and leaves no file behind.
+    /// The lock is a system lock (`flock`). It ends with the value or the process and creates no
+    /// file.
     static func lockedFolder(of path: String) throws(Failure) -> FileDescriptor {
         let path = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
         let folder = try FileDescriptor(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, mode: 0)
@@ -50,7 +49,7 @@ struct FileDescriptor: ~Copyable {
     }
 
     private init(_ path: String, _ flags: Int32, mode: mode_t) throws(Failure) {
-        // A path with a NUL would name another file than the one the user sees.
+        // The user would see a different name than the system, which stops at the NUL.
         guard !path.utf8.contains(0) else { throw Failure(number: EINVAL) }
         var opened: Int32
         repeat { opened = unsafe open(path, flags, mode) } while opened < 0 && errno == EINTR
@@ -58,10 +57,10 @@ struct FileDescriptor: ~Copyable {
         self.init(number: opened, isOwned: true)
     }
 
-    /// Makes sure that 0, 1 and 2 are taken.
+    /// Ensures that descriptors 0, 1 and 2 are open.
     ///
-    /// A file opened while standard output is closed would get its number, and results would be written into it. What
-    /// is opened here instead fails when it is used, as a closed one does.
+    /// If standard output were closed, the next file would get its number and receive the results.
+    /// The placeholder descriptors fail on use, as closed ones do.
     static func reserveStandardNumbers() {
         for (number, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
         where fcntl(number, F_GETFD) == -1 {
@@ -78,17 +77,18 @@ struct FileDescriptor: ~Copyable {
         if isOwned { _ = close(number) }
     }
 
-    /// The permissions of the file, and its name.
+    /// Returns the permissions and the path of the file.
     ///
-    /// - Parameter path: The name by which it was opened; `nil` for a standard stream, whose name the system knows.
-    /// - Returns: `nil` if it is closed.
+    /// - Parameter path: The path that opened the file, or `nil` for a standard stream, whose
+    ///   path comes from the system.
+    /// - Returns: The status, or `nil` if the file is closed.
     func status(path: String? = nil) -> FileStatus? {
         var status = stat()
         guard unsafe fstat(number, &status) == 0 else { return nil }
         return FileStatus(mode: status.st_mode, path: path ?? name(of: status))
     }
 
-    /// The name by which a standard stream was opened, if that is still its name.
+    /// Returns the path of a standard stream, if it still refers to the same file.
     private func name(of status: stat) -> String? {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe readlink("/proc/self/fd/\(number)", &buffer, buffer.count)
@@ -101,7 +101,8 @@ struct FileDescriptor: ~Copyable {
         return path
     }
 
-    /// Whether it is a file of this user's that nobody else can write to.
+    /// A Boolean value that indicates whether this is a regular file of the current user that no
+    /// other user can write to.
     var isOwn: Bool {
         var status = stat()
         guard unsafe fstat(number, &status) == 0 else { return false }
@@ -110,7 +111,8 @@ struct FileDescriptor: ~Copyable {
 
     var isTerminal: Bool { isatty(number) == 1 }
 
-    /// How many octets of a regular file are still to be read; `nil` of what has no end that is known, such as a pipe.
+    /// The number of unread bytes of a regular file, or `nil` if the size is unknown, as for a
+    /// pipe.
     var remainingCount: Int? {
         var status = stat()
         guard unsafe fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -118,16 +120,15 @@ struct FileDescriptor: ~Copyable {
         return position < 0 ? nil : max(0, Int(status.st_size) - Int(position))
     }
 
-    /// Whether reading will not have to wait.
+    /// A Boolean value that indicates whether the next read returns without blocking.
     var isReadable: Bool {
         var entry = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&entry, 1, 0) > 0
     }
 
-    /// Reads what is there, and waits only if there is nothing yet.
+    /// Reads the available bytes, and blocks if no bytes are available yet.
     ///
-    /// - Parameter buffer: What is overwritten from its beginning.
-    /// - Returns: How many octets were read; 0 at the end of the file.
+    /// - Returns: The number of bytes at the start of the buffer, or 0 at the end of the file.
     /// - Throws: ``Failure``.
     func read(into buffer: inout [UInt8]) throws(Failure) -> Int {
         while true {
@@ -139,7 +140,7 @@ struct FileDescriptor: ~Copyable {
 
     /// Reads to the end of the file.
     ///
-    /// - Returns: The octets, or `nil` if there are more than the limit.
+    /// - Returns: The bytes, or `nil` if there are more than the limit.
     func readAll(limit: Int) throws(Failure) -> [UInt8]? {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
@@ -151,7 +152,6 @@ struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Writes everything.
     func writeAll(_ bytes: [UInt8]) throws(Failure) {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -164,17 +164,17 @@ struct FileDescriptor: ~Copyable {
         }
     }
 
-    /// Does something while the file is open for sure, such as one that is locked.
+    /// Keeps the file open while a closure runs, for example to hold a lock.
     func whileOpen<Result>(_ body: () throws -> Result) rethrows -> Result {
         try body()
     }
 
-    /// Sets the permission bits, whatever the process's umask would take from those of a new file.
+    /// Sets the permissions, regardless of the process's umask.
     func setMode(_ mode: mode_t) throws(Failure) {
         guard fchmod(number, mode) == 0 else { throw .current }
     }
 
-    /// Waits until the content is on the disk.
+    /// Waits until the content is on disk.
     func synchronize() throws(Failure) {
         guard fsync(number) == 0 else { throw .current }
     }

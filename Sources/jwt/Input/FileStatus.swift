@@ -1,40 +1,41 @@
 import Glibc
 
-/// The permissions of an open file, and its name as far as it is known.
+/// The permissions and, if known, the path of an open file.
 struct FileStatus: Equatable {
     let mode: mode_t
-    /// The path for `chmod`; `nil` if the file has no name.
+    /// The path for `chmod`, or `nil` if the file has none.
     let path: String?
 
-    /// A warning, if the file is an ordinary one and has permissions that it shouldn't have.
+    /// Returns a warning if a regular file has unwanted permissions.
     ///
     /// - Parameters:
-    ///   - name: The file's name in messages.
-    ///   - unwanted: The permissions that it shouldn't have.
-    ///   - danger: The consequence, such as "other users may use this private key".
-    ///   - remedy: The argument of `chmod` that takes them away.
-    /// - Returns: One line that says how to take them away.
+    ///   - name: The name of the file in the message.
+    ///   - unwanted: The unwanted permissions.
+    ///   - danger: The consequence, such as "other users can use this private key".
+    ///   - remedy: The `chmod` argument that removes the permissions.
+    /// - Returns: A line with the remedy, or `nil`.
     func warning(_ name: String, unwanted: mode_t, _ danger: String, remedy: String) -> String? {
         guard mode & S_IFMT == S_IFREG, mode & unwanted != 0 else { return nil }
         let permissions = String(mode & 0o777, radix: 8)
-        let command = path.map { "chmod \(remedy) \(ShellWord.quoted($0))" } ?? "chmod \(remedy) that file"
-        return "\(name): \(danger) (mode \(permissions)); to stop it: \(command)"
+        let command = path.map { "chmod \(remedy) \(ShellWord.quoted($0))" } ?? "chmod \(remedy) the file"
+        return "\(name): \(danger) (mode \(permissions)); fix: \(command)"
     }
 
-    /// A warning if other users may read or change a file that only its owner may use.
+    /// Returns a warning if other users can read or change a file with a secret.
     ///
     /// - Parameters:
-    ///   - name: The file's name in messages.
-    ///   - noun: What the file holds, such as "private key".
-    /// - Returns: One line that says how to stop it, or `nil`.
+    ///   - name: The name of the file in the message.
+    ///   - noun: The kind of secret, such as "private key".
+    /// - Returns: A line with the remedy, or `nil`.
     func secretWarning(_ name: String, _ noun: String) -> String? {
-        warning(name, unwanted: 0o077, "other users may use this \(noun)", remedy: "600")
+        warning(name, unwanted: 0o077, "other users can access this \(noun)", remedy: "600")
     }
 }
 
-/// A word of a shell's command line.
+/// Quoting for shell command lines.
 enum ShellWord {
-    /// A file's name as the shell and `chmod` take it: quoted where it has to be, and never an option.
+    /// Quotes a path for the shell if necessary, and ensures that `chmod` doesn't take it for an
+    /// option.
     static func quoted(_ path: String) -> String {
         let path = path.hasPrefix("-") ? "./" + path : path
         let isPlain = path.utf8.allSatisfy { byte in

@@ -1,15 +1,14 @@
 import Glibc
 
-/// A file the user named to read from; `-` is standard input.
+/// An input file that the user specifies; `-` is standard input.
 struct InputFile: ArgumentValue, Equatable {
-    /// What a file holds, and who may read it.
     struct Content {
         var bytes: [UInt8]
-        /// The permissions and the name of the file, where known.
+        /// The permissions and the path of the file, if known.
         var status: FileStatus?
     }
 
-    /// More than any key or claims have; protects against reading an endless file.
+    /// The maximum size in bytes of a key or claims file, which protects against endless files.
     static let sizeLimit = 1 << 20
 
     static let standardInput = InputFile(path: "-")
@@ -29,20 +28,21 @@ struct InputFile: ArgumentValue, Equatable {
 
     var isStandardInput: Bool { path == "-" }
 
-    /// How messages call the file.
+    /// The name of the file in messages.
     var name: String { isStandardInput ? "standard input" : path }
 
-    /// Reads the whole file.
+    /// Reads the file.
     ///
-    /// - Parameter limit: The most octets it may have.
-    /// - Returns: What it holds.
-    /// - Throws: ``CommandFailure`` that names the file if it cannot be read or is larger than the limit.
+    /// - Parameter limit: The maximum size in bytes. The default is 1 MiB.
+    /// - Returns: The content of the file.
+    /// - Throws: ``CommandFailure`` with the name of the file if it can't be read or exceeds the
+    ///   limit.
     func read(limit: Int = sizeLimit) throws(CommandFailure) -> Content {
         do throws(FileDescriptor.Failure) {
             if isStandardInput { return try content(of: .standard(STDIN_FILENO), limit) }
             return try content(of: FileDescriptor(reading: path), limit)
         } catch {
-            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "cannot be read: \(error.reason)"
+            let reason = error.number == EFBIG ? "larger than \(limit >> 20) MiB" : "can't be read: \(error.reason)"
             throw CommandFailure(.failed, "\(name): \(reason)", cause: error)
         }
     }

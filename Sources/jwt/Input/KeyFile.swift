@@ -2,7 +2,8 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// A key the user gave: PEM, DER, a JWK or a JWK Set, told apart by content; or a bare secret, if the user says so.
+/// A key file: PEM, DER, a JWK or a JWK Set, detected from the content; or a raw secret, if the
+/// user says so.
 struct KeyFile {
     enum Content {
         case pem(String)
@@ -12,20 +13,20 @@ struct KeyFile {
         case secret([UInt8])
     }
 
-    /// How messages call the place it comes from.
+    /// The name of the source in messages.
     let name: String
     let content: Content
     private let status: FileStatus?
     private let password: String?
 
-    /// Finds out what a file holds.
+    /// Detects the form of the key.
     ///
     /// - Parameters:
-    ///   - name: How messages call the place it comes from.
-    ///   - data: What is there.
-    ///   - secretEncoding: How a bare secret is written, if it is one.
+    ///   - name: The name of the source in messages.
+    ///   - data: The content of the file.
+    ///   - secretEncoding: The encoding of a raw secret, or `nil` for other keys.
     ///   - password: The password of an encrypted private key.
-    /// - Throws: ``CommandFailure`` that names the place if it holds no key.
+    /// - Throws: ``CommandFailure`` with the name of the source if it doesn't contain a key.
     init(
         _ name: String,
         _ data: InputFile.Content,
@@ -36,7 +37,7 @@ struct KeyFile {
         self.password = password
         status = data.status
         let start = data.bytes.first { $0 != 0x20 && !(0x09...0x0D).contains($0) }
-        guard let start else { throw CommandFailure(.failed, "\(name): empty, so there is no key in it") }
+        guard let start else { throw CommandFailure(.failed, "\(name): the key is empty") }
         if let secretEncoding {
             guard let secret = secretEncoding.octets(data.bytes) else {
                 throw CommandFailure(.failed, "\(name): the secret must be \(secretEncoding.expectation)")
@@ -49,32 +50,32 @@ struct KeyFile {
         } else if data.bytes.first == 0x30 {
             content = .der(data.bytes)
         } else {
-            throw CommandFailure(.failed, "\(name): neither PEM, DER nor JWK")
+            throw CommandFailure(.failed, "\(name): not a key in PEM, DER or JWK form")
         }
     }
 
-    /// The private key to sign with, and the key ID that a JWK states.
+    /// Returns the private key for signing, and the key ID of a JWK.
     ///
-    /// - Parameter algorithm: The algorithm, if the user named one.
+    /// - Parameter algorithm: The algorithm, if the user specifies one.
     /// - Returns: The key and its ID.
-    /// - Throws: ``CommandFailure`` if the file holds no private key that can sign.
+    /// - Throws: ``CommandFailure`` if the file doesn't contain a private key that can sign.
     func signingKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> (key: SigningKey, keyID: String?) {
         try Self.describing(name) {
             switch content {
             case .pem(let text): (try SigningKey(pem: text, password: password, algorithm: algorithm), nil)
             case .der(let bytes): (try SigningKey(der: bytes, password: password, algorithm: algorithm), nil)
             case .jwk(let jwk): (try SigningKey(jwk: jwk, algorithm: algorithm), jwk.keyID)
-            case .set: throw CommandFailure(.failed, "\(name): a JWK Set; signing needs a single key")
+            case .set: throw CommandFailure(.failed, "\(name): contains a JWK Set, but signing needs a single key")
             case .secret(let octets): (try SigningKey(secret: octets, algorithm: Self.named(algorithm)), nil)
             }
         }
     }
 
-    /// The public key, the public half of the private key, or the secret.
+    /// Returns the public key, the public part of a private key, or the secret.
     ///
-    /// - Parameter algorithm: The algorithm, if the user named one.
+    /// - Parameter algorithm: The algorithm, if the user specifies one.
     /// - Returns: The key.
-    /// - Throws: ``CommandFailure`` if the file holds no key that can verify.
+    /// - Throws: ``CommandFailure`` if the file doesn't contain a key that can verify.
     func verificationKey(for algorithm: JWSAlgorithm?) throws(CommandFailure) -> VerificationKey {
         try Self.describing(name) {
             switch content {
@@ -83,19 +84,19 @@ struct KeyFile {
             case .pem(let text): try VerificationKey(pem: text, algorithm: algorithm)
             case .der(let bytes): try publicHalf(of: bytes, for: algorithm)
             case .jwk(let jwk): try VerificationKey(jwk: jwk, algorithm: algorithm)
-            case .set: throw CommandFailure(.failed, "\(name): a JWK Set, where a single key is needed")
+            case .set: throw CommandFailure(.failed, "\(name): contains a JWK Set, but a single key is needed")
             case .secret(let octets): try VerificationKey(secret: octets, algorithm: Self.named(algorithm))
             }
         }
     }
 
-    /// The keys of a JWK Set; `nil` if the file holds a single key.
+    /// The keys of a JWK Set, or `nil` for a single key.
     var keySet: JWKSet? {
         guard case .set(let set) = content else { return nil }
         return set
     }
 
-    /// Whether the file holds the secret of an HMAC algorithm.
+    /// A Boolean value that indicates whether the file contains the secret of an HMAC algorithm.
     var isSecret: Bool {
         switch content {
         case .secret: true
@@ -104,7 +105,7 @@ struct KeyFile {
         }
     }
 
-    /// Whether the file holds something that others must not see.
+    /// A Boolean value that indicates whether the file contains a private key or a secret.
     var isPrivate: Bool {
         switch content {
         case .pem(let text): text.contains("PRIVATE KEY-----")
@@ -115,11 +116,11 @@ struct KeyFile {
         }
     }
 
-    /// Warns if others on the machine may read or change a private key, and of a certificate that isn't valid.
+    /// Warns if other users can read or change a private key, and if a certificate isn't valid.
     ///
     /// - Parameters:
-    ///   - console: Where the warnings go.
-    ///   - time: The time at which a certificate has to be valid; now by default.
+    ///   - console: The console for warnings.
+    ///   - time: The time at which a certificate must be valid. The default is the current time.
     func warn(on console: Console, at time: Date = Date()) {
         if isPrivate, let warning = status?.secretWarning(name, "private key") { console.warn(warning) }
         guard let certificate else { return }
@@ -133,19 +134,18 @@ struct KeyFile {
         }
     }
 
-    /// The certificate that the key comes from, or that it has with it.
     private var certificate: ServerCertificates.Item? {
         let encoded: [UInt8]
         switch content {
         case .pem(let text):
-            // The first of several certificates is the key's own.
+            // The first certificate belongs to the key.
             guard let start = text.firstRange(of: "-----BEGIN CERTIFICATE-----")?.lowerBound,
                 let end = text[start...].firstRange(of: "-----END CERTIFICATE-----")?.upperBound
             else { return nil }
             encoded = Array(text[start..<end].utf8)
         case .der(let bytes): encoded = bytes
         case .jwk(let jwk):
-            // Again the first one (RFC 7517 §4.7).
+            // The first certificate belongs to the key (RFC 7517 §4.7).
             guard let first = jwk.members["x5c"]?.array?.first?.string, let der = Data(base64Encoded: first) else {
                 return nil
             }
@@ -155,7 +155,7 @@ struct KeyFile {
         return try? ServerCertificates.list(encoded).first
     }
 
-    /// Puts the file's name in front of what is wrong with the key.
+    /// Runs a closure and adds the file's name to its errors.
     static func describing<Value>(
         _ name: String,
         _ body: () throws -> Value
@@ -167,7 +167,7 @@ struct KeyFile {
         } catch let error as TokenError {
             let advice =
                 switch error.code {
-                case .passwordRequired: "; give it with --password-file FILE or --password-env NAME"
+                case .passwordRequired: "; pass it with --password-file FILE or --password-env NAME"
                 case .algorithmRequired: " with --alg"
                 default: ""
                 }
@@ -188,7 +188,7 @@ struct KeyFile {
         }
     }
 
-    /// Whether DER holds a public key, of whatever algorithm.
+    /// Returns whether DER data is a public key of any algorithm.
     private static func isPublicDER(_ bytes: [UInt8]) -> Bool {
         do throws(TokenError) {
             _ = try VerificationKey(der: bytes)
@@ -200,7 +200,7 @@ struct KeyFile {
 
     private static func named(_ algorithm: JWSAlgorithm?) throws(TokenError) -> JWSAlgorithm {
         guard let algorithm else {
-            throw TokenError(.algorithmRequired, "a bare secret can be for HS256, HS384 and HS512: name the algorithm")
+            throw TokenError(.algorithmRequired, "a raw secret can be for HS256, HS384 or HS512: name the algorithm")
         }
         return algorithm
     }

@@ -1,9 +1,10 @@
-/// Where a command gets a key: a file, standard input or an environment variable, but never the command line, which every
-/// user of the machine can see.
+/// The source of a key: a file, standard input or an environment variable.
+///
+/// A key is never an argument, because every user of the machine can see the command line.
 struct KeySource: Equatable {
     static let section = "Key"
 
-    /// The file of a key without which a command can do nothing.
+    /// The option for the key file of commands that require a key.
     static let file = Option<InputFile>(
         "key",
         aliases: ["key-file"],
@@ -16,34 +17,34 @@ struct KeySource: Equatable {
         "alg",
         value: "ALG",
         section: section,
-        "The algorithm, for a key that does not state it, such as an RSA key in PEM"
+        "The algorithm, for a key that doesn't state it, such as an RSA key in PEM"
     )
     static let environment = Option<EnvironmentVariable>(
         "key-env",
         value: "NAME",
         section: section,
-        "The environment variable that holds the key, instead of --key"
+        "The environment variable with the key, instead of --key"
     )
     static let secret = Option<SecretEncoding>(
         "secret",
         value: "text|base64|base64url|hex",
         section: section,
-        "The key is the bare secret of an HMAC algorithm, written so; needs --alg"
+        "Read the key as a raw HMAC secret in this encoding; requires --alg"
     )
     static let passwordFile = Option<InputFile>(
         "password-file",
         value: "FILE",
         section: section,
-        "The password of an encrypted private key"
+        "The file with the password of an encrypted private key"
     )
     static let passwordEnvironment = Option<EnvironmentVariable>(
         "password-env",
         value: "NAME",
         section: section,
-        "The environment variable that holds the password"
+        "The environment variable with the password"
     )
 
-    /// The options of every command that takes a key, besides the one that names its file.
+    /// The options of every command with a key, without the option for its file.
     static let options = [
         environment.definition, secret.definition, passwordFile.definition, passwordEnvironment.definition,
     ]
@@ -57,17 +58,18 @@ struct KeySource: Equatable {
     private let secretEncoding: SecretEncoding?
     private let password: PasswordSource?
 
-    /// Finds the key's place, or is `nil` if the command line names no key.
+    /// Creates the source, or returns `nil` if the command line has no key.
     ///
     /// - Parameters:
     ///   - arguments: The command line.
-    ///   - key: The option that names the key's file.
-    /// - Throws: ``UsageError`` if it names several, or a password or an encoding of none.
+    ///   - key: The option for the key file.
+    /// - Throws: ``UsageError`` if the command line has several keys, or a password or an
+    ///   encoding without a key.
     init?(_ arguments: ParsedArguments, key: Option<InputFile>) throws(UsageError) {
         try self.init(arguments, file: arguments.value(of: key), named: key.definition.spelling)
     }
 
-    /// Finds the place of the key that a command takes as an operand, unless it is in a variable.
+    /// Creates the source for a command whose key is an operand or in an environment variable.
     init?(_ arguments: ParsedArguments, operand: String?) throws(UsageError) {
         var file: InputFile?
         if let operand {
@@ -92,27 +94,25 @@ struct KeySource: Equatable {
         case (let file?, nil): place = .file(file)
         case (nil, let variable?): place = .environment(variable)
         case (_?, _?):
-            throw arguments.usageError("\(name) and \(Self.environment.definition.spelling) exclude each other")
+            throw arguments.usageError("\(name) and \(Self.environment.definition.spelling) can't be combined")
         case (nil, nil):
             for option in [Self.secret.definition, Self.passwordFile.definition, Self.passwordEnvironment.definition]
             where arguments.contains(option) {
-                throw arguments.usageError("\(option.spelling) says how a key is read, but there is no key")
+                throw arguments.usageError("\(option.spelling) requires a key")
             }
             return nil
         }
         if case .file(.standardInput) = place, password?.isStandardInput ?? false {
-            throw arguments.usageError("the key and its password cannot both come from standard input")
+            throw arguments.usageError("the key and its password can't both come from standard input")
         }
     }
 
-    /// Whether standard input is used up by the key or its password.
+    /// A Boolean value that indicates whether the key or its password is read from standard input.
     var takesStandardInput: Bool { place == .file(.standardInput) || password?.isStandardInput ?? false }
 
-    /// Reads the key.
+    /// Reads the key, and warns if other users can read its password.
     ///
-    /// - Parameter console: Where a warning goes if others may read the key's password.
-    /// - Returns: The file.
-    /// - Throws: ``CommandFailure`` if there is none.
+    /// - Throws: ``CommandFailure`` if the key can't be read.
     func read(warningOn console: Console) throws(CommandFailure) -> KeyFile {
         switch place {
         case .file(let file):

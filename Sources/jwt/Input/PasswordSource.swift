@@ -1,6 +1,6 @@
 import OAuth2
 
-/// Where a password or another secret is: in a file or a variable, never on the command line.
+/// The source of a password or another secret: a file or an environment variable.
 struct PasswordSource: Equatable {
     private enum Place: Equatable {
         case file(InputFile)
@@ -10,14 +10,14 @@ struct PasswordSource: Equatable {
     private let place: Place
     private let noun: String
 
-    /// Finds the password's place, or is `nil` if neither option is given.
+    /// Creates the source, or returns `nil` if neither option is present.
     ///
     /// - Parameters:
     ///   - arguments: The command line.
-    ///   - file: The option that names a file.
-    ///   - environment: The option that names a variable.
-    ///   - noun: How messages call what is there.
-    /// - Throws: ``UsageError`` if both are.
+    ///   - file: The option for a file.
+    ///   - environment: The option for an environment variable.
+    ///   - noun: The kind of secret, for messages. The default is "password".
+    /// - Throws: ``UsageError`` if both options are present.
     init?(
         _ arguments: ParsedArguments,
         file: Option<InputFile>,
@@ -30,37 +30,34 @@ struct PasswordSource: Equatable {
         case (let file?, nil): place = .file(file)
         case (nil, let variable?): place = .environment(variable, option: option)
         case (nil, nil): return nil
-        case (_?, _?): throw arguments.usageError("\(file.definition.spelling) and \(option) exclude each other")
+        case (_?, _?): throw arguments.usageError("\(file.definition.spelling) and \(option) can't be combined")
         }
     }
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// Reads the password, with a warning if others may read it, too; a line break at the end of a file does not belong to it.
+    /// Reads the password without a line break at its end, and warns if other users can read the
+    /// file.
     ///
-    /// - Parameter console: Where the warning goes.
-    /// - Returns: The password.
-    /// - Throws: ``CommandFailure`` if there is none.
+    /// - Throws: ``CommandFailure`` if the password can't be read.
     func read(warningOn console: Console) throws(CommandFailure) -> String {
         switch place {
         case .environment(let variable, let option): return try variable.value(for: option)
         case .file(let file):
             let content = try file.read()
             let line = SecretEncoding.withoutLineBreak(content.bytes)
-            guard !line.isEmpty else { throw CommandFailure(.failed, "\(file.name): no \(noun) in it") }
+            guard !line.isEmpty else { throw CommandFailure(.failed, "\(file.name): contains no \(noun)") }
             guard let text = String(validating: line, as: UTF8.self) else {
-                throw CommandFailure(.failed, "\(file.name): no \(noun) in it: it is not text in UTF-8")
+                throw CommandFailure(.failed, "\(file.name): the \(noun) isn't valid UTF-8")
             }
             if let warning = content.status?.secretWarning(file.name, noun) { console.warn(warning) }
             return text
         }
     }
 
-    /// Reads a secret, with a warning if others may read it, too.
+    /// Reads a secret as ``read(warningOn:)`` does.
     ///
-    /// - Parameter console: Where the warning goes.
-    /// - Returns: The secret.
-    /// - Throws: ``CommandFailure`` if there is none.
+    /// - Throws: ``CommandFailure`` if the secret can't be read.
     func readSecret(warningOn console: Console) throws(CommandFailure) -> Secret {
         Secret(try read(warningOn: console))
     }

@@ -1,16 +1,16 @@
 import Networking
 
-/// The roots under which the servers a command talks to are trusted.
+/// The option for trusted root certificates.
 enum RootsOption {
     static let option = Option<InputFile>(
         "roots",
         value: "FILE",
-        "The only root certificates under which a server is trusted, PEM or DER (default: the system's)"
+        "The trusted root certificates, instead of the system's, in PEM or DER"
     )
 
-    /// Reads the roots, or takes the system's if there is no file.
+    /// Reads the roots from a file, or returns the system's roots without a file.
     ///
-    /// - Throws: ``CommandFailure`` that names the file.
+    /// - Throws: ``CommandFailure`` with the name of the file.
     static func roots(_ file: InputFile?) throws(CommandFailure) -> TrustRoots {
         guard let file else { return .system }
         let bytes = try file.read().bytes

@@ -1,51 +1,52 @@
 import Glibc
 import TokenGeneration
 
-/// Where a command gets its token: the argument, or standard input.
+/// The source of a token: the argument or standard input.
 struct TokenInput: Equatable {
-    /// The operand of the commands that take a token.
     static let operand = OperandDefinition(
         name: "TOKEN",
-        summary: "The token; - or nothing reads it from standard input, where other users cannot see it"
+        summary: "The token; reads standard input, which other users can't see, if it is - or omitted"
     )
 
-    /// More than any token has: claims of a full ``InputFile`` in base64url, and room for the rest.
+    /// The maximum size of a token, in bytes: the claims of the largest ``InputFile`` in base64url,
+    /// and the remaining parts.
     static let sizeLimit = 2 * InputFile.sizeLimit
 
-    /// The token on the command line, `nil` to read standard input.
+    /// The token on the command line, or `nil` to read standard input.
     let argument: String?
 
-    /// Finds the token's place.
+    /// Creates the source.
     ///
     /// - Parameters:
     ///   - arguments: The command line.
-    ///   - name: How help calls the operand.
-    /// - Throws: ``UsageError`` if there is no token and standard input is a terminal: waiting there would look like hanging.
+    ///   - name: The name of the operand in the help. The default is "TOKEN".
+    /// - Throws: ``UsageError`` if the token is missing and standard input is a terminal, because
+    ///   the command would appear to hang.
     init(_ arguments: ParsedArguments, name: String = "TOKEN") throws(UsageError) {
         let operand = arguments.operands.first
         if arguments.contains(BatchRun.flag), operand != nil {
-            throw arguments.usageError("--batch reads the tokens from standard input: leave \(name) out")
+            throw arguments.usageError("--batch reads the tokens from standard input; remove \(name)")
         }
         argument = operand == "-" ? nil : operand
         if operand == nil, !arguments.contains(BatchRun.flag), FileDescriptor.standard(STDIN_FILENO).isTerminal {
-            throw arguments.usageError("no token: give it as an argument, or - to type it")
+            throw arguments.usageError("missing token; pass it as an argument, or pass - to type it")
         }
     }
 
     var isStandardInput: Bool { argument == nil }
 
-    /// The token without the white space around it.
+    /// Returns the token without surrounding white space.
     ///
-    /// - Throws: ``CommandFailure`` if standard input cannot be read or holds no text.
+    /// - Throws: ``CommandFailure`` if standard input can't be read or isn't text.
     func read() throws(CommandFailure) -> String {
         let bytes = if let argument { Array(argument.utf8) } else { try Self.readStandardInput() }
         let trimmed = Self.trimmed(bytes)
         guard !trimmed.isEmpty else {
             let place = isStandardInput ? "standard input" : "the argument"
-            throw CommandFailure(.rejected, TokenError(.malformedToken, "no token: \(place) is empty"))
+            throw CommandFailure(.rejected, TokenError(.malformedToken, "missing token: \(place) is empty"))
         }
         guard let token = String(validating: trimmed, as: UTF8.self) else {
-            throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: it is not text"))
+            throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: the input isn't valid UTF-8"))
         }
         if let advice = advice(on: token) {
             throw CommandFailure(.rejected, TokenError(.malformedToken, "not a token: \(advice)"))
@@ -53,18 +54,18 @@ struct TokenInput: Equatable {
         return token
     }
 
-    /// What to say of a text that is not a token but what people take for one.
+    /// Returns advice for text that is commonly mistaken for a token.
     private func advice(on text: String) -> String? {
         if String(decoding: text.utf8.prefix(7), as: UTF8.self).isExactlyIgnoringASCIICase("bearer ") {
-            return "it begins with “Bearer”, which stands before a token in a header field: leave it out"
+            return "it starts with “Bearer”, the scheme of the header field; remove that word"
         }
-        // Three segments can be a token, whatever files are called.
+        // Text with three segments can be a token even if a file has that name.
         guard !isStandardInput, text.utf8.count(where: { $0 == UInt8(ascii: ".") }) != 2, unsafe access(text, F_OK) == 0
         else { return nil }
-        return "the argument is the name of a file; to read the file, write < before it"
+        return "the argument is the name of a file; to read the file, precede it with <"
     }
 
-    /// The octets without the white space around them.
+    /// Returns the bytes without surrounding white space.
     static func trimmed(_ bytes: [UInt8]) -> [UInt8] {
         guard let first = bytes.firstIndex(where: { !isSpace($0) }), let last = bytes.lastIndex(where: { !isSpace($0) })
         else { return [] }
@@ -76,7 +77,7 @@ struct TokenInput: Equatable {
             let bytes = try FileDescriptor.standard(STDIN_FILENO).readAll(limit: sizeLimit)
             if let bytes { return bytes }
         } catch {
-            throw CommandFailure(.failed, "standard input: cannot be read: \(error.reason)", cause: error)
+            throw CommandFailure(.failed, "standard input: can't be read: \(error.reason)", cause: error)
         }
         throw CommandFailure(.rejected, TokenError(.tooLarge, "not a token: larger than 2 MiB"))
     }

@@ -3,28 +3,29 @@ import FoundationNetworking
 import Networking
 import TokenGeneration
 
-/// A JSON document that is fetched by https, or by http on this machine, such as a key set.
+/// A JSON document at an https URL, or an http URL on this machine.
 struct WebDocument {
-    /// More than any key set has.
     private static let sizeLimit = 1 << 20
 
     let url: URL
-    /// How the document is called in messages.
+    /// The name of the document in messages.
     let name: String
 
-    /// - Returns: `nil` if the text is neither an https URL with a host nor an http URL of this machine.
+    /// - Returns: The document, or `nil` if the text is neither an https URL with a host nor an
+    ///   http URL on this machine.
     init?(_ text: String) {
         guard let url = URL(string: text), let origin = HTTPOrigin(url),
             origin.scheme == "https" || origin.isLoopback, url.user == nil, url.password == nil
         else { return nil }
         self.url = url
-        // A query may have a secret in it.
+        // Remove the query, which may contain a secret.
         name = text.prefix { $0 != "?" && $0 != "#" }.description
     }
 
-    /// Returns whether this document may say where another one is.
+    /// Returns whether this document may refer to another document.
     ///
-    /// A server elsewhere can't send the command to a server on this machine, and so never to one without TLS.
+    /// A remote server can't direct the command to a server on this machine, and so never to a
+    /// server without TLS.
     func canName(_ other: WebDocument) -> Bool {
         HTTPOrigin(url)?.isLoopback == true || HTTPOrigin(other.url)?.isLoopback == false
     }
@@ -32,10 +33,10 @@ struct WebDocument {
     /// Fetches the document.
     ///
     /// - Parameters:
-    ///   - roots: Under which roots its server is trusted.
-    ///   - timeout: The longest time it may take.
-    /// - Returns: Its octets.
-    /// - Throws: ``CommandFailure`` that names it.
+    ///   - roots: The trusted root certificates.
+    ///   - timeout: The maximum duration of the request.
+    /// - Returns: The document's bytes.
+    /// - Throws: ``CommandFailure`` with the document's name.
     func fetch(roots: TrustRoots, timeout: Duration) throws(CommandFailure) -> Data {
         do {
             let url = url
@@ -51,7 +52,7 @@ struct WebDocument {
                         redirects: .never
                     )
                 )
-                // A request has a limit of its own, which would cut a longer wait short.
+                // The default timeout of a URLRequest would cut off a longer one.
                 var request = URLRequest(url: url, timeoutInterval: timeout / .seconds(1))
                 request.setValue("application/json, application/jwk-set+json", forHTTPHeaderField: "Accept")
                 do {
@@ -64,12 +65,12 @@ struct WebDocument {
                 }
             }
         } catch let error as NetworkError {
-            let advice = error.tlsFailure == .untrustedChain ? "; to name its root: --roots FILE" : ""
+            let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
             throw CommandFailure(.failed, "\(name): \(error.message)\(advice)", cause: error)
         } catch let error as ServerError {
-            throw CommandFailure(.failed, "\(name): the server answered \(error.errorCode)", cause: error)
+            throw CommandFailure(.failed, "\(name): the server responded with \(error.errorCode)", cause: error)
         } catch {
-            throw CommandFailure(.failed, "\(name): cannot be fetched", cause: error)
+            throw CommandFailure(.failed, "\(name): can't be fetched", cause: error)
         }
     }
 }

@@ -1,14 +1,15 @@
-/// JSON with the colors of terminals: names blue, texts green, the rest in the terminal's own.
+/// Colored JSON for terminals: blue names, green strings and yellow literals.
 enum ColoredJSON {
     private static let name = "\u{1B}[1;34m"
     private static let text = "\u{1B}[32m"
     private static let literal = "\u{1B}[33m"
     private static let plain = "\u{1B}[0m"
 
-    /// Colors JSON, in which nothing else is changed.
+    /// Adds colors to JSON without any other change.
     ///
-    /// - Parameter json: JSON whose control characters are escaped, as ``VisibleText/json(_:)`` returns it.
-    /// - Returns: The same with escape sequences.
+    /// - Parameter json: JSON with escaped control characters, as returned by
+    ///   ``VisibleText/json(_:)``.
+    /// - Returns: The JSON with escape sequences.
     static func text(_ json: String) -> String {
         var result = ""
         var rest = Array(json.unicodeScalars)[...]

@@ -2,60 +2,60 @@ import Foundation
 import Glibc
 import TokenGeneration
 
-/// Where a command prints: results on standard output, everything else on standard error.
+/// The output of a command: results on standard output, everything else on standard error.
 struct Console: Sendable {
-    /// What stands before each message: the names of the commands, "jwt sign".
+    /// The prefix of messages, which is the command's path, such as "jwt sign".
     let prefix: String
-    /// Whether a program reads what is printed, so that each message is a line of JSON.
+    /// A Boolean value that indicates whether messages are lines of JSON, for programs.
     var writesJSON = false
 
     /// Prints a result.
     ///
-    /// - Parameters:
-    ///   - text: What to print.
-    ///   - terminator: What follows it.
-    /// - Throws: ``CommandFailure`` if standard output takes no more; it has no message if the reader of a pipe has left.
+    /// - Throws: ``CommandFailure`` if standard output can't be written. Its message is empty if
+    ///   the reader of a pipe has exited.
     func print(_ text: String, terminator: String = "\n") throws(CommandFailure) {
         try write(Array((text + terminator).utf8))
     }
 
-    /// Prints a result for a program, in one line.
+    /// Prints a result as one line of JSON.
     func print(_ object: JSONObject) throws(CommandFailure) {
         try print(VisibleText.json(object.serialized()))
     }
 
-    /// Prints JSON for a person, in color if that person sits at a terminal.
+    /// Prints JSON for a person, in color on a terminal.
     func show(_ json: String) throws(CommandFailure) {
         let visible = VisibleText.json(json)
         try print(Terminal.showsColor(STDOUT_FILENO) ? ColoredJSON.text(visible) : visible)
     }
 
-    /// Prints octets of a result as they are.
+    /// Prints the bytes of a result unchanged.
     ///
-    /// - Throws: ``CommandFailure`` as ``print(_:terminator:)`` does.
+    /// - Throws: ``CommandFailure``, as for ``print(_:terminator:)``.
     func write(_ bytes: [UInt8]) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try FileDescriptor.standard(STDOUT_FILENO).writeAll(bytes)
         } catch {
-            let message = error.number == EPIPE ? "" : "cannot write to standard output: \(error.reason)"
+            let message = error.number == EPIPE ? "" : "can't write to standard output: \(error.reason)"
             throw CommandFailure(.failed, message, cause: error)
         }
     }
 
-    /// Prints octets of a result: as they are into a file or a pipe, and as text on which a terminal doesn't act to a terminal.
+    /// Prints the bytes of a result: unchanged to a file or a pipe, and as escaped text to a
+    /// terminal.
     ///
     /// - Parameters:
-    ///   - content: The octets.
-    ///   - noun: What they are, for a message.
-    ///   - advice: What to do if they aren't text and the output is a terminal.
-    /// - Throws: ``CommandFailure`` as ``print(_:terminator:)`` does, and if they aren't text and the output is a terminal.
+    ///   - content: The bytes.
+    ///   - noun: The kind of content, for messages.
+    ///   - advice: The alternative to a terminal if the content isn't text.
+    /// - Throws: ``CommandFailure``, as for ``print(_:terminator:)``, and if the content isn't
+    ///   text and the output is a terminal.
     func show(content: Data, _ noun: String, advice: String) throws(CommandFailure) {
         guard FileDescriptor.standard(STDOUT_FILENO).isTerminal else { return try write(Array(content)) }
         guard let text = String(validating: content, as: UTF8.self), !text.utf8.contains(0) else {
-            throw CommandFailure(.failed, "the \(noun) is not text, nothing for a terminal; \(advice)")
+            throw CommandFailure(.failed, "the \(noun) isn't text and can't be shown on a terminal; \(advice)")
         }
         let lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
-            // To Swift, both characters of a CRLF are one.
+            // Swift treats CRLF as a single character.
             let line = line.last == "\r" ? line.dropLast() : line
             return line.split(separator: "\t", omittingEmptySubsequences: false).map { VisibleText.line(String($0)) }
                 .joined(separator: "\t")
@@ -63,25 +63,23 @@ struct Console: Sendable {
         try print(lines.joined(separator: "\n"), terminator: text.utf8.last == 0x0A ? "" : "\n")
     }
 
-    /// Prints several lines of our own on standard error.
+    /// Prints trusted text, which can have several lines, on standard error.
     func explain(_ text: String) {
-        // There is no place left to report that standard error is closed.
+        // A closed standard error can't be reported anywhere.
         try? FileDescriptor.standard(STDERR_FILENO).writeAll(Array(text.utf8))
     }
 
-    /// Prints one line on standard error.
     func note(_ line: String) {
         explain((writesJSON ? Self.line("note", .string(line)) : VisibleText.line(line)) + "\n")
     }
 
-    /// Tells somebody how to sign in; a program gets the parts of it, by the names that OAuth 2.0 has for them.
+    /// Shows how to sign in, as JSON with the member names of OAuth 2.0 for programs.
     func tellSignIn(_ line: String, _ parts: [(name: String, value: JSONValue?)]) {
         guard writesJSON else { return note(line) }
         let parts = parts.compactMap { part in part.value.map { (part.name, $0) } }
         explain(Self.line("signIn", .object(JSONObject(parts))) + "\n")
     }
 
-    /// Prints a warning on standard error.
     func warn(_ message: String) {
         explain(
             (writesJSON
@@ -90,15 +88,14 @@ struct Console: Sendable {
         )
     }
 
-    /// Warns if standard output is a file that other users may read or change, before something secret goes there.
+    /// Warns if standard output is a file that other users can read or change.
     ///
-    /// - Parameter noun: What goes there.
+    /// - Parameter noun: The kind of secret that is about to be printed.
     func warnOfReaders(of noun: String) {
         let status = FileDescriptor.standard(STDOUT_FILENO).status()
         if let warning = status?.secretWarning("standard output", noun) { warn(warning) }
     }
 
-    /// Prints what went wrong on standard error.
     func fail(_ failure: CommandFailure) {
         guard !failure.message.isEmpty else { return }
         explain(
@@ -108,7 +105,6 @@ struct Console: Sendable {
         )
     }
 
-    /// Prints what is wrong with the command line on standard error.
     func fail(_ error: UsageError) {
         let report: JSONObject = ["code": "usage", "message": .string(error.message)]
         explain((writesJSON ? Self.line("error", .object(report)) : VisibleText.line(error.line)) + "\n")

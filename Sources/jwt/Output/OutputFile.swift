@@ -1,4 +1,4 @@
-/// A file the user named to write to; `-` is standard output.
+/// An output file that the user specifies; `-` is standard output.
 struct OutputFile: ArgumentValue, Equatable {
     static let standardOutput = OutputFile(path: "-")
 

@@ -1,28 +1,30 @@
 import Glibc
 
-/// A new file that appears under its name complete or not at all.
+/// A new file that appears either complete or not at all.
 ///
-/// The content is written under another name in the same folder; ``commit()`` gives it its name. If that never
-/// happens, nothing stays.
+/// The content is written to a temporary file in the same folder, which ``commit()`` renames.
+/// Without a commit, the temporary file is removed.
 struct StagedFile: ~Copyable {
     let path: String
     private let file: FileDescriptor
     private let temporaryPath: String
     private let replaces: Bool
 
-    /// Writes the content, or its beginning, to the disk.
+    /// Creates the temporary file and writes the initial content to disk.
     ///
     /// - Parameters:
-    ///   - path: Where the file shall appear.
-    ///   - mode: Its permissions.
-    ///   - octets: Its contents, as far as they are there; ``append(_:)`` adds others.
-    ///   - replaces: Whether a file that is there already is replaced. Only ordinary files are: a device or a link never is.
-    /// - Throws: ``CommandFailure`` if the file exists and is not to be replaced, or cannot be written.
+    ///   - path: The final path of the file.
+    ///   - mode: The permissions of the file.
+    ///   - octets: The initial content. The default is empty. ``append(_:)`` adds to it.
+    ///   - replaces: A Boolean value that indicates whether to replace an existing file. Only
+    ///     regular files are replaced, never devices or links.
+    /// - Throws: ``CommandFailure`` if the file exists and must not be replaced, or can't be
+    ///   written.
     init(path: String, mode: mode_t, octets: [UInt8] = [], replaces: Bool) throws(CommandFailure) {
         if let type = Self.type(of: path) {
             guard replaces else { throw Self.exists(path) }
             guard type == S_IFREG else {
-                throw CommandFailure(.failed, "\(path): not replaced, because it is not an ordinary file")
+                throw CommandFailure(.failed, "\(path): not replaced, because it isn't a regular file")
             }
         }
         let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
@@ -45,9 +47,6 @@ struct StagedFile: ~Copyable {
         self.replaces = replaces
     }
 
-    /// Writes more of the content.
-    ///
-    /// - Throws: ``CommandFailure``.
     func append(_ octets: [UInt8]) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try file.writeAll(octets)
@@ -56,9 +55,7 @@ struct StagedFile: ~Copyable {
         }
     }
 
-    /// Gives the file these permissions, and not what the user's umask leaves of them: those of a file that it replaces.
-    ///
-    /// - Throws: ``CommandFailure``.
+    /// Sets the permissions regardless of the umask, to keep those of a replaced file.
     func setMode(_ mode: mode_t) throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try file.setMode(mode)
@@ -71,9 +68,10 @@ struct StagedFile: ~Copyable {
         TemporaryFiles.remove(temporaryPath)
     }
 
-    /// Gives the file its name.
+    /// Renames the temporary file to its final path.
     ///
-    /// - Throws: ``CommandFailure`` if a file of that name has appeared meanwhile and is not to be replaced, or the system refuses.
+    /// - Throws: ``CommandFailure`` if another file has appeared at the path and must not be
+    ///   replaced, or if a system call fails.
     func commit() throws(CommandFailure) {
         do throws(FileDescriptor.Failure) {
             try file.synchronize()
@@ -86,7 +84,7 @@ struct StagedFile: ~Copyable {
         throw Self.unwritable(path, FileDescriptor.Failure(number: number))
     }
 
-    /// Takes a committed file away again.
+    /// Removes a committed file, unless it may have replaced another one.
     func revoke() {
         if !replaces { Self.remove(path) }
     }
@@ -95,10 +93,11 @@ struct StagedFile: ~Copyable {
         TemporaryFiles.rename(temporaryPath, to: path)
     }
 
-    /// Gives the file its name if no file has it.
+    /// Gives the file its final name, unless another file has it.
     ///
-    /// A second link never replaces anything, and the temporary name goes with the owner. Where the file system has
-    /// no links, the name is taken with an empty file first, which only this process may replace.
+    /// A hard link never replaces a file, and the temporary name is removed later. If the file
+    /// system doesn't support links, an empty file reserves the name, and only this process may
+    /// replace it.
     private func create() -> Int32 {
         if unsafe link(temporaryPath, path) == 0 { return 0 }
         guard [EPERM, EOPNOTSUPP, ENOSYS].contains(errno) else { return errno }
@@ -113,11 +112,11 @@ struct StagedFile: ~Copyable {
     }
 
     private static func unwritable(_ path: String, _ failure: FileDescriptor.Failure) -> CommandFailure {
-        CommandFailure(.failed, "\(path): cannot be written: \(failure.reason)", cause: failure)
+        CommandFailure(.failed, "\(path): can't be written: \(failure.reason)", cause: failure)
     }
 
     private static func exists(_ path: String) -> CommandFailure {
-        CommandFailure(.failed, "\(path): exists already; --force replaces it")
+        CommandFailure(.failed, "\(path): already exists; use --force to replace it")
     }
 
     private static func type(of path: String) -> mode_t? {

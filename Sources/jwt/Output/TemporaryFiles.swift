@@ -1,14 +1,16 @@
 import Glibc
 import Synchronization
 
-/// The temporary files of the process, which no signal that can be caught leaves behind.
+/// The temporary files of the process, which are removed if a catchable signal ends it.
 ///
-/// A thread waits for the signals that end a process, removes the files and then lets the signal end the process. It isn't a signal handler,
-/// so it may take a lock: a file is either registered and removed, or has its final name.
+/// A thread waits for the signals, removes the files and lets the signal end the process. Because
+/// it isn't a signal handler, it can use a lock: each file either is registered and removed, or has
+/// its final name.
 enum TemporaryFiles {
     private static let paths = Mutex<Set<String>>([])
 
-    /// The signals that would end the process; what its parent has it ignore, as `nohup` does, stays ignored.
+    /// The signals that end the process, without those that it inherits as ignored, for example
+    /// from `nohup`.
     private static let signals: sigset_t = {
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
@@ -19,9 +21,10 @@ enum TemporaryFiles {
         return signals
     }()
 
-    /// Has signals remove the files.
+    /// Starts the thread that handles the signals.
     ///
-    /// Threads that are made later inherit which signals are blocked, so this must come before any of them.
+    /// Call this method before creating other threads, because threads inherit the set of blocked
+    /// signals.
     static func removeOnSignals() {
         var signals = signals
         guard unsafe pthread_sigmask(SIG_BLOCK, &signals, nil) == 0 else { return }
@@ -39,7 +42,7 @@ enum TemporaryFiles {
         var signals = signals
         var number: Int32 = 0
         while unsafe sigwait(&signals, &number) != 0 {}
-        // The lock is held until the process has ended, so that no file is made after this.
+        // Hold the lock until the process ends, so that no new file can be created.
         paths.withLock { paths in
             for path in paths { _ = unsafe unlink(path) }
             unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
@@ -48,9 +51,6 @@ enum TemporaryFiles {
         }
     }
 
-    /// Makes a file.
-    ///
-    /// - Throws: `FileDescriptor.Failure`.
     static func create(_ path: String, mode: mode_t) throws(FileDescriptor.Failure) -> FileDescriptor {
         try paths.withLock { paths throws(FileDescriptor.Failure) in
             let file = try FileDescriptor(creating: path, mode: mode)
@@ -59,16 +59,16 @@ enum TemporaryFiles {
         }
     }
 
-    /// Removes a file, if it is still there.
+    /// Removes a file, if it still exists.
     static func remove(_ path: String) {
         paths.withLock { paths in
             if paths.remove(path) != nil { _ = unsafe unlink(path) }
         }
     }
 
-    /// Gives a file its final name, which replaces a file of that name.
+    /// Renames a file to its final path, and replaces an existing file there.
     ///
-    /// - Returns: The system's error, or 0.
+    /// - Returns: 0, or the system's error number.
     static func rename(_ path: String, to finalPath: String) -> Int32 {
         paths.withLock { paths in
             guard unsafe Glibc.rename(path, finalPath) == 0 else { return errno }

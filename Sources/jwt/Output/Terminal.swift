@@ -1,9 +1,9 @@
 import Glibc
 
-/// What the user's terminal wants.
+/// The capabilities of the user's terminal.
 enum Terminal {
-    /// Whether what is written to a stream may have colors: only at a terminal that has some, and not if `NO_COLOR` is set to
-    /// anything ([no-color.org](https://no-color.org)).
+    /// Returns whether to use colors on a stream: only on a terminal that supports them, and only
+    /// if `NO_COLOR` isn't set ([no-color.org](https://no-color.org)).
     static func showsColor(_ stream: Int32) -> Bool {
         guard FileDescriptor.standard(stream).isTerminal else { return false }
         guard !EnvironmentVariable.isSet("NO_COLOR") else { return false }

@@ -1,16 +1,18 @@
-/// Makes text from outside harmless to a terminal.
+/// Escaping of untrusted text for terminals.
 ///
-/// JSON leaves many characters unescaped that aren't shown as they are: DEL and the C1 controls, among them one that starts terminal commands,
-/// characters that reverse the direction of the text around them, and characters that are invisible and can hide a message.
+/// JSON leaves many invisible or dangerous characters unescaped: DEL and the C1 controls, one of
+/// which starts terminal commands; characters that reverse the direction of text; and invisible
+/// characters that can hide a message.
 enum VisibleText {
-    /// JSON with the same meaning, in which such characters are escaped.
+    /// Returns JSON of the same meaning with those characters escaped.
     ///
-    /// They can only stand in strings.
+    /// In JSON, they occur only in strings.
     static func json(_ text: String) -> String {
         escaped(text, keepsLineBreaks: true)
     }
 
-    /// One harmless line: file names, tokens and certificates can hold line breaks and terminal commands.
+    /// Returns a single safe line for text that may contain line breaks and terminal commands, such
+    /// as a file name.
     static func line(_ text: String) -> String {
         escaped(text, keepsLineBreaks: false)
     }
@@ -27,10 +29,10 @@ enum VisibleText {
         }
     }
 
-    /// Returns whether a terminal acts on the character, or shows nothing, instead of showing it.
+    /// Returns whether a terminal interprets or hides the character.
     ///
-    /// These are the categories Cc, Cf, Zl, Zp and Cn, and all characters that Unicode has displays ignore, such as variation selectors
-    /// and the letters of Hangul that fill a place.
+    /// These are the categories Cc, Cf, Zl, Zp and Cn, and the default-ignorable code points, such
+    /// as variation selectors and Hangul fillers.
     static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         if (0x20...0x7E).contains(scalar.value) { return false }
         switch scalar.properties.generalCategory {
@@ -39,7 +41,8 @@ enum VisibleText {
         }
     }
 
-    /// The character as JSON escapes it: `\u001b`, and in two parts beyond U+FFFF.
+    /// Returns the character as a JSON escape such as `\u001b`, or as a surrogate pair beyond
+    /// U+FFFF.
     static func escape(_ scalar: Unicode.Scalar) -> String {
         UTF16.encode(scalar).map { unit in
             unit.map { unit in

@@ -1,10 +1,10 @@
 import TokenGeneration
 
-/// `NAME=VALUE` for a claim or a header parameter.
+/// A claim or header parameter in the form `NAME=VALUE`.
 ///
-/// The value is JSON where it can be read as JSON, and otherwise plain text.
+/// The value is JSON if it parses as JSON, and text otherwise.
 struct Assignment: ArgumentValue {
-    /// Never empty.
+    /// The name, which is never empty.
     let name: String
     let value: JSONValue
 
@@ -19,8 +19,7 @@ struct Assignment: ArgumentValue {
         } else if Self.isMeantAsJSON(text) {
             throw ValueError(
                 message: """
-                    \(name) has the brackets of JSON but is not valid JSON; if it is meant as text, give it as a JSON \
-                    string: '\(name)="…"'
+                    \(name) looks like JSON but isn't valid; to set text, pass it as a JSON string: '\(name)="…"'
                     """
             )
         } else {
@@ -28,15 +27,16 @@ struct Assignment: ArgumentValue {
         }
     }
 
-    /// The value if the whole text is JSON.
+    /// Returns the JSON value if the entire text is JSON.
     ///
-    /// The strict parser takes objects only, so the text is made the one member of an object.
+    /// The strict parser accepts only objects, so the text is wrapped in one.
     private static func json(_ text: String) -> JSONValue? {
         guard let object = try? JSONObject(parsing: "{\"value\":\(text)}"), object.count == 1 else { return nil }
         return object["value"]
     }
 
-    /// An object or array with a mistake in it must not become a text claim silently.
+    /// Returns whether text looks like an object or array, which must not silently become a text
+    /// claim if it's invalid.
     private static func isMeantAsJSON(_ text: String) -> Bool {
         text.hasPrefix("{") && text.hasSuffix("}") || text.hasPrefix("[") && text.hasSuffix("]")
     }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder the user named.
+/// A folder that the user specifies.
 struct FolderPath: ArgumentValue, Equatable {
     static var valueKind: OptionDefinition.ValueKind { .file }
 
@@ -11,6 +11,7 @@ struct FolderPath: ArgumentValue, Equatable {
         path = argument
     }
 
-    /// The folder, also after the working directory has changed.
+    /// The absolute URL of the folder, which doesn't depend on later changes of the working
+    /// directory.
     var url: URL { URL(filePath: path, directoryHint: .isDirectory).absoluteURL.standardizedFileURL }
 }

@@ -1,6 +1,7 @@
 import Networking
 
-/// `NAME: VALUE` for a request's header, or `@FILE` for a file with one on each line, where other users can't see them.
+/// A header field in the form `NAME: VALUE`, or `@FILE` for a file with one field per line, which
+/// other users can't see.
 struct HeaderField: ArgumentValue, Equatable {
     private enum Place: Equatable {
         case here(HTTPHeaders.Field)
@@ -14,7 +15,7 @@ struct HeaderField: ArgumentValue, Equatable {
             place = .file(try InputFile(argument: String(argument.dropFirst())))
         } else {
             guard let field = Self.field(argument) else {
-                throw ValueError(message: "must be NAME: VALUE, or @FILE for a file of such lines")
+                throw ValueError(message: "must be NAME: VALUE, or @FILE for a file with one field per line")
             }
             place = .here(field)
         }
@@ -22,9 +23,9 @@ struct HeaderField: ArgumentValue, Equatable {
 
     var isStandardInput: Bool { place == .file(.standardInput) }
 
-    /// The fields.
+    /// Returns the header fields.
     ///
-    /// - Throws: ``CommandFailure`` if the file can't be read or a line of it is no field.
+    /// - Throws: ``CommandFailure`` if the file can't be read or has an invalid line.
     func fields() throws(CommandFailure) -> [HTTPHeaders.Field] {
         switch place {
         case .here(let field): return [field]
@@ -35,7 +36,7 @@ struct HeaderField: ArgumentValue, Equatable {
                 let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
                 if line.isEmpty { continue }
                 guard let text = String(validating: line, as: UTF8.self), let field = Self.field(text) else {
-                    throw CommandFailure(.failed, "\(file.name): line \(index + 1) is not NAME: VALUE")
+                    throw CommandFailure(.failed, "\(file.name): line \(index + 1) isn't NAME: VALUE")
                 }
                 fields.append(field)
             }

@@ -1,6 +1,6 @@
 import TokenGeneration
 
-/// An algorithm that the command can make keys for and sign with.
+/// An algorithm that the command supports for generating keys and signing.
 struct KeyAlgorithm: ArgumentValue, Equatable {
     static let valueKind = OptionDefinition.ValueKind.choice(names)
 
@@ -13,6 +13,6 @@ struct KeyAlgorithm: ArgumentValue, Equatable {
         self.algorithm = algorithm
     }
 
-    /// The names, in the order in which they are listed.
+    /// The names of all algorithms, in display order.
     static let names = JWSAlgorithm.implemented.map(\.rawValue)
 }

@@ -1,12 +1,11 @@
 import TokenGeneration
 
-/// The claims or the header parameters of a token as they are put together from files and options; none can be given
-/// twice.
+/// The claims or header parameters from files and options, without duplicates.
 struct MemberCollection {
-    /// What a member is called in messages: "claim".
+    /// The kind of member in messages, such as "claim".
     let kind: String
     private(set) var object = JSONObject()
-    /// Keyed by bytes: to Swift, two texts with different code points can be equal.
+    /// The origins by name in bytes, because Swift strings with different code points can be equal.
     private var origins: [[UInt8]: String] = [:]
 
     init(kind: String) {
@@ -16,14 +15,14 @@ struct MemberCollection {
     /// Adds a member.
     ///
     /// - Parameters:
-    ///   - name: Its name.
-    ///   - value: Its value.
-    ///   - origin: Where it comes from, such as `--sub`.
-    /// - Throws: ``ValueError`` if a member of this name is there already.
+    ///   - name: The name of the member.
+    ///   - value: The value of the member.
+    ///   - origin: The source of the member, such as `--sub`.
+    /// - Throws: ``ValueError`` if the collection already has a member with this name.
     mutating func add(_ name: String, _ value: JSONValue, from origin: String) throws(ValueError) {
         if let other = origins.updateValue(origin, forKey: Array(name.utf8)) {
-            let places = other == origin ? "twice by \(origin)" : "by \(other) and by \(origin)"
-            throw ValueError(message: "the \(kind) \(name) is given \(places); leave one out")
+            let places = other == origin ? "twice by \(origin)" : "by both \(other) and \(origin)"
+            throw ValueError(message: "the \(kind) \(name) is set \(places); remove one")
         }
         object[name] = value
     }

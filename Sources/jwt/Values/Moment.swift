@@ -1,7 +1,7 @@
-/// A moment as the user writes it where now matters: `now`, `+5m`, `-1h`, or a ``Timestamp``.
+/// A point in time, absolute or relative to now: `now`, `+5m`, `-1h`, or a ``Timestamp``.
 enum Moment: ArgumentValue, Equatable {
     case fixed(Timestamp)
-    /// So many seconds from now.
+    /// A number of seconds from now.
     case relative(Int)
 
     init(argument: String) throws(ValueError) {
@@ -18,12 +18,12 @@ enum Moment: ArgumentValue, Equatable {
             self = .fixed(try Timestamp(argument: argument))
         } catch {
             throw ValueError(
-                message: "must be now, a time from now such as +5m or -1h, or " + error.message.dropFirst(8)
+                message: "must be now, a relative time such as +5m or -1h, or " + error.message.dropFirst(8)
             )
         }
     }
 
-    /// Whole seconds since 1970.
+    /// Returns the time in whole seconds since 1970.
     func seconds(now: Int) -> Int {
         switch self {
         case .fixed(let time): Int(time.secondsSince1970.rounded(.down))  // reason: a timestamp's range fits

@@ -1,6 +1,7 @@
-/// Text that must say something.
+/// Text that isn't empty.
 ///
-/// An empty value is nearly always a shell variable that is not set; whoever means it can say `--claim NAME=`.
+/// An empty value is almost always an unset shell variable. `--claim NAME=` sets an empty claim on
+/// purpose.
 struct NonEmptyText: ArgumentValue {
     let text: String
 

@@ -1,4 +1,4 @@
-/// The size of an RSA key's modulus in bits.
+/// The size of an RSA key, in bits.
 struct RSAKeySize: ArgumentValue, Equatable {
     let bits: Int
 

@@ -1,13 +1,11 @@
-/// How long ago or ahead a moment is, in one rounded unit: "3 minutes ago", "in 2 hours".
+/// A formatter for relative times in a single rounded unit, such as "3 minutes ago" or "in 2
+/// hours".
 enum RelativeTime {
     private static let units: [(name: String, seconds: Double)] = [
         ("year", 31_556_952), ("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1),
     ]
 
-    /// The words.
-    ///
-    /// - Parameter seconds: From now to the moment; negative in the past.
-    /// - Returns: The words.
+    /// Formats a number of seconds from now, which is negative for the past.
     static func text(_ seconds: Double) -> String {
         let length = seconds.magnitude
         guard length >= 1 else { return "now" }

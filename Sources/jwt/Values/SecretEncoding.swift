@@ -1,17 +1,18 @@
 import Foundation
 import TokenGeneration
 
-/// How the secret of an HMAC algorithm is written.
+/// The encoding of an HMAC secret.
 enum SecretEncoding: String, CaseIterable, ArgumentValue {
     case text
     case base64
     case base64url
     case hex
 
-    /// The secret's octets.
+    /// Decodes a secret.
     ///
-    /// - Parameter written: What a file or a variable holds. A line break at its end is the editor's, not the secret's.
-    /// - Returns: The octets, or `nil` if it is not written so.
+    /// - Parameter written: The content of a file or a variable. A line break at the end isn't
+    ///   part of the secret.
+    /// - Returns: The bytes of the secret, or `nil` if the encoding is invalid.
     func octets(_ written: [UInt8]) -> [UInt8]? {
         let line = Self.withoutLineBreak(written)
         switch self {
@@ -22,23 +23,22 @@ enum SecretEncoding: String, CaseIterable, ArgumentValue {
         }
     }
 
-    /// A description of the encoding, for error messages.
     var expectation: String {
         switch self {
         case .text: "text"
-        case .base64: "base64: A-Z, a-z, 0-9, + and /, with = up to a multiple of four, without white space"
-        case .base64url: "base64url: A-Z, a-z, 0-9, - and _, without = and white space"
-        case .hex: "hex: pairs of 0-9 and a-f, without white space"
+        case .base64: "base64: A-Z, a-z, 0-9, + and /, padded with =, no white space"
+        case .base64url: "base64url: A-Z, a-z, 0-9, - and _, no = or white space"
+        case .hex: "hex: pairs of 0-9 and a-f, no white space"
         }
     }
 
-    /// Decodes base64 that has the one spelling that these octets have (RFC 4648 §3.5).
+    /// Decodes base64 in its canonical form (RFC 4648 §3.5).
     private static func base64(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard let octets = Data(base64Encoded: Data(text)), octets.base64EncodedData() == Data(text) else { return nil }
         return Array(octets)
     }
 
-    /// The octets without one line break at their end.
+    /// Returns the bytes without a single line break at the end.
     static func withoutLineBreak(_ octets: [UInt8]) -> ArraySlice<UInt8> {
         guard octets.last == 0x0A else { return octets[...] }
         return octets.dropLast(octets.dropLast().last == 0x0D ? 2 : 1)

@@ -1,11 +1,12 @@
-/// A length of time as the user writes it: `90`, `90s`, `5m`, `2h`, `7d`, `1w`, `1h30m`.
+/// A duration such as `90`, `90s`, `5m`, `2h`, `7d`, `1w` or `1h30m`.
 ///
-/// A number without a unit counts seconds. Several units stand from the longest to the shortest, each at most once.
+/// A number without a unit is in seconds. Units go from the longest to the shortest, and each
+/// occurs at most once.
 struct TimeSpan: ArgumentValue, Equatable {
-    /// Never negative, and never more than ``limit``.
+    /// The duration in seconds, from 0 to ``limit``.
     let seconds: Int
 
-    /// A hundred years: more is a slip of the finger.
+    /// The maximum duration of 100 years, because a longer one is most likely a typo.
     static let limit = 36_525 * 86_400
 
     private static let units: [(letter: UInt8, seconds: Int)] = [
@@ -24,7 +25,7 @@ struct TimeSpan: ArgumentValue, Equatable {
         repeat {
             let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
             rest = rest[digits.endIndex...]
-            // Ten digits are more than the limit has, so nothing below overflows.
+            // Ten digits exceed the limit, so the calculations below can't overflow.
             guard (1...10).contains(digits.count) else { throw Self.expectation }
             let number = digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
             if let letter = rest.popFirst() {

@@ -1,12 +1,12 @@
 import Foundation
 
-/// A moment as the user writes and reads it: seconds since 1970, or a date and time of [RFC
-/// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6) such as `2026-01-31T12:00:00Z`.
+/// A time in seconds since 1970, or in the format of [RFC
+/// 3339](https://www.rfc-editor.org/rfc/rfc3339#section-5.6), such as `2026-01-31T12:00:00Z`.
 ///
-/// Foundation's parser is not used because it takes February 30 and trailing text; years are those of the Gregorian
-/// calendar throughout.
+/// Foundation's parser is unsuitable, because it accepts February 30 and trailing text. All years
+/// are Gregorian.
 struct Timestamp: ArgumentValue, Equatable {
-    /// From the year 1 to the year 9999.
+    /// The number of seconds since 1970, from year 1 to year 9999.
     let secondsSince1970: Double
 
     private static let range = -62_135_596_800.0..<253_402_300_800.0
@@ -15,7 +15,7 @@ struct Timestamp: ArgumentValue, Equatable {
         message: "must be a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
     )
 
-    /// A moment, or `nil` if it lies outside the years 1 to 9999.
+    /// Creates a timestamp, or returns `nil` for a year outside 1 to 9999.
     init?(secondsSince1970: Double) {
         guard Self.range.contains(secondsSince1970) else { return nil }
         self.secondsSince1970 = secondsSince1970
@@ -29,12 +29,12 @@ struct Timestamp: ArgumentValue, Equatable {
 
     var date: Date { Date(timeIntervalSince1970: secondsSince1970) }
 
-    /// The moment in UTC, in whole seconds: `2026-01-31T12:00:00Z`.
+    /// The time in UTC in whole seconds, such as `2026-01-31T12:00:00Z`.
     var text: String { text(offset: 0) }
 
-    /// The moment in the time zone of the user, in whole seconds: `2026-01-31T13:00:00+01:00`.
+    /// The time in the user's time zone in whole seconds, such as `2026-01-31T13:00:00+01:00`.
     var localText: String {
-        // Beyond these, a local date could fall into a year of another number of digits.
+        // Outside this range, the local year could be 0 or 10000.
         let isOrdinary = (-62_135_510_400.0..<253_402_214_400.0).contains(secondsSince1970)
         return text(offset: isOrdinary ? TimeZone.current.secondsFromGMT(for: date) : 0)
     }
@@ -74,14 +74,14 @@ struct Timestamp: ArgumentValue, Equatable {
         return Double(seconds) + fraction
     }
 
-    /// Division that rounds down, also below zero.
+    /// Divides and rounds down, including for negative values.
     private static func quotient(_ value: Int, _ divisor: Int) -> Int {
         (value - (value % divisor + divisor) % divisor) / divisor
     }
 
-    /// The days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     ///
-    /// Years are counted from March, so that the leap day is the last of its year.
+    /// Years start in March, so that the leap day is the last day of the year.
     private static func day(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let marchYear = month > 2 ? year : year - 1
         let marchMonth = (month + 9) % 12
@@ -113,11 +113,11 @@ struct Timestamp: ArgumentValue, Equatable {
     }
 }
 
-/// Takes the fields of an RFC 3339 time off the front of a text.
+/// A parser for the fields of an RFC 3339 time.
 private struct DigitReader {
     var rest: ArraySlice<UInt8>
 
-    /// A number of exactly so many digits and one of the separators after it (none if there are none to choose from).
+    /// Parses a number with a fixed count of digits, followed by one of the separators, if any.
     mutating func number(digits count: Int, then separators: String) -> Int? {
         let digits = rest.prefix(count)
         guard digits.count == count, digits.allSatisfy(Timestamp.isDigit) else { return nil }
@@ -128,7 +128,6 @@ private struct DigitReader {
         return digits.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
     }
 
-    /// The optional fraction of a second.
     mutating func fraction() -> Double? {
         guard rest.first == UInt8(ascii: ".") else { return 0 }
         rest.removeFirst()
@@ -138,7 +137,7 @@ private struct DigitReader {
         return Double("0." + String(decoding: digits, as: UTF8.self))
     }
 
-    /// The seconds that the clock is ahead of UTC.
+    /// Parses the offset from UTC, in seconds.
     mutating func offset() -> Int? {
         switch rest.popFirst() {
         case UInt8(ascii: "Z"), UInt8(ascii: "z"): return 0

@@ -19,7 +19,7 @@ struct HelpTextTests {
         exitStatuses: [.init(code: 0, meaning: "Fine"), .init(code: 64, meaning: "Not fine")]
     )
 
-    @Test("every part of the definition is shown")
+    @Test("Shows every part of the definition")
     func wholeText() {
         #expect(
             HelpText(path: ["jwt", "try"], command: Self.definition).text == """
@@ -55,7 +55,7 @@ struct HelpTextTests {
         )
     }
 
-    @Test("a group of commands lists them")
+    @Test("Lists the commands of a group")
     func group() {
         let group = CommandDefinition(name: "jwt", summary: "Do things", subcommands: [Self.definition])
         #expect(
@@ -70,20 +70,20 @@ struct HelpTextTests {
                 Options:
                   -h, --help            Show this help
 
-                “jwt COMMAND --help” explains a command.
+                Use “jwt COMMAND --help” for more about a command.
 
                 """
         )
     }
 
     @Test(
-        "no line of any command's help is longer than a terminal is wide",
+        "Keeps the help of every command within 80 columns",
         arguments: CommandNode.all(in: Program.definition).map(\.words)
     )
     func width(words: String) throws {
         let node = try #require(CommandNode.all(in: Program.definition).first { $0.words == words })
         let lines = HelpText(path: node.path, command: node.command).text.split(separator: "\n")
-        // An example is shown as it is typed.
+        // Examples aren't wrapped.
         let examples = Set(node.command.examples.map { "  \($0.line)" })
         #expect(lines.filter { $0.count > 80 && !examples.contains(String($0)) } == [])
     }

@@ -20,7 +20,7 @@ struct InvocationTests {
         subcommands: [CommandDefinition(name: "branch", summary: "A branch", subcommands: [leaf]), leaf]
     )
 
-    /// What the invocation is, in words.
+    /// Describes the invocation.
     private func resolve(_ arguments: String...) -> String {
         do throws(UsageError) {
             switch try Invocation(arguments, root: Self.root) {
@@ -35,7 +35,7 @@ struct InvocationTests {
         }
     }
 
-    @Test("commands are found at every depth")
+    @Test("Finds commands at every depth")
     func commands() {
         #expect(resolve("leaf") == "run jwt leaf")
         #expect(resolve("branch", "leaf", "--name=x") == "run jwt branch leaf")
@@ -43,7 +43,7 @@ struct InvocationTests {
         #expect(resolve("branch") == "missing in branch: jwt branch")
     }
 
-    @Test("help is had in every place where it may be looked for")
+    @Test("Shows help for --help, -h and help at every depth")
     func help() {
         #expect(resolve("--help") == "help on jwt: jwt")
         #expect(resolve("-h") == "help on jwt: jwt")
@@ -58,7 +58,7 @@ struct InvocationTests {
         #expect(resolve("leaf", "-qh") == "help on leaf: jwt leaf")
     }
 
-    @Test("what stands in the place of a value is not a question for help")
+    @Test("Doesn't take an option's value for a help request")
     func helpAsValue() {
         let error = "jwt leaf: --name needs a value, but --help follows (see jwt leaf --help)"
         #expect(resolve("leaf", "--name", "--help") == error)
@@ -66,7 +66,7 @@ struct InvocationTests {
         #expect(resolve("leaf", "--name=--help") == "run jwt leaf")
     }
 
-    @Test("the version is asked of the program only")
+    @Test("Accepts --version only without a command")
     func version() {
         #expect(resolve("--version") == "version")
         #expect(
@@ -75,7 +75,7 @@ struct InvocationTests {
         )
     }
 
-    @Test("unknown commands are named, with the nearest one, unless the text could be a secret")
+    @Test("Names an unknown command and the most similar one, unless the text could be a secret")
     func unknownCommands() {
         #expect(resolve("laef") == "jwt: unknown command laef, did you mean leaf? (see jwt --help)")
         #expect(resolve("zzz") == "jwt: unknown command zzz; commands: branch, leaf (see jwt --help)")

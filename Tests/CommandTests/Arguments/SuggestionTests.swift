@@ -6,7 +6,7 @@ import Testing
 @Suite("Suggestion", .limitedConcurrency)
 struct SuggestionTests {
     @Test(
-        "the nearest name is found",
+        "Suggests the most similar name",
         arguments: [
             ("verfiy", "verify"), ("sgin", "sign"), ("VERIFY", "verify"), ("dec", "decode"), ("keygne", "keygen"),
             ("deocde", "decode"),
@@ -16,13 +16,13 @@ struct SuggestionTests {
         #expect(Suggestion.nearest(to: typed, in: ["keygen", "sign", "verify", "decode"]) == meant)
     }
 
-    @Test("a name that is far from all gets no suggestion", arguments: ["", "x", "banana", "resign-all-tokens"])
+    @Test("Suggests nothing for a dissimilar name", arguments: ["", "x", "banana", "resign-all-tokens"])
     func far(typed: String) {
         #expect(Suggestion.nearest(to: typed, in: ["keygen", "sign", "verify", "decode"]) == nil)
     }
 
     @Test(
-        "the distance counts insertions, removals, replacements and swaps",
+        "Counts insertions, deletions, replacements and swaps",
         arguments: [
             ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "abd", 1), ("abc", "acb", 1),
             ("ab", "ba", 1),

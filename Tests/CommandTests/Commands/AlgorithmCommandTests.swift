@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("The algorithms of the jwt command", .serialized, .limitedConcurrency)
+@Suite("Algorithms of the jwt command", .serialized, .limitedConcurrency)
 struct AlgorithmCommandTests {
     private let folder: TemporaryFolder
 
@@ -11,7 +11,7 @@ struct AlgorithmCommandTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("a key of each algorithm signs, and its public part checks the token", arguments: JWSAlgorithm.implemented)
+    @Test("Signs with a key for each algorithm and verifies with its public part", arguments: JWSAlgorithm.implemented)
     func everyAlgorithm(algorithm: JWSAlgorithm) throws {
         let files = algorithm.isSymmetric ? "--out key" : "--format jwk --out key --public-out public"
         let script = """
@@ -25,7 +25,7 @@ struct AlgorithmCommandTests {
     }
 
     @Test(
-        "an RSA key in PEM is for the algorithm that the user names, and for no other",
+        "Uses an RSA key in PEM only with the algorithm in --alg",
         arguments: ["RS256", "PS512"]
     )
     func named(algorithm: String) throws {
@@ -45,7 +45,7 @@ struct AlgorithmCommandTests {
         #expect(wrong.errors.contains("ES256 needs another key"))
     }
 
-    @Test("a key set whose keys state no algorithm is read with the one that the user names")
+    @Test("Uses --alg for a key set whose keys don't state an algorithm")
     func namedForSet() throws {
         let key = try SigningKey.generate(.ps256)
         var jwk = key.verificationKey.jwk
@@ -57,7 +57,7 @@ struct AlgorithmCommandTests {
         #expect(try BuiltProgram.shell("jwt verify -k set < token", in: folder).status == 1)
     }
 
-    @Test("a certificate is a public key")
+    @Test("Verifies with the public key of a certificate")
     func certificate() throws {
         try folder.write(KeyFixtures.certificate, to: "certificate.pem")
         let result = try BuiltProgram.jwt.run(
@@ -70,7 +70,7 @@ struct AlgorithmCommandTests {
         #expect(result.errors == "jwt verify: the signature is not one by this key over this token\n")
     }
 
-    @Test("a secret signs only from a file, and a key that is made for one token is for the algorithm that is named")
+    @Test("Requires --key for HMAC, and generates a key for the algorithm in --alg")
     func withoutKey() throws {
         let secret = try BuiltProgram.jwt.run("sign", "--alg", "HS256")
         #expect(secret.status == 64)
@@ -80,7 +80,7 @@ struct AlgorithmCommandTests {
         #expect(try VerificationKey(jwk: JWK(parsing: made.errors)).algorithm == .ed25519)
     }
 
-    @Test("a secret that is too short, or a key of another kind, is refused with the reason")
+    @Test("Rejects a secret that is too short, with the reason")
     func refused() throws {
         try folder.write(#"{"kty":"oct","alg":"HS256","k":"c2VjcmV0"}"#, to: "short")
         let short = try BuiltProgram.jwt.run("sign", "-k", folder.file("short"))

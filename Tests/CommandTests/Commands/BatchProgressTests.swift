@@ -12,17 +12,17 @@ struct BatchProgressTests {
         try folder.write(String(repeating: "{\"sub\":\"alice\"}\n", count: 3_000), to: "claims.jsonl")
     }
 
-    /// The tokens are more than a pipe takes, and nobody reads on before the work has taken more than a second.
+    /// A reader that pauses for more than a second, while the tokens exceed the pipe's buffer.
     private static let slowReader = "{ dd bs=1 count=1 2>/dev/null; sleep 1.2; cat; } > tokens"
 
-    @Test("long work is shown at a terminal, in one line that ends before the next message")
+    @Test("Shows the progress of a long batch on one line that ends before the next message")
     func shown() throws {
         try folder.write("{\"sub\":\"alice\"}\n{", to: "more.jsonl")
         let script =
             "cat more.jsonl >> claims.jsonl && jwt sign -k key.jwk --batch --claims claims.jsonl | \(Self.slowReader)"
         let result = try BuiltProgram.shell(script, in: folder, errorsAreTerminal: true)
         #expect(try folder.text(of: "tokens").split(separator: "\n").count == 3_002)
-        // A terminal puts the carriage return before a line feed.
+        // The terminal inserts a carriage return before a line feed.
         let lines = result.errors.components(separatedBy: "\r\n")
         try #require(lines.count == 3)
         #expect(lines[1] == "jwt sign: 1 of 3002 lines failed" && lines[2].isEmpty)
@@ -33,7 +33,7 @@ struct BatchProgressTests {
         #expect(shown.allSatisfy { $0.hasSuffix("\u{1B}[K") && $0.dropLast(3).count < 80 })
     }
 
-    @Test("nothing is shown without a terminal, for programs, of a pipe, or of short work")
+    @Test("Shows no progress without a terminal, with --json, for a pipe and for a short batch")
     func silent() throws {
         let sign = "jwt sign -k key.jwk --batch"
         let file = "\(sign) --claims claims.jsonl | \(Self.slowReader)"

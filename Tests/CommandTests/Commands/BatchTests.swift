@@ -17,7 +17,7 @@ struct BatchTests {
         try text.split(separator: "\n").map { try JSONObject(parsing: String($0)) }
     }
 
-    @Test("each line of claims becomes a line with a token, in order, and bad lines stop nothing")
+    @Test("Signs each line in order, and continues after invalid lines")
     func sign() throws {
         let input = "{\"n\":1}\n\nsecret\n {\"n\": 2.50} \r\n[3]\n{\"n\":4,\"n\":4}\n{\"n\":5}"
         let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", input: input)
@@ -30,7 +30,7 @@ struct BatchTests {
                 nil, "malformedJSON", "malformedJSON", nil, "malformedJSON", "malformedJSON", nil,
             ]
         )
-        // What is not changed is signed byte for byte.
+        // Unchanged claims are signed byte for byte.
         let claims = try lines.compactMap(\.["token"]?.string).map { try SampleTokens.claims(of: $0) }
         #expect(claims == [#"{"n":1}"#, #"{"n": 2.50}"#, #"{"n":5}"#])
         let verifier = JWTVerifier(
@@ -42,7 +42,7 @@ struct BatchTests {
         }
     }
 
-    @Test("options add claims to every line; a claim that both give fails its line")
+    @Test("Adds claims from options to every line, and fails a line that sets the same claim")
     func addedClaims() throws {
         let file = try folder.write("{\"sub\":\"a\"}\n{\"iss\":\"x\"}\n{}\n", to: "claims.jsonl")
         let result = try BuiltProgram.jwt.run(
@@ -67,7 +67,7 @@ struct BatchTests {
             lines[1] == [
                 "error": [
                     "code": "duplicateClaim",
-                    "message": "the claim iss is given by --iss and by the line; leave one out",
+                    "message": "the claim iss is set by both --iss and the line; remove one",
                 ]
             ]
         )
@@ -77,7 +77,7 @@ struct BatchTests {
         #expect(try SampleTokens.header(of: tokens[0] ?? "") == #"{"alg":"ES256","kid":"1","typ":"JWT"}"#)
     }
 
-    @Test("other forms stand in the line as they are")
+    @Test("Embeds other serializations in the line")
     func forms() throws {
         let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", "--format", "json", input: "{}\n")
         #expect(result.status == 0)
@@ -88,7 +88,7 @@ struct BatchTests {
         )
     }
 
-    @Test("each token is verified or decoded in its line; malformed, unsigned and overlong ones are told apart")
+    @Test("Verifies or decodes each line, and distinguishes malformed, unsigned and overlong tokens")
     func verifyAndDecode() throws {
         let token = try SampleTokens.es256Token()
         let long = String(repeating: "a", count: (2 << 20) + 1)
@@ -120,7 +120,7 @@ struct BatchTests {
         #expect(!decoded.output.contains("secret") && !verified.output.contains("secret"))
     }
 
-    @Test("nothing in, nothing out")
+    @Test("Prints nothing for empty input")
     func empty() throws {
         for arguments in [["sign", "-k", key], ["verify", "-k", key], ["decode"]] {
             #expect(
@@ -129,7 +129,7 @@ struct BatchTests {
         }
     }
 
-    @Test("whoever waits for each answer gets it before the next question")
+    @Test("Flushes each result to a reader that waits for it")
     func dialogue() throws {
         let script = """
             mkfifo in out
@@ -152,7 +152,7 @@ struct BatchTests {
         )
     }
 
-    @Test("many lines come in order through a pipe, and a reader that leaves ends it quietly")
+    @Test("Keeps the order of many lines in a pipe, and exits quietly if the reader exits")
     func many() throws {
         let result = try BuiltProgram.shell(
             """
@@ -166,19 +166,19 @@ struct BatchTests {
         #expect(result == ProcessResult(status: 0, output: "same\n{\"token\":\"\n", errors: "2\n"))
     }
 
-    @Test("a token as an argument has no place in a batch", arguments: ["verify -k k", "decode"])
+    @Test("Rejects a token argument with --batch", arguments: ["verify -k k", "decode"])
     func operand(command: String) throws {
         let result = try BuiltProgram.shell("jwt \(command) --batch x")
         let name = command.prefix { $0 != " " }
         let message =
-            "jwt \(name): --batch reads the tokens from standard input: leave TOKEN out (see jwt \(name) --help)\n"
+            "jwt \(name): --batch reads the tokens from standard input; remove TOKEN (see jwt \(name) --help)\n"
         #expect(result == ProcessResult(status: 64, output: "", errors: message))
     }
 
-    @Test("a file of claims that is missing ends the batch")
+    @Test("Fails if the claims file is missing")
     func missingFile() throws {
         let result = try BuiltProgram.jwt.run("sign", "-k", key, "--batch", "--claims", "missing")
-        let message = "jwt sign: missing: cannot be read: No such file or directory\n"
+        let message = "jwt sign: missing: can't be read: No such file or directory\n"
         #expect(result == ProcessResult(status: 2, output: "", errors: message))
     }
 }

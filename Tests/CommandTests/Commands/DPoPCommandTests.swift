@@ -13,7 +13,7 @@ struct DPoPCommandTests {
         key = try folder.write(KeyFixtures.pkcs8, to: "key.pem")
     }
 
-    @Test("the proof is good for its request and its token, and for no other")
+    @Test("Creates a proof that is valid only for its request and token")
     func proof() throws {
         let url = "https://api.example/orders?page=1"
         let result = try BuiltProgram.jwt.run(
@@ -59,7 +59,7 @@ struct DPoPCommandTests {
         #expect(second != proof)
     }
 
-    @Test("a secret makes no proof")
+    @Test("Rejects a secret")
     func secret() throws {
         let result = try BuiltProgram.jwt.run(
             ["dpop", "GET", "https://a/", "--key-env", "S", "--secret", "text", "--alg", "HS256"],
@@ -70,19 +70,19 @@ struct DPoPCommandTests {
     }
 
     @Test(
-        "a wrong command line exits with 64 and one line",
+        "Exits with 64 and one line for an invalid command line",
         arguments: [
-            (["GET", "https://a/"], "a key is needed: --key FILE or --key-env NAME"),
-            (["get", "https://a/", "-k", "KEY"], "METHOD must be in upper case, such as GET"),
+            (["GET", "https://a/"], "missing key; pass --key FILE or --key-env NAME"),
+            (["get", "https://a/", "-k", "KEY"], "METHOD must be uppercase, such as GET"),
             (["GET", "-k", "KEY"], "URL is missing"),
             (["GET", "/orders", "-k", "KEY"], "URL must be an absolute http or https URL"),
             (
                 ["GET", "https://a/", "-k", "-", "--access-token-file", "-"],
-                "the key and the access token cannot both come from standard input"
+                "the key and the access token can't both come from standard input"
             ),
             (
                 ["GET", "https://a/", "-k", "KEY", "--access-token-file", "a", "--access-token-env", "B"],
-                "--access-token-file and --access-token-env exclude each other"
+                "--access-token-file and --access-token-env can't be combined"
             ),
         ]
     )

@@ -7,7 +7,7 @@ import TokenGeneration
 struct DecodeCommandTests {
     private static let warning = "UNVERIFIED: the signature was not checked; anyone can have written this\n"
 
-    @Test("header and claims are printed, marked as unverified for people and for programs")
+    @Test("Prints the header and the claims, marked as unverified for people and programs")
     func contents() throws {
         let result = try BuiltProgram.jwt.run("decode", "--at", "1300822980", try SampleTokens.es256Token())
         #expect(
@@ -33,7 +33,7 @@ struct DecodeCommandTests {
         )
     }
 
-    @Test("the token comes from standard input with or without a dash")
+    @Test("Reads the token from standard input with or without a dash")
     func standardInput() throws {
         let token = try SampleTokens.es256Token()
         let expected = try BuiltProgram.jwt.run("decode", "--at=0", token)
@@ -43,7 +43,7 @@ struct DecodeCommandTests {
     }
 
     @Test(
-        "tokens of any algorithm are read",
+        "Decodes tokens of any algorithm",
         arguments: [
             ("rfc7515-a1-hs256", "HS256"), ("rfc7515-a2-rs256", "RS256"), ("rfc7519-6.1-unsecured", "none"),
             ("rfc7519-3.1-jwt-hs256", "HS256"),
@@ -59,7 +59,7 @@ struct DecodeCommandTests {
         #expect(json?.keys.sorted() == ["claims", "header", "verified"])
     }
 
-    @Test("times are shown as dates; odd ones do no harm")
+    @Test("Shows times as dates, and handles invalid times")
     func times() throws {
         let token = SampleTokens.unsigned(
             claims: "{\"iat\":1300815780.9,\"nbf\":-62135596800,\"exp\":1e300,\"sub\":\"a\"}"
@@ -77,7 +77,7 @@ struct DecodeCommandTests {
         #expect(try BuiltProgram.jwt.run("decode", text).errors == Self.warning + "exp: not a time\n")
     }
 
-    @Test("dates are those of the user's time zone, and say how far away they are")
+    @Test("Shows dates in the user's time zone, with relative times")
     func timeZone() throws {
         let token = SampleTokens.unsigned(claims: "{\"iat\":1300815600,\"nbf\":1300815960,\"exp\":1300819380}")
         for (zone, texts) in [
@@ -97,13 +97,13 @@ struct DecodeCommandTests {
                     """
             )
         }
-        // The day at the end of all years stays within them.
+        // The last day of year 9999 doesn't move to year 10000.
         let last = SampleTokens.unsigned(claims: "{\"exp\":253402300799}")
         let errors = try BuiltProgram.jwt.run("decode", last, environment: ["TZ": "Europe/Berlin"]).errors
         #expect(errors.contains("exp: 9999-12-31T23:59:59Z (expires in "))
     }
 
-    @Test("colors are for terminals only, and only for those who want them")
+    @Test("Uses colors only on a terminal, and respects NO_COLOR and TERM")
     func colors() throws {
         let token = SampleTokens.unsigned(claims: "{\"a\\\"\":[1,\"b:\",null]}")
         let colored = try BuiltProgram.shell("script -qec 'jwt decode \(token) 2>/dev/null' /dev/null")
@@ -121,7 +121,7 @@ struct DecodeCommandTests {
         #expect(!plain.contains("\u{1B}"))
     }
 
-    @Test("a program gets one line, and no notes")
+    @Test("Prints one line and no notes with --json")
     func json() throws {
         let result = try BuiltProgram.jwt.run("decode", "--json", try SampleTokens.es256Token())
         #expect(
@@ -139,7 +139,7 @@ struct DecodeCommandTests {
         #expect(refused == ProcessResult(status: 1, output: "", errors: error + "\n"))
     }
 
-    @Test("hidden characters reach the terminal escaped, also in names")
+    @Test("Escapes hidden characters, including in names")
     func hiddenCharacters() throws {
         let token = SampleTokens.unsigned(claims: "{\"a\u{9B}\":\"\\u001b[31m\\n\u{202E}\"}")
         let result = try BuiltProgram.jwt.run("decode", token)
@@ -148,7 +148,7 @@ struct DecodeCommandTests {
     }
 
     @Test(
-        "no invisible character is shown, and the JSON means the same",
+        "Escapes invisible characters without changing the meaning of the JSON",
         arguments: ["decode", "decode --json", "decode --batch"]
     )
     func invisibleCharacters(command: String) throws {
@@ -169,11 +169,11 @@ struct DecodeCommandTests {
     }
 
     @Test(
-        "what is no token is refused in one line that does not repeat it",
+        "Rejects malformed tokens in one line that doesn't repeat them",
         arguments: [
             ("secret", "a signed token has 3 segments, this has 1"),
             ("secret.secret", "a signed token has 3 segments, this has 2"),
-            ("", "no token: the argument is empty"),
+            ("", "missing token: the argument is empty"),
         ]
     )
     func malformed(text: String, message: String) throws {
@@ -181,13 +181,13 @@ struct DecodeCommandTests {
         #expect(result == ProcessResult(status: 1, output: "", errors: "jwt decode: \(message)\n"))
     }
 
-    @Test("what people take for a token is told apart: the name of a file, and a whole header field's value")
+    @Test("Explains common mistakes: a file name, and the value of a header field")
     func mistaken() throws {
         let folder = try TemporaryFolder()
         let token = try SampleTokens.es256Token()
         try folder.write(token, to: "token.jwt")
-        let file = "the argument is the name of a file; to read the file, write < before it"
-        let scheme = "it begins with “Bearer”, which stands before a token in a header field: leave it out"
+        let file = "the argument is the name of a file; to read the file, precede it with <"
+        let scheme = "it starts with “Bearer”, the scheme of the header field; remove that word"
         for command in ["decode", "verify --key-env KEY --secret text --alg HS256"] {
             let environment = ["KEY": String(repeating: "k", count: 32)]
             let named = try BuiltProgram.shell("jwt \(command) token.jwt", environment: environment, in: folder)
@@ -200,13 +200,13 @@ struct DecodeCommandTests {
             }
         }
         #expect(try BuiltProgram.shell("jwt decode < token.jwt", in: folder).status == 0)
-        // A token is one, whatever files are called.
+        // Text with the form of a token isn't taken for a file name.
         try folder.write("", to: "a.b.c")
         #expect(try BuiltProgram.shell("jwt decode a.b.c", in: folder).errors.contains("base64url"))
     }
 
     @Test(
-        "broken parts are refused in one line",
+        "Rejects malformed parts in one line",
         arguments: [
             "{", "[]", "{\"a\":1,\"a\":2}", "{\"a\":1}x", "", "text",
         ]
@@ -225,14 +225,14 @@ struct DecodeCommandTests {
         }
     }
 
-    @Test("an encrypted token is told apart")
+    @Test("Recognizes an encrypted token")
     func encrypted() throws {
         let result = try BuiltProgram.jwt.run("decode", "a.b.c.d.e")
         #expect(result.status == 1)
         #expect(result.errors.contains("an encrypted token, a JWE"))
     }
 
-    @Test("more than one token is a usage error")
+    @Test("Rejects more than one token")
     func twoTokens() throws {
         let result = try BuiltProgram.jwt.run("decode", "a", "secret")
         #expect(
@@ -240,7 +240,7 @@ struct DecodeCommandTests {
                 == ProcessResult(
                     status: 64,
                     output: "",
-                    errors: "jwt decode: unexpected argument: only TOKEN is taken (see jwt decode --help)\n"
+                    errors: "jwt decode: unexpected argument: expected only TOKEN (see jwt decode --help)\n"
                 )
         )
     }

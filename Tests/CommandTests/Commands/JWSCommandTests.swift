@@ -19,7 +19,7 @@ struct JWSCommandTests {
     }
 
     @Test(
-        "any payload comes back byte for byte, in every form",
+        "Preserves any payload byte for byte, in every form",
         arguments: ["", "--format json", "--format general", "--format json --unencoded-payload"]
     )
     func attached(form: String) throws {
@@ -30,7 +30,7 @@ struct JWSCommandTests {
     }
 
     @Test(
-        "a detached payload is needed, and must be the same",
+        "Requires the identical detached payload",
         arguments: [
             "", "--format json", "--format general", "--unencoded-payload", "--format json --unencoded-payload",
         ]
@@ -50,7 +50,7 @@ struct JWSCommandTests {
         #expect(other.errors.hasPrefix(#"{"error":{"code":"signatureInvalid","#))
     }
 
-    @Test("a terminal does nothing that a payload says")
+    @Test("Escapes terminal commands in a payload")
     func terminal() throws {
         try folder.write("one\n\u{1B}[31m\u{202E}red\n", to: "odd")
         let text = try shell(
@@ -59,11 +59,11 @@ struct JWSCommandTests {
         #expect(text == ProcessResult(status: 0, output: "one\r\n\\u001b[31m\\u202ered\r\n", errors: ""))
         let script =
             "printf 'a\\000' | jwt jws sign -k key.pem > jws; script -qec 'jwt jws verify -k public.pem < jws' /dev/null"
-        let message = "jwt jws verify: the payload is not text, nothing for a terminal; use a pipe\r\n"
+        let message = "jwt jws verify: the payload isn't text and can't be shown on a terminal; use a pipe\r\n"
         #expect(try shell(script) == ProcessResult(status: 2, output: message, errors: ""))
     }
 
-    @Test("bytes that are no text, and the header's parameters, are signed")
+    @Test("Signs binary payloads and header parameters")
     func octets() throws {
         let result = try shell(
             """
@@ -80,7 +80,7 @@ struct JWSCommandTests {
         #expect(object["payload"]?.string?.count == 1_334)
     }
 
-    @Test("critical parameters are refused unless somebody acts on them")
+    @Test("Rejects critical parameters that aren't passed with --crit")
     func critical() throws {
         let script =
             "jwt jws sign -k key.pem --header 'crit=[\"exp\"]' --header exp=1 file > jws; jwt jws verify -k public.pem"
@@ -90,7 +90,7 @@ struct JWSCommandTests {
         #expect(try shell(script + " --crit exp < jws").status == 0)
     }
 
-    @Test("of several signatures, those that are asked for must be good")
+    @Test("Requires the signatures that --signatures selects")
     func signatures() throws {
         let payload = Data("x".utf8)
         let (mine, other) = (try SigningKey(pem: KeyFixtures.pkcs8), try SigningKey.generate(.es256))
@@ -104,16 +104,16 @@ struct JWSCommandTests {
     }
 
     @Test(
-        "a wrong command line exits with 64 and one line",
+        "Exits with 64 and one line for an invalid command line",
         arguments: [
-            ("sign file", "a key is needed: --key FILE or --key-env NAME"),
-            ("sign -k -", "the key and the payload cannot both come from standard input"),
+            ("sign file", "missing key; pass --key FILE or --key-env NAME"),
+            ("sign -k -", "the key and the payload can't both come from standard input"),
             (
                 "verify -k public.pem --payload -",
                 "only one of the key, the JWS and the payload can come from standard input"
             ),
-            ("verify x", "a key is needed: --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"),
-            ("verify -k public.pem --signatures none x", "--signatures must be all or any or every-key"),
+            ("verify x", "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"),
+            ("verify -k public.pem --signatures none x", "--signatures must be one of all, any, every-key"),
         ]
     )
     func usageErrors(arguments: String, message: String) throws {
@@ -125,7 +125,7 @@ struct JWSCommandTests {
     }
 
     @Test(
-        "what is no JWS is rejected in one line that does not repeat it",
+        "Rejects malformed input in one line that doesn't repeat it",
         arguments: ["secret", "{\"secret\":1}", "a.b.c", ""]
     )
     func malformed(text: String) throws {

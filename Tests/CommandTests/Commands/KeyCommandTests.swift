@@ -20,7 +20,7 @@ struct KeyCommandTests {
     private static let inOtherForm =
         #"{"alg":"ES256","crv":"P-256","d":"CL4XBSM0qIyXE45MIu21mJ9SMaD-oC9LsRGSYALEnuo","kty":"EC","x":"yhHBn7znLUpsmEx9M3ymsfWy_8xrayQ8vhCajxQee5M","y":"kaN3nrRB1FY-pTOtjtrpl-uDKJeTiAT0tEQXn001Z4M"}"#
 
-    @Test("a key comes back the same from every form it can have")
+    @Test("Converts a key to every form and back without changes")
     func roundTrips() throws {
         let result = try shell(
             """
@@ -56,7 +56,7 @@ struct KeyCommandTests {
         )
     }
 
-    @Test("the public part has nothing private, in any form; a certificate has one, too")
+    @Test("Writes the public part of keys and certificates without private members")
     func publicParts() throws {
         try folder.write(KeyFixtures.certificate, to: "certificate.pem")
         let result = try shell(
@@ -72,7 +72,7 @@ struct KeyCommandTests {
         #expect(result.output == KeyFixtures.publicKey + jwk + "\n644\n-----BEGIN PUBLIC KEY-----\n")
     }
 
-    @Test("a JWK keeps what it says of its use, and states no algorithm that nobody named")
+    @Test("Preserves a JWK's metadata, and states an algorithm only if it's known")
     func metadata() throws {
         try folder.write(
             try SampleTokens.es256JWK(["kid": "k1", "use": "sig", "key_ops": ["sign"], "other": 1]),
@@ -88,7 +88,7 @@ struct KeyCommandTests {
         #expect(named["alg"] == "RS512")
     }
 
-    @Test("a bare secret becomes a JWK and comes back")
+    @Test("Converts a raw secret to a JWK and back")
     func secrets() throws {
         let result = try BuiltProgram.shell(
             """
@@ -108,7 +108,7 @@ struct KeyCommandTests {
         #expect(result.status == 2)
     }
 
-    @Test("thumbprints are those of RFC 7638, as text and as URI")
+    @Test("Prints RFC 7638 thumbprints, as text and as a URI")
     func thumbprints() throws {
         let jwk = try JWK(parsing: Self.inOtherForm)
         let result = try shell(
@@ -122,7 +122,7 @@ struct KeyCommandTests {
 
                 """
         )
-        // A kind that signs nothing has one, too.
+        // Keys that can't sign have a thumbprint, too.
         let other = try BuiltProgram.jwt.run(
             "key",
             "thumbprint",
@@ -132,7 +132,7 @@ struct KeyCommandTests {
         #expect(other.status == 0)
     }
 
-    @Test("a key is described without anything secret")
+    @Test("Describes a key without revealing secrets")
     func inspect() throws {
         let rsa = try SigningKey(pem: KeyFixtures.rsa, algorithm: .rs256).verificationKey.thumbprint
         let result = try shell("jwt key inspect rsa.pem")
@@ -160,25 +160,25 @@ struct KeyCommandTests {
         )
         #expect(secret.output == "form: bare secret\npart: secret\ntype: oct\n")
         try folder.write(KeyFixtures.pkcs8, to: "open.pem", mode: 0o644)
-        #expect(try shell("jwt key inspect open.pem").errors.contains("warning: open.pem: other users may use this"))
+        #expect(try shell("jwt key inspect open.pem").errors.contains("warning: open.pem: other users can access this"))
     }
 
-    @Test("files that exist are left alone unless asked")
+    @Test("Replaces existing files only with --force")
     func existing() throws {
         let refused = try shell("jwt key convert key.pem --to jwk --out rsa.pem")
-        let message = "jwt key convert: rsa.pem: exists already; --force replaces it\n"
+        let message = "jwt key convert: rsa.pem: already exists; use --force to replace it\n"
         #expect(refused == ProcessResult(status: 2, output: "", errors: message))
         #expect(try shell("jwt key convert key.pem --to jwk --out rsa.pem --force").status == 0)
         #expect(try folder.text(of: "rsa.pem") == Self.inOtherForm + "\n")
     }
 
-    @Test("what cannot be written or read is refused with the reason")
+    @Test("Reports the reason if a key can't be converted or read")
     func refusals() throws {
         try folder.write(#"{"keys":[]}"#, to: "set")
         for (arguments, message) in [
-            ("convert key.pem --to raw", "key.pem: only a secret can be written bare; use --to pem, der or jwk"),
-            ("convert set", "set: a JWK Set, where a single key is needed; see jwt key jwks --help"),
-            ("inspect missing", "missing: cannot be read: No such file or directory"),
+            ("convert key.pem --to raw", "key.pem: only a secret has a raw form; use --to pem, der or jwk"),
+            ("convert set", "set: contains a JWK Set, but a single key is needed; see jwt key jwks --help"),
+            ("inspect missing", "missing: can't be read: No such file or directory"),
             ("convert rsa.pem --alg ES256", "rsa.pem: ES256 needs another key than a key of kty “RSA”"),
         ] {
             let result = try shell("jwt key \(arguments)")
@@ -191,22 +191,22 @@ struct KeyCommandTests {
     }
 
     @Test(
-        "a wrong command line exits with 64 and one line",
+        "Exits with 64 and one line for an invalid command line",
         arguments: [
-            ("convert", "a key is needed: its file, - for standard input, or --key-env NAME"),
-            ("convert a --key-env B", "KEY and --key-env exclude each other"),
-            ("convert a --kid b", "--kid is for --to jwk"),
+            ("convert", "missing key; pass its file, - for standard input, or --key-env NAME"),
+            ("convert a --key-env B", "KEY and --key-env can't be combined"),
+            ("convert a --kid b", "--kid requires --to jwk"),
             (
                 "convert a --to jwk --new-password-env A",
-                "only PKCS #8 can be encrypted: use --to pem or der with a new password"
+                "only PKCS #8 can be encrypted; use --to pem or --to der"
             ),
-            ("convert a --public --new-password-env A", "a public key needs no password: it is public"),
-            ("convert - --new-password-file -", "the key and the new password cannot both come from standard input"),
-            ("convert a --to ssh", "--to must be pem or der or jwk or traditional or traditional-der or raw"),
-            ("convert a b", "unexpected argument: only KEY is taken"),
-            ("thumbprint a --hash md5", "--hash must be sha256 or sha384 or sha512"),
-            ("jwks add - a", "SET must be a file: it is written"),
-            ("jwks add a", "a key is needed: its file, - for standard input, or --key-env NAME"),
+            ("convert a --public --new-password-env A", "public keys are never encrypted"),
+            ("convert - --new-password-file -", "the key and the new password can't both come from standard input"),
+            ("convert a --to ssh", "--to must be one of pem, der, jwk, traditional, traditional-der, raw"),
+            ("convert a b", "unexpected argument: expected only KEY"),
+            ("thumbprint a --hash md5", "--hash must be one of sha256, sha384, sha512"),
+            ("jwks add - a", "SET must be a file, not standard input"),
+            ("jwks add a", "missing key; pass its file, - for standard input, or --key-env NAME"),
             ("jwks remove a", "KID is missing"),
         ]
     )
@@ -219,9 +219,9 @@ struct KeyCommandTests {
         )
     }
 
-    @Test("binary forms do not go to a terminal")
+    @Test("Rejects binary forms on a terminal")
     func terminal() throws {
         let result = try shell("script -qec 'jwt key convert key.pem --to der' /dev/null")
-        #expect(result.output.contains("--to der is binary, not for a terminal: use --out FILE"))
+        #expect(result.output.contains("--to der is binary, which a terminal can't show; use --out FILE"))
     }
 }

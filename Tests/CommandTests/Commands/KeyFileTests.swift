@@ -11,7 +11,7 @@ struct KeyFileTests {
         folder = try TemporaryFolder()
     }
 
-    /// Both commands refuse the key file as a runtime failure with this message.
+    /// Expects that both commands reject the key file with exit code 2 and the message.
     private func expectRefusal(of name: String, _ message: String) throws {
         let path = folder.file(name)
         let token = try SampleTokens.es256Token()
@@ -21,28 +21,28 @@ struct KeyFileTests {
         }
     }
 
-    @Test("a file that is missing or a folder is named with the reason")
+    @Test("Names a missing file and a folder with the reason")
     func unreadable() throws {
-        try expectRefusal(of: "missing", "cannot be read: No such file or directory")
+        try expectRefusal(of: "missing", "can't be read: No such file or directory")
         try FileManager.default.createDirectory(atPath: folder.file("folder"), withIntermediateDirectories: false)
-        try expectRefusal(of: "folder", "cannot be read: Is a directory")
+        try expectRefusal(of: "folder", "can't be read: Is a directory")
     }
 
-    @Test("a file that holds no key is named with what is wrong")
+    @Test("Names a file without a key, with the reason")
     func noKey() throws {
         try folder.write("", to: "empty")
-        try expectRefusal(of: "empty", "empty, so there is no key in it")
+        try expectRefusal(of: "empty", "the key is empty")
         try folder.write(" \n", to: "blank")
-        try expectRefusal(of: "blank", "empty, so there is no key in it")
+        try expectRefusal(of: "blank", "the key is empty")
         try folder.write("secret", to: "text")
-        try expectRefusal(of: "text", "neither PEM, DER nor JWK")
+        try expectRefusal(of: "text", "not a key in PEM, DER or JWK form")
         try folder.write("{\"kid\":\"secret\"}", to: "other.json")
         try expectRefusal(of: "other.json", "the JWK has no “kty”, which says what kind of key it is")
         try folder.write(String(repeating: " ", count: 1 << 20) + "{}", to: "large")
         try expectRefusal(of: "large", "larger than 1 MiB")
     }
 
-    @Test("private and public keys in DER sign and verify; other binary files are refused")
+    @Test("Signs and verifies with keys in DER, and rejects other binary files")
     func der() throws {
         let key = try SigningKey(pem: KeyFixtures.pkcs8)
         let (privatePath, publicPath) = (folder.file("key.der"), folder.file("public.der"))
@@ -62,11 +62,11 @@ struct KeyFileTests {
         #expect(broken.status == 2)
         #expect(broken.errors.hasPrefix("jwt sign: \(folder.file("broken.der")): "))
         try Data([0xFF, 0xFE]).write(to: URL(filePath: folder.file("binary")))
-        try expectRefusal(of: "binary", "neither PEM, DER nor JWK")
+        try expectRefusal(of: "binary", "not a key in PEM, DER or JWK form")
     }
 
     @Test(
-        "broken keys are refused by both commands in one line that names the file",
+        "Rejects malformed keys in one line that names the file",
         arguments: [
             "{", "{\"kty\":\"EC\"}", "{\"kty\":\"RSA\",\"n\":\"AQAB\",\"e\":\"AQAB\"}", "{\"keys\":5}",
             "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n",
@@ -86,7 +86,7 @@ struct KeyFileTests {
         }
     }
 
-    @Test("sign refuses a private and a public part that do not belong together, and verify ignores the private one")
+    @Test("Rejects mismatched private and public parts for signing, and ignores the private part for verifying")
     func mismatchedPair() throws {
         let scalar = String(repeating: "A", count: 42) + "E"
         try folder.write(try SampleTokens.es256JWK(["d": scalar]), to: "mixed.jwk")
@@ -96,13 +96,13 @@ struct KeyFileTests {
         #expect(signing.output == "")
         #expect(signing.errors.hasPrefix("jwt sign: \(path): "))
         let verifying = try BuiltProgram.jwt.run(["verify", "--key", path, try SampleTokens.es256Token()])
-        // The signature is good: what is wrong is the time.
+        // The signature is valid, but the token has expired.
         #expect(verifying.status == 1)
         #expect(verifying.errors.contains("the token has expired"))
         for result in [signing, verifying] { #expect(!result.errors.contains(scalar)) }
     }
 
-    @Test("keys that cannot sign are refused for signing")
+    @Test("Rejects keys that can't sign")
     func publicKeys() throws {
         let script = "jwt keygen --alg ES256 --out key --public-out public && cat public"
         #expect(try BuiltProgram.shell(script, in: folder).status == 0)
@@ -115,7 +115,7 @@ struct KeyFileTests {
             ),
             (
                 try folder.write("{\"keys\":[\(publicJWK)]}", to: "set.jwks"),
-                "a JWK Set; signing needs a single key"
+                "contains a JWK Set, but signing needs a single key"
             ),
         ]
         for (path, message) in cases {
@@ -124,7 +124,7 @@ struct KeyFileTests {
         }
     }
 
-    @Test("keys of other kinds, and encrypted ones, are refused with the reason")
+    @Test("Explains missing algorithms and passwords")
     func otherKinds() throws {
         try folder.write(KeyFixtures.rsa, to: "rsa")
         try folder.write(KeyFixtures.encrypted, to: "encrypted")
@@ -135,7 +135,7 @@ struct KeyFileTests {
         )
         try expectRefusal(
             of: "encrypted",
-            "The private key in line 1 is encrypted: a password is needed; give it with --password-file FILE or "
+            "The private key in line 1 is encrypted: a password is needed; pass it with --password-file FILE or "
                 + "--password-env NAME"
         )
     }

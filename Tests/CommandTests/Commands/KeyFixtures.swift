@@ -1,6 +1,6 @@
-/// Keys written by `openssl`, for tests only: everybody who has this repository has them.
+/// Public test keys, generated with `openssl`.
 enum KeyFixtures {
-    /// A P-256 key as SEC1, with its parameters before it.
+    /// A P-256 key in SEC1 form, preceded by its parameters.
     static let sec1 = """
         -----BEGIN EC PARAMETERS-----
         BggqhkjOPQMBBw==
@@ -13,7 +13,7 @@ enum KeyFixtures {
 
         """
 
-    /// The same key as PKCS#8.
+    /// The same key in PKCS #8 form.
     static let pkcs8 = """
         -----BEGIN PRIVATE KEY-----
         MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgCL4XBSM0qIyXE45M
@@ -23,7 +23,7 @@ enum KeyFixtures {
 
         """
 
-    /// Its public half.
+    /// The public part of the key.
     static let publicKey = """
         -----BEGIN PUBLIC KEY-----
         MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEyhHBn7znLUpsmEx9M3ymsfWy/8xr
@@ -48,7 +48,7 @@ enum KeyFixtures {
 
         """
 
-    /// An RSA key of 2048 bits as PKCS#8.
+    /// A 2048-bit RSA key in PKCS #8 form.
     static let rsa = """
         -----BEGIN PRIVATE KEY-----
         MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQCyLiG4khT66SmV

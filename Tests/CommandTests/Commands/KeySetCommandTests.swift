@@ -17,7 +17,7 @@ struct KeySetCommandTests {
         try BuiltProgram.shell(script, in: folder)
     }
 
-    @Test("a set grows, is listed, verifies and shrinks; what is unknown in it stays")
+    @Test("Adds, lists, verifies with and removes keys, and preserves unknown entries")
     func life() throws {
         try folder.write(#"{"keys":[{"kty":"new","kid":"n"},5],"note":"mine"}"#, to: "keys.jwks", mode: 0o640)
         let thumbprint = try SigningKey(pem: KeyFixtures.pkcs8).verificationKey.thumbprint
@@ -47,7 +47,7 @@ struct KeySetCommandTests {
 
                 """
         )
-        #expect(result.errors.contains("jwt key jwks list: warning: keys.jwks: entry 1 is no key: "))
+        #expect(result.errors.contains("jwt key jwks list: warning: keys.jwks: entry 1 isn't a key: "))
         let set = try JSONObject(parsing: folder.text(of: "keys.jwks"))
         #expect(set["note"] == "mine")
         #expect(set["keys"]?.array?.prefix(2) == [["kty": "new", "kid": "n"], 5])
@@ -55,12 +55,12 @@ struct KeySetCommandTests {
         #expect(try folder.names() == ["key.pem", "keys.jwks", "rsa.pem"])
     }
 
-    @Test("a set that is not there is made; a kid is in it once")
+    @Test("Creates a missing set, and keeps each kid unique")
     func newSet() throws {
         #expect(try shell("jwt key jwks add new.jwks key.pem --kid a").output == "a\n")
         #expect(try folder.mode(of: "new.jwks") == 0o644)
         let again = try shell("jwt key jwks add new.jwks rsa.pem --alg PS256 --kid a")
-        let message = "new.jwks: has a key of this kid already; --force replaces it, --kid gives it another"
+        let message = "new.jwks: already has a key with this kid; use --force to replace it, or --kid to choose another"
         #expect(again == ProcessResult(status: 1, output: "", errors: "jwt key jwks add: \(message)\n"))
         #expect(try shell("jwt key jwks add new.jwks rsa.pem --alg PS256 --kid a --force").status == 0)
         let keys = try JSONObject(parsing: shell("jwt key jwks list new.jwks --json").output)["keys"]?.array
@@ -69,11 +69,11 @@ struct KeySetCommandTests {
         let unknown = try shell("jwt key jwks remove new.jwks b --json")
         #expect(unknown.status == 1)
         #expect(
-            unknown.errors.hasPrefix(#"{"error":{"code":"unknownKey","message":"new.jwks: has no key of this kid; "#)
+            unknown.errors.hasPrefix(#"{"error":{"code":"unknownKey","message":"new.jwks: has no key with this kid; "#)
         )
     }
 
-    @Test("a set that is published stays so, whatever the umask of whoever changes it")
+    @Test("Keeps the permissions of a set, regardless of the umask")
     func published() throws {
         let result = try shell(
             """
@@ -88,7 +88,7 @@ struct KeySetCommandTests {
         #expect(result == ProcessResult(status: 0, output: "a\n600\nb\n664\n664\nc\n600\n", errors: ""))
     }
 
-    @Test("keys that are added and removed at the same time lose none")
+    @Test("Keeps all keys during concurrent changes")
     func together() throws {
         let result = try shell(
             """
@@ -106,14 +106,14 @@ struct KeySetCommandTests {
         #expect(result == ProcessResult(status: 0, output: names.joined(separator: " ") + " ", errors: ""))
         #expect(try folder.names() == ["key.pem", "keys.jwks", "rsa.pem"])
         let nowhere = try shell("jwt key jwks add missing/keys.jwks key.pem")
-        let reason = "jwt key jwks add: missing/keys.jwks: its folder cannot be locked: No such file or directory\n"
+        let reason = "jwt key jwks add: missing/keys.jwks: its folder can't be locked: No such file or directory\n"
         #expect(nowhere == ProcessResult(status: 2, output: "", errors: reason))
     }
 
-    @Test("secrets and private keys go in only if that is said, and then nobody else reads the file")
+    @Test("Adds secrets and private keys only with --private, and then makes the file private")
     func privateKeys() throws {
         let refused = try shell("jwt keygen --alg HS256 | jwt key jwks add s.jwks -")
-        let message = "standard input: a secret has no public part to publish; --private puts the secret in"
+        let message = "standard input: a secret has no public part to publish; use --private to add the secret itself"
         #expect(refused == ProcessResult(status: 2, output: "", errors: "jwt key jwks add: \(message)\n"))
         #expect(try shell("jwt key jwks add s.jwks key.pem --private --kid p").status == 0)
         #expect(try folder.mode(of: "s.jwks") == 0o600)
@@ -121,12 +121,12 @@ struct KeySetCommandTests {
         let unnamed = try shell("jwt key jwks add s.jwks rsa.pem")
         #expect(
             unnamed.errors
-                == "jwt key jwks add: rsa.pem: the key does not say for which algorithm it is: name it with --alg\n"
+                == "jwt key jwks add: rsa.pem: the key doesn't state its algorithm; pass it with --alg\n"
         )
         #expect(unnamed.status == 2)
     }
 
-    @Test("a file that is no set is refused and stays as it is", arguments: ["{}", "[]", "", "{\"keys\":{}}", "text"])
+    @Test("Leaves a file that isn't a set unchanged", arguments: ["{}", "[]", "", "{\"keys\":{}}", "text"])
     func noSet(text: String) throws {
         try folder.write(text, to: "set")
         for command in ["add set key.pem", "remove set a", "list set"] {

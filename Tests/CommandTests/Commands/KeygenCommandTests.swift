@@ -14,7 +14,7 @@ struct KeygenCommandTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("without --out, the private key goes to standard output")
+    @Test("Prints the private key without --out")
     func standardOutput() throws {
         let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256")
         #expect(result.status == 0)
@@ -24,7 +24,7 @@ struct KeygenCommandTests {
         #expect(try SigningKey(pem: result.output).algorithm == .es256)
     }
 
-    @Test("jwt key generate is another spelling, which help doesn't show")
+    @Test("Accepts jwt key generate as an alternative spelling that isn't in the help")
     func otherSpelling() throws {
         let result = try BuiltProgram.jwt.run("key", "generate", "--alg", "ES384")
         #expect(result.status == 0 && result.errors == "")
@@ -33,7 +33,7 @@ struct KeygenCommandTests {
         #expect(try BuiltProgram.jwt.run("key", "generate", "--nope").errors.contains("jwt key generate"))
     }
 
-    @Test("a private key that goes into a file of standard output that others may use draws a warning")
+    @Test("Warns if standard output is a file that other users can access")
     func openFile() throws {
         let path = URL(filePath: folder.path).resolvingSymlinksInPath().path + "/key"
         try folder.write(KeyFixtures.pkcs8, to: "key.pem")
@@ -45,7 +45,7 @@ struct KeygenCommandTests {
             let result = try BuiltProgram.shell("\(script) \(command) > key", in: folder)
             let name = command.split(separator: " --")[0].replacing(" key.pem", with: "")
             let message =
-                "standard output: other users may use this private key (mode 644); to stop it: chmod 600 \(path)"
+                "standard output: other users can access this private key (mode 644); fix: chmod 600 \(path)"
             let line =
                 command.hasSuffix("--json")
                 ? #"{"warning":{"message":"\#(message)"}}"# : "jwt \(name): warning: \(message)"
@@ -60,13 +60,13 @@ struct KeygenCommandTests {
         }
     }
 
-    @Test("two keys differ")
+    @Test("Generates different keys")
     func randomness() throws {
         let keys = try (0..<2).map { _ in try BuiltProgram.jwt.run("keygen", "--alg=ES256").output }
         #expect(keys[0] != keys[1])
     }
 
-    @Test("a JWK states the algorithm and its thumbprint as kid")
+    @Test("States the algorithm and the thumbprint as kid in a JWK")
     func jwk() throws {
         let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--format", "jwk")
         #expect(result.status == 0)
@@ -81,7 +81,7 @@ struct KeygenCommandTests {
     }
 
     @Test(
-        "the private file is for its owner alone, whatever the umask, and the public one for all",
+        "Restricts the private file to its owner, regardless of the umask, but not the public file",
         arguments: ["pem", "jwk"]
     )
     func files(format: String) throws {
@@ -104,7 +104,7 @@ struct KeygenCommandTests {
         }
     }
 
-    @Test("short options and a dash for standard output work")
+    @Test("Accepts short options and a dash for standard output")
     func shortOptions() throws {
         let first = try BuiltProgram.jwt.run("keygen", "--alg=ES256", "-o\(folder.file("key"))", "--public-out=-")
         #expect(first.status == 0)
@@ -115,18 +115,18 @@ struct KeygenCommandTests {
         #expect(third.output.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
     }
 
-    @Test("an existing file is refused and stays as it is")
+    @Test("Leaves an existing file unchanged")
     func existingFile() throws {
         let path = try folder.write("precious", to: "key")
         let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", path)
         #expect(result.status == 2)
         #expect(result.output == "")
-        #expect(result.errors == "jwt keygen: \(path): exists already; --force replaces it\n")
+        #expect(result.errors == "jwt keygen: \(path): already exists; use --force to replace it\n")
         #expect(try folder.text(of: "key") == "precious")
         #expect(try folder.names() == ["key"])
     }
 
-    @Test("if the public file exists, the private one is not written either")
+    @Test("Doesn't write the private file if the public file exists")
     func existingPublicFile() throws {
         let path = try folder.write("precious", to: "public")
         let result = try BuiltProgram.jwt.run(
@@ -139,12 +139,12 @@ struct KeygenCommandTests {
             path
         )
         #expect(result.status == 2)
-        #expect(result.errors == "jwt keygen: \(path): exists already; --force replaces it\n")
+        #expect(result.errors == "jwt keygen: \(path): already exists; use --force to replace it\n")
         #expect(try folder.names() == ["public"])
         #expect(try folder.text(of: "public") == "precious")
     }
 
-    @Test("--force replaces a file and its permissions")
+    @Test("Replaces a file and its permissions with --force")
     func force() throws {
         let path = try folder.write("old", to: "key", mode: 0o644)
         let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", path, "--force")
@@ -154,7 +154,7 @@ struct KeygenCommandTests {
         #expect(try folder.names() == ["key"])
     }
 
-    @Test("--force replaces neither a link nor a device nor a folder")
+    @Test("Doesn't replace links, devices and folders with --force")
     func forceOnOtherKinds() throws {
         let target = try folder.write("precious", to: "target")
         let link = folder.file("link")
@@ -162,32 +162,32 @@ struct KeygenCommandTests {
         for path in [link, "/dev/null", folder.path] {
             let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--force", "--out", path)
             #expect(result.status == 2)
-            #expect(result.errors == "jwt keygen: \(path): not replaced, because it is not an ordinary file\n")
+            #expect(result.errors == "jwt keygen: \(path): not replaced, because it isn't a regular file\n")
         }
         #expect(try folder.text(of: "target") == "precious")
         #expect(try folder.names() == ["link", "target"])
     }
 
-    @Test("a link to nowhere is not followed")
+    @Test("Doesn't follow a dangling link")
     func danglingLink() throws {
         let link = folder.file("link")
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder.file("elsewhere"))
         let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", link)
         #expect(result.status == 2)
-        #expect(result.errors == "jwt keygen: \(link): exists already; --force replaces it\n")
+        #expect(result.errors == "jwt keygen: \(link): already exists; use --force to replace it\n")
         #expect(try folder.names() == ["link"])
     }
 
-    @Test("a folder that is missing is named")
+    @Test("Reports a missing folder")
     func missingFolder() throws {
         let path = folder.file("missing/key")
         let result = try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", path)
         #expect(result.status == 2)
         #expect(result.output == "")
-        #expect(result.errors == "jwt keygen: \(path): cannot be written: No such file or directory\n")
+        #expect(result.errors == "jwt keygen: \(path): can't be written: No such file or directory\n")
     }
 
-    @Test("if the second file fails, the first does not stay")
+    @Test("Leaves no first file if the second one fails")
     func secondFileFails() throws {
         let path = folder.file("missing/public")
         let result = try BuiltProgram.jwt.run(
@@ -200,11 +200,11 @@ struct KeygenCommandTests {
             path
         )
         #expect(result.status == 2)
-        #expect(result.errors == "jwt keygen: \(path): cannot be written: No such file or directory\n")
+        #expect(result.errors == "jwt keygen: \(path): can't be written: No such file or directory\n")
         #expect(try folder.names() == [])
     }
 
-    @Test("two names of one file do not lose a key")
+    @Test("Fails if both outputs are the same file")
     func sameFileTwice() throws {
         let result = try BuiltProgram.shell("jwt keygen --alg ES256 --out key --public-out ./key", in: folder)
         #expect(
@@ -212,13 +212,13 @@ struct KeygenCommandTests {
                 == ProcessResult(
                     status: 2,
                     output: "",
-                    errors: "jwt keygen: key: exists already; --force replaces it\n"
+                    errors: "jwt keygen: key: already exists; use --force to replace it\n"
                 )
         )
         #expect(try folder.names() == [])
     }
 
-    @Test("if the private key cannot be printed, the public file does not appear")
+    @Test("Leaves no public file if the private key can't be printed")
     func printingFails() throws {
         let result = try BuiltProgram.jwt.run(
             "keygen",
@@ -232,7 +232,7 @@ struct KeygenCommandTests {
         #expect(try folder.names() == [])
     }
 
-    @Test("an encrypted key opens with its password alone")
+    @Test("Encrypts a key with a password")
     func password() throws {
         let file = try folder.write("correct horse\n", to: "password")
         for arguments in [["--password-file", file], ["--password-env", "PW"]] {
@@ -249,7 +249,7 @@ struct KeygenCommandTests {
         }
     }
 
-    @Test("an RSA key has the size that is asked for, a JWK the kid")
+    @Test("Generates an RSA key with --rsa-bits and a JWK with --kid")
     func sizeAndKeyID() throws {
         let rsa = try BuiltProgram.jwt.run("keygen", "--alg=PS256", "--rsa-bits=2056", "--format=jwk", "--kid=k1")
         let jwk = try JWK(parsing: rsa.output)
@@ -257,7 +257,7 @@ struct KeygenCommandTests {
         #expect(jwk.members["n"]?.string?.count == (257 * 4 + 2) / 3)
     }
 
-    @Test("a program gets both halves, but for what goes to files")
+    @Test("Prints the keys that aren't written to files with --json")
     func json() throws {
         let both = try JSONObject(parsing: BuiltProgram.jwt.run("keygen", "--alg=ES256", "--json").output)
         let key = try SigningKey(pem: try #require(both["privateKey"]?.string))
@@ -282,40 +282,40 @@ struct KeygenCommandTests {
     }
 
     @Test(
-        "a wrong command line exits with 64 and one line",
+        "Exits with 64 and one line for an invalid command line",
         arguments: [
             ([], "--alg ALG is required"),
             (["--alg"], "--alg needs a value: --alg ALG"),
             (["--alg", "RS1"], "--alg must be one of \(algorithms)"),
             (["--alg", "none"], "--alg must be one of \(algorithms)"),
-            (["--alg", "HS256", "--format", "pem"], "HS256 has a secret, which has no PEM form: use --format jwk"),
+            (["--alg", "HS256", "--format", "pem"], "HS256 uses a secret, which has no PEM form; use --format jwk"),
             (
                 ["--alg", "HS256", "--public-out", "p"],
-                "HS256 has a secret and no public key: leave --public-out out"
+                "HS256 uses a secret and has no public key; remove --public-out"
             ),
-            (["--alg", "ES256", "--format", "der"], "--format must be pem or jwk"),
+            (["--alg", "ES256", "--format", "der"], "--format must be one of pem, jwk"),
             (["--alg", "ES256", "--out", ""], "--out must name a file, or - for standard output"),
             (["--alg", "ES256", "--out", "folder/"], "--out must name a file, or - for standard output"),
-            (["--alg", "ES256", "--public-out", "-"], "the private and the public key need different places"),
+            (["--alg", "ES256", "--public-out", "-"], "the private and the public key need different output files"),
             (
                 ["--alg", "ES256", "--out", "x", "--public-out", "x"],
-                "the private and the public key need different places"
+                "the private and the public key need different output files"
             ),
-            (["--alg", "ES256", "--alg", "ES256"], "--alg is given twice"),
+            (["--alg", "ES256", "--alg", "ES256"], "--alg can be given only once"),
             (["--alg", "RS256", "--rsa-bits", "1024"], "--rsa-bits must be a number of bits from 2048 to 8192"),
             (
                 ["--alg", "ES256", "--rsa-bits", "2048"],
-                "--rsa-bits is for RS and PS algorithms; a key for ES256 has one size"
+                "--rsa-bits applies only to RS and PS; a key for ES256 has a fixed size"
             ),
             (
                 ["--alg", "ES256", "--kid", "a"],
-                "PEM has no place for --kid: use --format jwk, or name it when signing"
+                "PEM can't store a kid; use --format jwk, or pass --kid when signing"
             ),
             (
                 ["--alg", "ES256", "--format", "jwk", "--password-env", "A"],
-                "only PEM can be encrypted: leave the password out, or use --format pem"
+                "only PEM can be encrypted; use --format pem, or remove the password"
             ),
-            (["--alg", "ES256", "--force=yes"], "--force takes no value"),
+            (["--alg", "ES256", "--force=yes"], "--force doesn't take a value"),
             (["--alg", "ES256", "key.pem"], "unexpected argument: this command takes only options"),
         ]
     )

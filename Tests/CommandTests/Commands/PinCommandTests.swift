@@ -34,7 +34,7 @@ struct PinCommandTests {
         }
     }
 
-    @Test("the pins of a server's verified chain are printed, and no request is sent")
+    @Test("Prints the pins of a server's verified chain without sending a request")
     func server() async throws {
         try await withServer { server, url, folder in
             let result = try BuiltProgram.jwt.run("pin", url, "--roots", folder.path + "/root.pem")
@@ -46,7 +46,7 @@ struct PinCommandTests {
         }
     }
 
-    @Test("an address may be spelled as resolvers take it, and no request is sent there either")
+    @Test("Accepts every spelling of an IP address without sending a request")
     func spelledAddress() async throws {
         let certificate = try root.issueServerCertificate(hosts: ["127.0.0.1"])
         var configuration = LoopbackServer.Configuration()
@@ -64,7 +64,7 @@ struct PinCommandTests {
         }
     }
 
-    @Test("a program gets JSON")
+    @Test("Prints JSON with --json")
     func json() async throws {
         try await withServer { _, url, folder in
             let result = try BuiltProgram.jwt.run("pin", "--json", url, "--roots", folder.path + "/root.pem")
@@ -80,14 +80,14 @@ struct PinCommandTests {
         }
     }
 
-    @Test("a server that is not trusted, or another one, has no pins to print")
+    @Test("Rejects an untrusted server and a server with another name")
     func rejected() async throws {
         try await withServer { server, url, folder in
             let untrusted = try BuiltProgram.jwt.run("pin", url)
             #expect(untrusted.status == 1)
             #expect(untrusted.output == "")
             #expect(untrusted.errors.hasPrefix("jwt pin: no TLS connection to localhost:\(server.port): "))
-            #expect(untrusted.errors.hasSuffix("; to name its root: --roots FILE\n"))
+            #expect(untrusted.errors.hasSuffix("; pass its root certificate with --roots FILE\n"))
             let address = "https://127.0.0.1:\(server.port)"
             let otherHost = try BuiltProgram.jwt.run("pin", address, "--roots", folder.path + "/root.pem")
             #expect(otherHost.status == 1)
@@ -97,7 +97,7 @@ struct PinCommandTests {
         }
     }
 
-    @Test("the pins of the certificates of a file are printed, in PEM, DER and from standard input")
+    @Test("Prints the pins of certificates in PEM, in DER and from standard input")
     func files() throws {
         let folder = try TemporaryFolder()
         try folder.write(certificate.chainPEM, to: "chain.pem")
@@ -118,7 +118,7 @@ struct PinCommandTests {
         )
     }
 
-    @Test("a name with control characters stays one harmless line")
+    @Test("Escapes control characters in a name")
     func hiddenCharacters() throws {
         let odd = try MockCertificateAuthority(name: "a\u{1B}[31m\nb").certificatePEM
         let result = try BuiltProgram.jwt.run("pin", "-", input: odd)
@@ -127,7 +127,7 @@ struct PinCommandTests {
         #expect(!result.output.unicodeScalars.contains("\u{1B}"))
     }
 
-    @Test("what is no certificate is rejected without being repeated")
+    @Test("Rejects other content without repeating it")
     func noCertificate() throws {
         for text in ["", "secret", certificate.privateKeyPEM] {
             let result = try BuiltProgram.jwt.run("pin", "-", input: text)
@@ -140,19 +140,19 @@ struct PinCommandTests {
         #expect(try !BuiltProgram.jwt.run("pin", "-", input: certificate.privateKeyPEM).errors.contains(key))
     }
 
-    @Test("a file or server that can't be reached is another failure")
+    @Test("Exits with 2 for a missing file and an unreachable server")
     func failed() throws {
         let missing = try BuiltProgram.jwt.run("pin", "/nonexistent.pem")
         #expect(missing.status == 2)
-        #expect(missing.errors == "jwt pin: /nonexistent.pem: cannot be read: No such file or directory\n")
+        #expect(missing.errors == "jwt pin: /nonexistent.pem: can't be read: No such file or directory\n")
         let host = try BuiltProgram.jwt.run("pin", "api.example.org")
         #expect(
             host.errors
-                == "jwt pin: api.example.org: cannot be read: No such file or directory; for the pins of a server: "
+                == "jwt pin: api.example.org: can't be read: No such file or directory; to print the pins of a server, run "
                 + "jwt pin https://HOST\n"
         )
         #expect(host.status == 2)
-        // A port that was free a moment ago may be another test's by now; nobody listens at the first one.
+        // Another test may reuse a free port, but no process listens on port 1.
         let closed = try BuiltProgram.jwt.run("pin", "https://localhost:1")
         #expect(closed.status == 2)
         #expect(closed.output == "")
@@ -161,7 +161,7 @@ struct PinCommandTests {
     }
 
     @Test(
-        "a wrong command line exits with 64",
+        "Exits with 64 for an invalid command line",
         arguments: [
             ["pin"], ["pin", "http://localhost"], ["pin", "ftp://localhost"], ["pin", "a.pem", "--roots", "b.pem"],
             ["pin", "a.pem", "b.pem"], ["pin", ""], ["pin", "https://"], ["pin", "https://user@localhost"],

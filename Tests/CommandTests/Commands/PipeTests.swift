@@ -10,7 +10,7 @@ struct PipeTests {
         folder = try TemporaryFolder()
     }
 
-    @Test("key, token, check and contents in four commands")
+    @Test("Generates a key, and signs, verifies and decodes a token")
     func transcript() throws {
         let script = """
             jwt keygen --alg ES256 --out key.pem &&
@@ -46,7 +46,7 @@ struct PipeTests {
         )
     }
 
-    @Test("a key goes through a pipe, so does a token, and the ephemeral key's JWK verifies")
+    @Test("Passes keys and tokens through pipes, and verifies with an ephemeral key's JWK")
     func pipes() throws {
         let script = """
             jwt keygen --alg ES256 | jwt sign --key - --sub piped --expires-in 1h | jwt decode 2>/dev/null | grep piped &&
@@ -59,7 +59,7 @@ struct PipeTests {
         #expect(result.errors == "")
     }
 
-    @Test("when signing fails, the verification at the end of the pipe fails, too")
+    @Test("Fails verification at the end of a pipe if signing fails")
     func failureInPipe() throws {
         let script = "jwt keygen --alg ES256 --out key; jwt sign --key missing | jwt verify --key key"
         let result = try BuiltProgram.shell(script, in: folder)
@@ -67,14 +67,14 @@ struct PipeTests {
         #expect(result.output == "")
         #expect(
             result.errors.split(separator: "\n").sorted() == [
-                "jwt sign: missing: cannot be read: No such file or directory",
-                "jwt verify: no token: standard input is empty",
+                "jwt sign: missing: can't be read: No such file or directory",
+                "jwt verify: missing token: standard input is empty",
             ]
         )
     }
 
     @Test(
-        "a reader that has left ends every command quietly",
+        "Exits quietly if the reader has exited",
         arguments: [
             ["keygen", "--alg", "ES256"], ["sign", "--key", "KEY", "--sub", "a"],
             ["verify", "--key", "KEY", "--at", SampleTokens.goodTime, "TOKEN"],
@@ -90,7 +90,7 @@ struct PipeTests {
         )
     }
 
-    @Test("the first byte can be taken of a large result")
+    @Test("Supports a reader that reads only the first byte")
     func head() throws {
         let claims = "{\"a\":\"" + String(repeating: "x", count: 500_000) + "\"}"
         let result = try BuiltProgram.shell(
@@ -100,7 +100,7 @@ struct PipeTests {
         #expect(result == ProcessResult(status: 0, output: "{", errors: ""))
     }
 
-    @Test("a large token comes and goes whole")
+    @Test("Signs and verifies a large token")
     func largeToken() throws {
         let claims = "{\"a\":\"" + String(repeating: "x", count: 500_000) + "\"}"
         let script = "jwt keygen --alg ES256 --out k && jwt sign -k k --claims - | jwt verify -k k --allow-no-exp"
@@ -110,36 +110,36 @@ struct PipeTests {
         #expect(result.output == "{\n  \"a\": \"" + String(repeating: "x", count: 500_000) + "\"\n}\n")
     }
 
-    @Test("a full disk and closed streams are failures with a reason")
+    @Test("Reports a full disk and closed streams")
     func failingStreams() throws {
         let full = try BuiltProgram.shell("jwt keygen --alg ES256 > /dev/full")
-        let reason = "jwt keygen: cannot write to standard output: No space left on device\n"
+        let reason = "jwt keygen: can't write to standard output: No space left on device\n"
         #expect(full == ProcessResult(status: 2, output: "", errors: reason))
         let closed = try BuiltProgram.shell("jwt keygen --alg ES256 --public-out p >&-", in: folder)
-        let closedReason = "jwt keygen: cannot write to standard output: Bad file descriptor\n"
+        let closedReason = "jwt keygen: can't write to standard output: Bad file descriptor\n"
         #expect(closed == ProcessResult(status: 2, output: "", errors: closedReason))
         #expect(try folder.names() == [])
         let noInput = try BuiltProgram.shell("jwt decode <&-")
-        let inputReason = "jwt decode: standard input: cannot be read: Bad file descriptor\n"
+        let inputReason = "jwt decode: standard input: can't be read: Bad file descriptor\n"
         #expect(noInput == ProcessResult(status: 2, output: "", errors: inputReason))
         let silent = try BuiltProgram.shell("jwt decode secret 2>&-")
         #expect(silent == ProcessResult(status: 1, output: "", errors: ""))
     }
 
-    @Test("at a terminal, a token must be named: nothing waits silently", arguments: ["decode", "verify -k x"])
+    @Test("Requires a token argument if standard input is a terminal", arguments: ["decode", "verify -k x"])
     func terminal(command: String) throws {
         let result = try BuiltProgram.shell("script -qec 'jwt \(command)' /dev/null")
         let name = command.prefix { $0 != " " }
         let message =
-            "jwt \(name): no token: give it as an argument, or - to type it (see jwt \(name) --help)"
+            "jwt \(name): missing token; pass it as an argument, or pass - to type it (see jwt \(name) --help)"
         #expect(result.status == 64)
         #expect(result.output == message + "\r\n")
     }
 
-    @Test("messages stay one line, whatever a file is called")
+    @Test("Prints one line for any file name")
     func fileNames() throws {
         let result = try BuiltProgram.jwt.run("sign", "--key", "/missing\n\u{1B}[31m")
-        let message = "jwt sign: /missing\\u000a\\u001b[31m: cannot be read: No such file or directory\n"
+        let message = "jwt sign: /missing\\u000a\\u001b[31m: can't be read: No such file or directory\n"
         #expect(result == ProcessResult(status: 2, output: "", errors: message))
     }
 }

@@ -8,69 +8,68 @@ struct ProgramTests {
     private static let help = """
         Usage: jwt COMMAND [OPTIONS]
 
-        Make, sign, check and read JSON Web Tokens.
+        Create, sign, verify and decode JSON Web Tokens.
 
         Results go to standard output and everything else to standard error, so the
-        commands work in pipes. Where a FILE is asked for, - means standard input.
-        Secrets come from files, standard input and environment variables, never from
-        the command line, which every user of the machine can see.
+        commands work in pipes. For a FILE, - means standard input. Secrets come from
+        files, standard input and environment variables, never from the command line,
+        which every user of the machine can see.
 
         Commands:
-          keygen                Make a private key
-          sign                  Make a signed token
-          verify                Check a token and print its claims
-          decode                Show what is in a token, UNVERIFIED
+          keygen                Generate a private key
+          sign                  Create a signed token
+          verify                Verify a token and print its claims
+          decode                Print a token's contents, UNVERIFIED
           key                   Convert, inspect and publish keys
           token                 Get an access token from an authorization server
           request               Send an HTTP request with an access token
-          dpop                  Make a DPoP proof for one request
-          jws                   Sign and verify payloads that are no claims
+          dpop                  Create a DPoP proof for one request
+          jws                   Sign and verify arbitrary payloads
           pin                   Print the pins of a server or a certificate
-          completions           Print the completions for a shell
+          completions           Print the completion script for a shell
           manual                Print the manual page
 
         Options:
-          --version             Show the version
+          --version             Print version
           -h, --help            Show this help
 
         Examples:
-          # Make a key
+          # Generate a key
           jwt keygen --alg ES256 --out key.pem
           # Sign a token with it
           jwt sign --key key.pem --sub alice --expires-in 1h > token
-          # Check the token and show its claims
+          # Verify the token and print its claims
           jwt verify --key key.pem < token
-          # Show what is in a token without checking it
+          # Print a token's contents without verifying it
           jwt decode < token
 
         Exit codes:
           0   Success
-          1   A token, a signature or a server was rejected; --json says why, in
-              error.code
-          2   Something else failed: a file, a key, a closed pipe
-          64  The command line is wrong
+          1   A token, signature or server was rejected; see error.code with --json
+          2   Something else failed, such as a file, a key or a closed pipe
+          64  The command line is invalid
 
-        “jwt COMMAND --help” explains a command.
+        Use “jwt COMMAND --help” for more about a command.
 
         """
 
-    @Test("help goes to standard output", arguments: ["--help", "-h", "help"])
+    @Test("Prints help on standard output", arguments: ["--help", "-h", "help"])
     func help(word: String) throws {
         #expect(try BuiltProgram.jwt.run(word) == ProcessResult(status: 0, output: Self.help, errors: ""))
     }
 
-    @Test("without a command, help goes to standard error and the exit code is 64")
+    @Test("Prints help on standard error and exits with 64 without a command")
     func noCommand() throws {
         #expect(try BuiltProgram.jwt.run() == ProcessResult(status: 64, output: "", errors: Self.help))
     }
 
-    @Test("the version is shown")
+    @Test("Prints the version")
     func version() throws {
         #expect(try BuiltProgram.jwt.run("--version") == ProcessResult(status: 0, output: "jwt 0.1.0\n", errors: ""))
     }
 
     @Test(
-        "every command has help with examples and exit codes, however it is asked for",
+        "Prints help with examples and exit codes for every command",
         arguments: CommandNode.all(in: Program.definition).dropFirst().map(\.words)
     )
     func commandHelp(words: String) throws {
@@ -86,14 +85,14 @@ struct ProgramTests {
     }
 
     @Test(
-        "every option that an example of the help uses exists",
+        "Uses only existing options in the examples of the help",
         arguments: CommandNode.all(in: Program.definition).map(\.words)
     )
     func examples(words: String) throws {
         let nodes = CommandNode.all(in: Program.definition)
         let node = try #require(nodes.first { $0.words == words })
         for example in node.command.examples {
-            // Each call of the program is checked by itself, as far as its options go.
+            // Check the options of each call in a pipe.
             for call in example.line.split(separator: "jwt ").dropFirst(example.line.hasPrefix("jwt ") ? 0 : 1) {
                 let tokens = call.prefix { !"|)&<>;#".contains($0) }.split(separator: " ").map(String.init)
                 let commands = nodes.filter { Array($0.path.dropFirst()) == Array(tokens.prefix($0.path.count - 1)) }
@@ -106,7 +105,7 @@ struct ProgramTests {
         }
     }
 
-    @Test("a mistyped command of a group gets a suggestion, a missing one the group's help")
+    @Test("Suggests a command of a group, and prints the group's help without a command")
     func groups() throws {
         let mistyped = try BuiltProgram.jwt.run("key", "convrt", "x")
         let message = "jwt key: unknown command convrt, did you mean convert? (see jwt key --help)\n"
@@ -118,7 +117,7 @@ struct ProgramTests {
     }
 
     @Test(
-        "an argument that isn't UTF-8 is refused, wherever it stands",
+        "Rejects an argument that isn't UTF-8 in any position",
         arguments: [
             (#"sign --key key --sub "$(printf 'a\377')""#, 5), (#"sign --key key --sub="$(printf '\303')""#, 4),
             (#"verify --key "$(printf 'k\351y')" x"#, 3), (#"decode "$(printf 'a.b.\377')""#, 2),
@@ -128,7 +127,7 @@ struct ProgramTests {
     )
     func notUTF8(line: String, position: Int) throws {
         let folder = try TemporaryFolder()
-        let message = "argument \(position) is not text in UTF-8; a file of such a name can be standard input"
+        let message = "argument \(position) isn't valid UTF-8; pass a file with such a name on standard input"
         let plain = try BuiltProgram.shell("jwt \(line)", in: folder)
         #expect(plain == ProcessResult(status: 64, output: "", errors: "jwt: \(message) (see jwt --help)\n"))
         let json = try BuiltProgram.shell(
@@ -140,7 +139,7 @@ struct ProgramTests {
         #expect(try folder.names() == [])
     }
 
-    @Test("a mistyped command gets a suggestion")
+    @Test("Suggests a command")
     func mistypedCommand() throws {
         let result = try BuiltProgram.jwt.run("verfiy", "--key", "x")
         #expect(result.status == 64)
@@ -148,7 +147,7 @@ struct ProgramTests {
         #expect(result.errors == "jwt: unknown command verfiy, did you mean verify? (see jwt --help)\n")
     }
 
-    @Test("a token in place of a command is not repeated")
+    @Test("Doesn't repeat a token in place of a command")
     func tokenAsCommand() throws {
         let result = try BuiltProgram.jwt.run(try SampleTokens.es256Token())
         #expect(result.status == 64)
@@ -159,7 +158,7 @@ struct ProgramTests {
     }
 
     @Test(
-        "a mistyped option gets a suggestion",
+        "Suggests an option",
         arguments: [
             ("keygen", "--aIg", "alg"), ("sign", "--expire-in", "expires-in"), ("verify", "--leway", "leeway"),
             ("decode", "--hepl", "help"),

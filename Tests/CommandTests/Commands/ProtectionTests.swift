@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// How the process protects what it holds, and what it leaves behind when it is ended.
+/// Tests for the protection of secrets in memory and for the removal of temporary files.
 @Suite("Protection of the jwt process", .serialized, .limitedConcurrency)
 struct ProtectionTests {
     private let folder: TemporaryFolder
@@ -12,18 +12,18 @@ struct ProtectionTests {
         try folder.write(KeyFixtures.pkcs8, to: "key.pem")
     }
 
-    /// Waits in a shell until a command succeeds; ends the script if it doesn't.
+    /// A shell function that waits until a command succeeds, or ends the script after a timeout.
     private static let eventually = """
         eventually() { n=0; until eval "$1"; do n=$((n + 1)); [ $n -lt 1000 ] || { echo "never: $1"; exit 9; }; sleep 0.02; done; }
 
         """
 
     @Test(
-        "a crash leaves no core dump and prints no memory, also where a debugger raises the limit",
+        "Leaves no core dump and prints no memory in a crash, even with a raised limit",
         arguments: ["SEGV", "ABRT", "TRAP"]
     )
     func coreDumps(name: String) throws {
-        // The second limit is what another process of root could set: the process isn't dumpable all the same.
+        // A process of root could raise the limit, but the process still isn't dumpable.
         let script = """
             \(Self.eventually)mkfifo input; exec 8<>input; ulimit -c unlimited 2>/dev/null
             jwt decode < input 8>&- & pid=$!
@@ -39,11 +39,12 @@ struct ProtectionTests {
     }
 
     @Test(
-        "a signal that ends the process leaves no temporary file behind",
+        "Removes temporary files if a signal ends the process",
         arguments: ["TERM", "HUP", "XCPU", "ALRM", "USR1"]
     )
     func signals(name: String) throws {
-        // The key's file is complete and has no name yet; the public key waits for a pipe that is full.
+        // The private file is written but not yet renamed, while the public key waits for a full
+        // pipe.
         let script = """
             \(Self.eventually)mkfifo full; exec 8<>full; head -c 65536 /dev/zero >&8
             jwt keygen --alg ES256 --out new.pem --public-out - >&8 8>&- & pid=$!
@@ -55,7 +56,7 @@ struct ProtectionTests {
         #expect(result.output == "\(numbers[name] ?? 0)\nfull\nkey.pem\n", "\(result)")
     }
 
-    @Test("a signal that the parent has the process ignore stays ignored")
+    @Test("Ignores a signal that the parent ignores")
     func ignoredSignal() throws {
         let script = """
             \(Self.eventually)mkfifo full; exec 8<>full; head -c 65536 /dev/zero >&8; trap '' HUP
@@ -68,7 +69,7 @@ struct ProtectionTests {
     }
 
     @Test(
-        "a limit on the size of files is a failure that leaves nothing behind",
+        "Removes temporary files at the file size limit",
         arguments: [
             "keygen --alg ES256 --out new.pem", "keygen --alg ES256 --public-out public.pem --out new.pem",
             "key convert key.pem --out new.pem", "key jwks add keys.jwks key.pem",
@@ -78,10 +79,10 @@ struct ProtectionTests {
     func fileSizeLimit(command: String) throws {
         let result = try BuiltProgram.shell("ulimit -f 0; jwt \(command)", in: folder)
         #expect(result.status == 2, "\(result)")
-        #expect(result.errors.hasSuffix(": cannot be written: File too large\n"), "\(result)")
+        #expect(result.errors.hasSuffix(": can't be written: File too large\n"), "\(result)")
         #expect(try folder.names() == ["key.pem"])
         let printed = try BuiltProgram.shell("ulimit -f 0; jwt key public key.pem > out", in: folder)
-        let message = "jwt key public: cannot write to standard output: File too large\n"
+        let message = "jwt key public: can't write to standard output: File too large\n"
         #expect(printed == ProcessResult(status: 2, output: "", errors: message))
     }
 }

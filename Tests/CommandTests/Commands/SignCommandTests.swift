@@ -13,7 +13,7 @@ struct SignCommandTests {
         key = try folder.write(try SampleTokens.es256JWK(), to: "key.jwk")
     }
 
-    /// Signs with the sample key and gives back the claims.
+    /// Signs with the sample key and returns the claims.
     private func claims(_ arguments: String..., input: String = "") throws -> String {
         let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments, input: input)
         try #require(result.errors == "" && result.status == 0, "\(result)")
@@ -26,7 +26,7 @@ struct SignCommandTests {
         return try SampleTokens.header(of: result.output)
     }
 
-    @Test("the token stands alone on standard output, in one line, and verifies")
+    @Test("Prints only a valid token, on one line")
     func token() throws {
         let result = try BuiltProgram.jwt.run("sign", "--key", key, "--sub", "alice", "--claim", "exp=4102444800")
         #expect(result.status == 0)
@@ -39,7 +39,7 @@ struct SignCommandTests {
         #expect(try verifier.verify(String(result.output.dropLast())).registered.subject == "alice")
     }
 
-    @Test("claims come from options")
+    @Test("Sets claims from options")
     func claimOptions() throws {
         #expect(
             try claims(
@@ -74,7 +74,7 @@ struct SignCommandTests {
         )
     }
 
-    @Test("claims come from a file, from standard input, and from both a file and options")
+    @Test("Sets claims from a file, from standard input, and from a file and options")
     func claimsFile() throws {
         let file = try folder.write("{ \"b\": 1.50,\n \"a\": \"ä/\" }\n", to: "claims.json")
         #expect(try claims("--claims", file) == #"{"a":"ä/","b":1.50}"#)
@@ -83,7 +83,7 @@ struct SignCommandTests {
     }
 
     @Test(
-        "--expires-in sets exp and iat to whole seconds around now",
+        "Sets exp and iat in whole seconds with --expires-in",
         arguments: [("90", 90), ("5m", 300), ("1h30m", 5_400)]
     )
     func expiresIn(duration: String, seconds: Int) throws {
@@ -96,15 +96,15 @@ struct SignCommandTests {
         #expect(object.count == 2)
     }
 
-    @Test("iat is left as it is given, or left out on request")
+    @Test("Keeps an explicit iat, and omits iat with --no-iat")
     func issuedAt() throws {
         #expect(try JSONObject(parsing: claims("--expires-in", "1h", "--claim", "iat=7"))["iat"] == 7)
         #expect(try JSONObject(parsing: claims("--expires-in", "1h", "--no-iat")).map(\.name) == ["exp"])
     }
 
-    @Test("a token without claims is made, with a warning that says where claims come from")
+    @Test("Signs a token without claims with a warning")
     func noClaims() throws {
-        let warning = "the token says nothing; --claim gives it a claim, and --claims - reads them from standard input"
+        let warning = "the token has no claims; set some with --claim, or read them from standard input with --claims -"
         for arguments in [[], ["--claims", "-"]] {
             let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments, input: "{}")
             #expect(result.errors == "jwt sign: warning: \(warning)\n" && result.status == 0)
@@ -112,12 +112,12 @@ struct SignCommandTests {
         }
     }
 
-    @Test("header parameters are set, typ replaces JWT")
+    @Test("Sets header parameters, including typ")
     func headerParameters() throws {
         #expect(try header("--header", "typ=at+jwt", "--header=n=5") == #"{"alg":"ES256","n":5,"typ":"at+jwt"}"#)
     }
 
-    @Test("kid is what is asked for, or the one of the JWK")
+    @Test("Sets kid from --kid or from the JWK")
     func keyID() throws {
         #expect(try header("--kid", "k1") == #"{"alg":"ES256","kid":"k1","typ":"JWT"}"#)
         let thumbprint = try JWK(parsing: SampleTokens.es256JWK()).thumbprint
@@ -129,7 +129,7 @@ struct SignCommandTests {
         #expect(try SampleTokens.header(of: other.output) == #"{"alg":"ES256","kid":"other","typ":"JWT"}"#)
     }
 
-    @Test("without a key, the token is followed by nothing and the public JWK is the one line of standard error")
+    @Test("Prints the public JWK of a generated key as the only line on standard error")
     func ephemeralKey() throws {
         for (arguments, named) in [([], nil), (["--kid", "k1"], "k1"), (["--kid=auto"], nil)] as [([String], String?)] {
             let result = try BuiltProgram.jwt.run(["sign", "--sub", "alice", "--expires-in", "1h"] + arguments)
@@ -147,7 +147,7 @@ struct SignCommandTests {
         }
     }
 
-    @Test("a key is PEM (PKCS#8 or SEC1) or JWK, from a file or from standard input")
+    @Test("Reads a key in PEM (PKCS #8 or SEC1) from a file or standard input")
     func keyForms() throws {
         try folder.write(KeyFixtures.sec1, to: "sec1.pem")
         try folder.write(KeyFixtures.pkcs8, to: "pkcs8.pem")
@@ -175,7 +175,7 @@ struct SignCommandTests {
         )
     }
 
-    @Test("a key file that others may use draws a warning, and is used", arguments: [0o640, 0o604, 0o644, 0o620])
+    @Test("Uses a key file that other users can access, with a warning", arguments: [0o640, 0o604, 0o644, 0o620])
     func permissions(mode: Int) throws {
         let path = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: mode)
         let result = try BuiltProgram.jwt.run("sign", "--key", path, "--sub", "alice")
@@ -183,42 +183,42 @@ struct SignCommandTests {
         #expect(try SampleTokens.claims(of: result.output) == #"{"sub":"alice"}"#)
         #expect(
             result.errors == """
-                jwt sign: warning: \(path): other users may use this private key (mode \(String(mode, radix: 8))); \
-                to stop it: chmod 600 \(path)
+                jwt sign: warning: \(path): other users can access this private key (mode \(String(mode, radix: 8))); \
+                fix: chmod 600 \(path)
 
                 """
         )
     }
 
     @Test(
-        "a wrong command line exits with 64 and one line",
+        "Exits with 64 and one line for an invalid command line",
         arguments: [
             (["--claim", "sub"], "--claim must be NAME=VALUE"),
             (["--claim", "=x"], "--claim must be NAME=VALUE"),
             (
                 ["--claim", "r=[a]"],
-                "--claim r has the brackets of JSON but is not valid JSON; if it is meant as text, give it as a JSON string: 'r=\"…\"'"
+                "--claim r looks like JSON but isn't valid; to set text, pass it as a JSON string: 'r=\"…\"'"
             ),
-            (["--claim", "a=1", "--claim", "a=2"], "the claim a is given twice by --claim; leave one out"),
-            (["--claim", "sub=a", "--sub", "b"], "the claim sub is given by --claim and by --sub; leave one out"),
-            (["--claim", "aud=a", "--aud", "b"], "the claim aud is given by --claim and by --aud; leave one out"),
-            (["--iss", "a", "--iss", "b"], "--iss is given twice"),
+            (["--claim", "a=1", "--claim", "a=2"], "the claim a is set twice by --claim; remove one"),
+            (["--claim", "sub=a", "--sub", "b"], "the claim sub is set by both --claim and --sub; remove one"),
+            (["--claim", "aud=a", "--aud", "b"], "the claim aud is set by both --claim and --aud; remove one"),
+            (["--iss", "a", "--iss", "b"], "--iss can be given only once"),
             (
                 ["--claim", "exp=1", "--expires-in", "5m"],
-                "the claim exp is given by --claim and by --expires-in; leave one out"
+                "the claim exp is set by both --claim and --expires-in; remove one"
             ),
-            (["--header", "alg=ES256"], "--header cannot set alg: the key decides it"),
-            (["--header", "kid=x"], "--header cannot set kid: use --kid"),
+            (["--header", "alg=ES256"], "--header can't set alg; the key determines it"),
+            (["--header", "kid=x"], "--header can't set kid; use --kid"),
             (
                 ["--header", "a=1", "--header", "a=1"],
-                "the header parameter a is given twice by --header; leave one out"
+                "the header parameter a is set twice by --header; remove one"
             ),
-            (["--no-iat"], "--no-iat changes what --expires-in does, which is not given"),
+            (["--no-iat"], "--no-iat requires --expires-in"),
             (
                 ["--expires-in", "soon"],
                 "--expires-in must be a duration of at most 100 years, such as 90, 90s, 5m, 2h, 7d, 1w or 1h30m"
             ),
-            (["--key", "-", "--claims", "-"], "--key and --claims cannot both read standard input"),
+            (["--key", "-", "--claims", "-"], "--key and --claims can't both read standard input"),
             (["--key="], "--key must name a file, or - for standard input"),
             (["--key", "--sub", "x"], "--key needs a value, but --sub follows"),
             (["--kid", ""], "--kid must not be empty"),
@@ -243,7 +243,7 @@ struct SignCommandTests {
     ]
 
     @Test(
-        "a registered claim of a wrong type is refused, as an option, in a file and in a line of a batch",
+        "Rejects a registered claim of the wrong type in an option, a file and a batch",
         arguments: malformedClaims.map { [$0.name, $0.value, $0.reason] } + [
             [
                 "aud", "{}",
@@ -278,23 +278,23 @@ struct SignCommandTests {
         }
     }
 
-    @Test("a registered claim of the right type is signed, and so are other names of the same letters")
+    @Test("Signs well-formed registered claims and claims with similar names")
     func wellFormedClaims() throws {
         for claim in ["exp=1.5", "aud=[\"a\"]", "sub=\"\"", "Exp=tomorrow", "expires=tomorrow", "iat=-1"] {
             #expect(try BuiltProgram.jwt.run("sign", "--key", key, "--claim", claim).status == 0, "\(claim)")
         }
     }
 
-    @Test("a claim that the file and an option give is an error")
+    @Test("Rejects a claim that both the file and an option set")
     func claimInFileAndOption() throws {
         let file = try folder.write("{\"sub\":\"a\"}", to: "claims.json")
         let result = try BuiltProgram.jwt.run("sign", "--key", key, "--claims", file, "--sub", "b")
-        let message = "the claim sub is given by --sub and by the --claims file; leave one out"
+        let message = "the claim sub is set by both --sub and the --claims file; remove one"
         #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
     }
 
     @Test(
-        "claims that are no JSON object are named with their place and not repeated",
+        "Rejects malformed claims with the file's name and without repeating them",
         arguments: [
             ("", "unexpected end"), ("[1]", ""), ("\"text\"", ""), ("{\"a\":secret}", ""), ("{\"a\":1,\"a\":2}", ""),
             ("{\"a\":1}x", ""),

@@ -21,7 +21,7 @@ struct SignOptionTests {
         return String(result.output.dropLast())
     }
 
-    @Test("times are stated from now or as dates, in whole seconds")
+    @Test("Accepts relative and absolute times in whole seconds")
     func times() throws {
         let fixed = try sign(["-k", key, "--not-before", "2026-01-31T12:00:00Z", "--issued-at", "7"])
         #expect(try SampleTokens.claims(of: fixed) == #"{"iat":7,"nbf":1769860800}"#)
@@ -34,7 +34,7 @@ struct SignOptionTests {
         #expect(claims["exp"]?.number?.integer == issuedAt + 900)
     }
 
-    @Test("an ID is the stated one, or a random one of each token")
+    @Test("Sets jti to a given ID, or to a random one for each token")
     func tokenID() throws {
         #expect(try SampleTokens.claims(of: sign(["-k", key, "--jti", "7"])) == #"{"jti":"7"}"#)
         let made = try (0..<2).map { _ in
@@ -44,7 +44,7 @@ struct SignOptionTests {
         #expect(made.map(\.count) == [22, 22])
     }
 
-    @Test("--typ replaces JWT")
+    @Test("Sets typ with --typ")
     func type() throws {
         #expect(
             try SampleTokens.header(of: sign(["-k", key, "--sub", "a", "--typ", "at+jwt"]))
@@ -52,7 +52,7 @@ struct SignOptionTests {
         )
     }
 
-    @Test("the key comes from a variable, as PEM, JWK or a bare secret")
+    @Test("Reads a PEM key or a raw secret from an environment variable")
     func environment() throws {
         let secret = "0123456789abcdef0123456789abcdef"
         let verifier = JWTVerifier(
@@ -77,7 +77,7 @@ struct SignOptionTests {
     }
 
     @Test(
-        "a secret that isn't written in the one way that its octets have is refused",
+        "Rejects a secret that isn't in canonical encoding",
         arguments: [
             ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE"),
             ("base64", "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=="),
@@ -102,37 +102,37 @@ struct SignOptionTests {
         #expect(result.errors.hasPrefix("jwt sign: \(path): the secret must be \(encoding): "))
     }
 
-    @Test("a variable that isn't UTF-8 is refused, whether it is a key, a password or a folder")
+    @Test("Rejects an environment variable that isn't UTF-8")
     func environmentEncoding() throws {
         for (command, name) in [
-            ("sign --key-env X", "that --key-env names"),
-            ("sign -k key.jwk --password-env X", "that --password-env names"),
+            ("sign --key-env X", "for --key-env"),
+            ("sign -k key.jwk --password-env X", "for --password-env"),
             ("token --profile x", "HOME"),
         ] {
             let script = "X=\"$(printf 's\\377')\" HOME=\"$(printf '/\\377')\" XDG_CONFIG_HOME= jwt \(command)"
             let result = try BuiltProgram.shell(script, in: folder)
-            let message = "the environment variable \(name) is not text in UTF-8\n"
+            let message = "the environment variable \(name) isn't valid UTF-8\n"
             #expect(result.status == 2 && result.output == "" && result.errors.hasSuffix(message), "\(result)")
         }
     }
 
-    @Test("a password that others may read draws a warning")
+    @Test("Warns if other users can read a password file")
     func passwordPermissions() throws {
         let path = try folder.write(KeyFixtures.encrypted, to: "encrypted.pem")
         let file = try folder.write("secret\n", to: "password", mode: 0o644)
         let result = try BuiltProgram.jwt.run("sign", "-k", path, "--password-file", file, "-c", "a=1")
         #expect(result.status == 0)
-        let message = "\(file): other users may use this password (mode 644); to stop it: chmod 600 \(file)"
+        let message = "\(file): other users can access this password (mode 644); fix: chmod 600 \(file)"
         #expect(result.errors == "jwt sign: warning: \(message)\n")
     }
 
-    @Test("the advice of a warning can be pasted into a shell, whatever the file is called")
+    @Test("Prints a fix that works in a shell for any file name")
     func pastedAdvice() throws {
         for name in ["a b.jwk", "it's.jwk", "-k.jwk", "$(x).jwk", "ü.jwk"] {
             try folder.write(try SampleTokens.es256JWK(), to: name, mode: 0o644)
             let quoted = ShellWord.quoted(name)
             let script = """
-                jwt sign --key=\(quoted) -c a=1 2>&1 >/dev/null | sed 's/.*to stop it: //' > advice && sh advice && \
+                jwt sign --key=\(quoted) -c a=1 2>&1 >/dev/null | sed 's/.*fix: //' > advice && sh advice && \
                 jwt sign --key - -c a=1 < \(quoted) 2>&1 >/dev/null
                 """
             #expect(try BuiltProgram.shell(script, in: folder) == ProcessResult(status: 0, output: "", errors: ""))
@@ -140,17 +140,17 @@ struct SignOptionTests {
         }
     }
 
-    @Test("a key from standard input that is a file is named by its path in the advice")
+    @Test("Names the file behind standard input in the fix")
     func standardInputFile() throws {
         let path = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: 0o644)
         let result = try BuiltProgram.shell("jwt sign --key - -c a=1 < open.jwk", in: folder)
         #expect(result.status == 0)
         let real = URL(filePath: path).resolvingSymlinksInPath().path
-        let message = "standard input: other users may use this private key (mode 644); to stop it: chmod 600 \(real)"
+        let message = "standard input: other users can access this private key (mode 644); fix: chmod 600 \(real)"
         #expect(result.errors == "jwt sign: warning: \(message)\n")
     }
 
-    @Test("an encrypted key opens with its password, and only with that")
+    @Test("Decrypts a key only with its password")
     func password() throws {
         let path = try folder.write(KeyFixtures.encrypted, to: "encrypted.pem")
         let file = try folder.write("secret\n", to: "password")
@@ -172,14 +172,14 @@ struct SignOptionTests {
         #expect(wrong.errors.hasPrefix(#"{"error":{"code":"incorrectPassword","message":"\#(path): "#))
         #expect(!wrong.errors.contains("swordfish"))
         let unset = try BuiltProgram.jwt.run("sign", "-k", path, "--password-env", "PW_UNSET")
-        let message = "jwt sign: the environment variable that --password-env names is not set, or empty\n"
+        let message = "jwt sign: the environment variable for --password-env is unset or empty\n"
         #expect(unset == ProcessResult(status: 2, output: "", errors: message))
         let empty = try folder.write("\n", to: "empty")
         let none = try BuiltProgram.jwt.run("sign", "-k", path, "--password-file", empty)
-        #expect(none == ProcessResult(status: 2, output: "", errors: "jwt sign: \(empty): no password in it\n"))
+        #expect(none == ProcessResult(status: 2, output: "", errors: "jwt sign: \(empty): contains no password\n"))
     }
 
-    @Test("the JSON serializations and detached payloads are verified by JWSVerifier")
+    @Test("Creates JSON serializations and detached payloads that JWSVerifier accepts")
     func forms() throws {
         let verifier = JWSVerifier(key: try VerificationKey(jwk: JWK(parsing: SampleTokens.es256JWK())))
         let payload = Data(#"{"a":1}"#.utf8)
@@ -203,7 +203,7 @@ struct SignOptionTests {
         #expect(refused == ProcessResult(status: 2, output: "", errors: "jwt sign: \(message)\n"))
     }
 
-    @Test("a program gets the token and an ephemeral key in one object")
+    @Test("Prints the token and a generated key in one object with --json")
     func json() throws {
         let named = try BuiltProgram.jwt.run("sign", "--json", "-k", key, "-c", "a=1")
         #expect(named.errors == "")
@@ -218,17 +218,17 @@ struct SignOptionTests {
         }
     }
 
-    @Test("warnings and errors are lines of JSON for a program, usage errors too")
+    @Test("Prints warnings and errors as lines of JSON with --json")
     func jsonMessages() throws {
         let open = try folder.write(try SampleTokens.es256JWK(), to: "open.jwk", mode: 0o644)
         let warned = try BuiltProgram.jwt.run("sign", "--json", "-k", open, "--sub", "a")
         #expect(
             warned.errors
-                == #"{"warning":{"message":"\#(open): other users may use this private key (mode 644); to stop it: chmod 600 \#(open)"}}"#
+                == #"{"warning":{"message":"\#(open): other users can access this private key (mode 644); fix: chmod 600 \#(open)"}}"#
                 + "\n"
         )
         let missing = try BuiltProgram.jwt.run("sign", "--json", "-k", "missing")
-        let error = #"{"error":{"code":"system","message":"missing: cannot be read: No such file or directory"}}"#
+        let error = #"{"error":{"code":"system","message":"missing: can't be read: No such file or directory"}}"#
         #expect(missing == ProcessResult(status: 2, output: "", errors: error + "\n"))
         let usage = try BuiltProgram.jwt.run("sign", "--sbu", "alice", "--json")
         let hint = #"{"error":{"code":"usage","message":"unknown option --sbu, did you mean --sub?"}}"#
@@ -236,41 +236,41 @@ struct SignOptionTests {
     }
 
     @Test(
-        "contradictions are usage errors",
+        "Rejects contradictory options",
         arguments: [
-            (["--typ", "a", "--header", "typ=b"], "typ is given by --typ and by --header; leave one out"),
-            (["--header", "b64=false"], "--header cannot set b64: use --unencoded-payload"),
-            (["--claim", "jti=1", "--jti", "2"], "the claim jti is given by --claim and by --jti; leave one out"),
-            (["--claim", "jti=1", "--jti", "auto"], "the claim jti is given by --claim and by --jti; leave one out"),
+            (["--typ", "a", "--header", "typ=b"], "typ is set by both --typ and --header; remove one"),
+            (["--header", "b64=false"], "--header can't set b64; use --unencoded-payload"),
+            (["--claim", "jti=1", "--jti", "2"], "the claim jti is set by both --claim and --jti; remove one"),
+            (["--claim", "jti=1", "--jti", "auto"], "the claim jti is set by both --claim and --jti; remove one"),
             (
                 ["--claim", "nbf=1", "--not-before", "now"],
-                "the claim nbf is given by --claim and by --not-before; leave one out"
+                "the claim nbf is set by both --claim and --not-before; remove one"
             ),
-            (["-k", "a", "--key-env", "B"], "--key and --key-env exclude each other"),
+            (["-k", "a", "--key-env", "B"], "--key and --key-env can't be combined"),
             (
                 ["--key-env", "a$b"],
-                "--key-env must be the name of an environment variable, without $ and not its value"
+                "--key-env must be the name of an environment variable, without $, not its value"
             ),
             (
                 ["--key-env", "7a"],
-                "--key-env must be the name of an environment variable, without $ and not its value"
+                "--key-env must be the name of an environment variable, without $, not its value"
             ),
-            (["--secret", "text"], "--secret says how a key is read, but there is no key"),
-            (["--password-env", "A"], "--password-env says how a key is read, but there is no key"),
+            (["--secret", "text"], "--secret requires a key"),
+            (["--password-env", "A"], "--password-env requires a key"),
             (
                 ["-k", "a", "--password-env", "A", "--password-file", "b"],
-                "--password-file and --password-env exclude each other"
+                "--password-file and --password-env can't be combined"
             ),
-            (["-k", "-", "--password-file", "-"], "the key and its password cannot both come from standard input"),
-            (["--secret", "rot13"], "--secret must be text or base64 or base64url or hex"),
+            (["-k", "-", "--password-file", "-"], "the key and its password can't both come from standard input"),
+            (["--secret", "rot13"], "--secret must be one of text, base64, base64url, hex"),
             (["--batch"], "--batch needs --key"),
             (
                 ["-k", "a", "--batch", "--detached"],
-                "--detached is for one token, not for --batch: each line would be missing its claims"
+                "--detached can't be combined with --batch: the output would lack the claims"
             ),
-            (["-k", "a", "--batch", "--payload-out", "b"], "--payload-out is for one token, not for --batch"),
-            (["-k", "-", "--batch"], "--key and --claims cannot both read standard input"),
-            (["--payload-out", "-"], "--payload-out needs a file: the token goes to standard output"),
+            (["-k", "a", "--batch", "--payload-out", "b"], "--payload-out can't be combined with --batch"),
+            (["-k", "-", "--batch"], "--key and --claims can't both read standard input"),
+            (["--payload-out", "-"], "--payload-out needs a file, because standard output is for the token"),
         ]
     )
     func usageErrors(arguments: [String], message: String) throws {
@@ -278,11 +278,11 @@ struct SignOptionTests {
         #expect(result == ProcessResult(status: 64, output: "", errors: "jwt sign: \(message) (see jwt sign --help)\n"))
     }
 
-    @Test("a secret without an algorithm, or written otherwise, is refused with what to do")
+    @Test("Explains a missing algorithm and an invalid encoding of a secret")
     func badSecrets() throws {
         let path = try folder.write("0123456789abcdef0123456789abcdeX", to: "secret")
         let unnamed = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "text")
-        let advice = "a bare secret can be for HS256, HS384 and HS512: name the algorithm with --alg"
+        let advice = "a raw secret can be for HS256, HS384 or HS512: name the algorithm with --alg"
         #expect(unnamed == ProcessResult(status: 2, output: "", errors: "jwt sign: \(path): \(advice)\n"))
         let other = try BuiltProgram.jwt.run("sign", "-k", path, "--secret", "hex", "--alg", "HS256")
         #expect(
@@ -290,7 +290,7 @@ struct SignOptionTests {
                 == ProcessResult(
                     status: 2,
                     output: "",
-                    errors: "jwt sign: \(path): the secret must be hex: pairs of 0-9 and a-f, without white space\n"
+                    errors: "jwt sign: \(path): the secret must be hex: pairs of 0-9 and a-f, no white space\n"
                 )
         )
     }

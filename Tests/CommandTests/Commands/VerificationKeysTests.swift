@@ -46,7 +46,7 @@ struct VerificationKeysTests {
         )
     }
 
-    @Test("a set in a file verifies, and its kid decides")
+    @Test("Verifies with a set in a file, and selects the key by kid")
     func file() throws {
         let path = try folder.write(set, to: "keys.jwks")
         #expect(try BuiltProgram.jwt.run("verify", "--jwks", path, try token()).status == 0)
@@ -60,10 +60,10 @@ struct VerificationKeysTests {
         #expect(refused.status == 2)
         let pem = try folder.write(key.verificationKey.pem(), to: "key.pem")
         let unfit = try BuiltProgram.jwt.run("verify", "--jwks", pem, try token())
-        #expect(unfit.errors.hasSuffix("; for a key in PEM: --key FILE\n") && unfit.status == 2, "\(unfit.errors)")
+        #expect(unfit.errors.hasSuffix("; pass a PEM key with --key FILE\n") && unfit.status == 2, "\(unfit.errors)")
     }
 
-    @Test("a set is fetched by https, only from a server that is trusted")
+    @Test("Fetches a set with https, and only from a trusted server")
     func web() async throws {
         try await withServer { server, url in
             server.on(.get, "/keys", .json(set))
@@ -77,7 +77,7 @@ struct VerificationKeysTests {
                     == ProcessResult(
                         status: 2,
                         output: "",
-                        errors: "jwt verify: \(url)/gone: the server answered 410\n"
+                        errors: "jwt verify: \(url)/gone: the server responded with 410\n"
                     )
             )
             let text = try await verify("--jwks", url + "/text", token)
@@ -86,11 +86,11 @@ struct VerificationKeysTests {
             let untrusted = try await BuiltProgram.jwt.runApart(["verify", "--json", "--jwks", url + "/keys", token])
             #expect(untrusted.status == 2)
             #expect(untrusted.errors.hasPrefix(#"{"error":{"code":"tls","message":"\#(url)/keys: "#))
-            #expect(untrusted.errors.hasSuffix("; to name its root: --roots FILE\"}}\n"))
+            #expect(untrusted.errors.hasSuffix("; pass its root certificate with --roots FILE\"}}\n"))
         }
     }
 
-    @Test("the issuer says where its keys are, and its tokens must be its own")
+    @Test("Discovers an issuer's keys, and accepts only tokens of the issuer")
     func discovery() async throws {
         try await withServer { server, url in
             let metadata = "{\"issuer\":\"\(url)/a\",\"jwks_uri\":\"\(url)/keys\"}"
@@ -117,16 +117,16 @@ struct VerificationKeysTests {
                     == ProcessResult(
                         status: 2,
                         output: "",
-                        errors: "jwt verify: \(place): the metadata is that of another issuer\n"
+                        errors: "jwt verify: \(place): the metadata belongs to another issuer\n"
                     )
             )
             let plain = try await verify("--discover", url + "/d", try token(issuer: url + "/d"))
             #expect(plain.status == 2)
-            #expect(plain.errors.hasSuffix("the metadata names no https URL of keys (jwks_uri)\n"))
+            #expect(plain.errors.hasSuffix("the metadata has no https URL for the keys (jwks_uri)\n"))
         }
     }
 
-    @Test("without a network, the failure says so")
+    @Test("Reports a missing network")
     func noNetwork() throws {
         let result = try BuiltProgram.jwt.run("verify", "--jwks", "https://127.0.0.1:1/keys", try token())
         #expect(result.status == 2)
@@ -134,7 +134,7 @@ struct VerificationKeysTests {
         #expect(result.errors.hasPrefix("jwt verify: https://127.0.0.1:1/keys: "))
     }
 
-    @Test("claims are required, prohibited and compared; ages and lifetimes are limited")
+    @Test("Requires, prohibits and compares claims, and limits ages and lifetimes")
     func policy() throws {
         let path = try folder.write(set, to: "keys.jwks")
         let service = key.identified(by: "1")
@@ -162,11 +162,11 @@ struct VerificationKeysTests {
     }
 
     private static let setMessage =
-        "--jwks must be a file or an https URL without a password; http is for addresses of this machine only"
+        "--jwks must be a file or an https URL without a password; http is allowed only for this machine"
     private static let issuerMessage =
-        "--discover must be an https URL without a query; http is for addresses of this machine only"
+        "--discover must be an https URL without a query; http is allowed only for this machine"
 
-    @Test("sets and issuers of this machine are asked by http")
+    @Test("Fetches sets and metadata with http from this machine")
     func loopback() async throws {
         try await withLoopbackServer { server in
             let url = "http://127.0.0.1:\(server.port)"
@@ -183,14 +183,14 @@ struct VerificationKeysTests {
                 ["verify", "--discover", url + "/a", try token(issuer: url + "/a")]
             )
             #expect(discovered.status == 0, "\(discovered)")
-            // A redirect could lead to a server that nobody named.
+            // A redirect could lead to a server that the user didn't specify.
             let moved = try await BuiltProgram.jwt.runApart(["verify", "--jwks", url + "/moved", try token()])
             #expect(moved.status == 2)
-            #expect(moved.errors.hasPrefix("jwt verify: \(url)/moved: the server answered 30"), "\(moved)")
+            #expect(moved.errors.hasPrefix("jwt verify: \(url)/moved: the server responded with 30"), "\(moved)")
         }
     }
 
-    @Test("a document of this machine may name another of this machine, and one from elsewhere may not")
+    @Test("Accepts references to this machine only from documents on this machine")
     func naming() throws {
         let elsewhere = try #require(WebDocument("https://id.example/a"))
         let other = try #require(WebDocument("https://keys.example/b"))
@@ -202,7 +202,7 @@ struct VerificationKeysTests {
         }
     }
 
-    @Test("a certificate that isn't valid at the time of the check draws a warning, as PEM, DER and in a JWK")
+    @Test("Warns about a certificate that isn't valid, in PEM, in DER and in a JWK")
     func expiredCertificate() throws {
         let (start, end) = (Date(timeIntervalSince1970: 1_000), Date(timeIntervalSince1970: 2_000))
         let expired = try root.issueServerCertificate(hosts: ["localhost"], notBefore: start, notAfter: end)
@@ -234,7 +234,7 @@ struct VerificationKeysTests {
     }
 
     @Test(
-        "contradictions are usage errors",
+        "Rejects contradictory options",
         arguments: [
             (["--jwks", "http://x/keys"], setMessage), (["--jwks", "https://user:secret@x/keys"], setMessage),
             (["--jwks", "http://user@127.0.0.1/keys"], setMessage),
@@ -243,9 +243,9 @@ struct VerificationKeysTests {
             (["--discover", "http://x"], issuerMessage), (["--discover", "https://x?a=b"], issuerMessage),
             (["--discover", "http://localhost.x"], issuerMessage),
             (["--discover", "https://x", "--iss", "https://y"], "--iss and --discover name different issuers"),
-            (["-k", "a", "--jwks", "b"], "--key, --jwks and --discover exclude each other"),
-            (["-k", "a", "--roots", "b"], "--roots is for keys that are fetched from a URL"),
-            (["--jwks", "-"], "the key and the token cannot both come from standard input"),
+            (["-k", "a", "--jwks", "b"], "--key, --jwks and --discover can't be combined"),
+            (["-k", "a", "--roots", "b"], "--roots applies only to keys from a URL"),
+            (["--jwks", "-"], "the key and the token can't both come from standard input"),
         ]
     )
     func usageErrors(arguments: [String], message: String) throws {
@@ -255,13 +255,13 @@ struct VerificationKeysTests {
         )
     }
 
-    @Test("a private key that others may use draws a warning here, too")
+    @Test("Warns about a private key that other users can access")
     func permissions() throws {
         let path = try folder.write(try key.pem(), to: "key.pem", mode: 0o644)
         let result = try BuiltProgram.jwt.run("verify", "-k", path, try token())
         #expect(result.status == 0)
         #expect(
-            result.errors.hasPrefix("jwt verify: warning: \(path): other users may use this private key (mode 644)")
+            result.errors.hasPrefix("jwt verify: warning: \(path): other users can access this private key (mode 644)")
         )
         let publicPath = try folder.write(try key.verificationKey.pem(), to: "public.pem", mode: 0o644)
         #expect(try BuiltProgram.jwt.run("verify", "-k", publicPath, try token()).errors == "")

@@ -24,12 +24,12 @@ struct VerifyCommandTests {
         token = try SampleTokens.es256Token()
     }
 
-    /// Verifies at a time when the token of RFC 7515 A.3 is good.
+    /// Verifies at a time when the token of RFC 7515 A.3 is valid.
     private func verify(_ arguments: String..., key: String? = nil) throws -> ProcessResult {
         try BuiltProgram.jwt.run(["verify", "--key", key ?? self.key, "--at", SampleTokens.goodTime] + arguments)
     }
 
-    /// Makes a token with the sample key.
+    /// Creates a token with the sample key.
     private func sign(_ arguments: String...) throws -> String {
         let result = try BuiltProgram.jwt.run(["sign", "--key", key] + arguments)
         try #require(result.status == 0, "\(result)")
@@ -44,12 +44,12 @@ struct VerifyCommandTests {
         ProcessResult(status: 2, output: "", errors: "jwt verify: \(message)\n")
     }
 
-    @Test("the token of RFC 7515 A.3 passes at its time, and its claims are printed")
+    @Test("Verifies the token of RFC 7515 A.3 and prints its claims")
     func goodToken() throws {
         #expect(try verify(token) == ProcessResult(status: 0, output: Self.claims, errors: ""))
     }
 
-    @Test("the token comes from standard input with or without a dash, and white space around it does not matter")
+    @Test("Reads the token from standard input with or without a dash, and ignores surrounding white space")
     func standardInput() throws {
         for (arguments, input) in [([], token), (["-"], token + "\n"), ([], " \t\r\n\(token)\r\n \n")] {
             let result = try BuiltProgram.jwt.run(
@@ -61,7 +61,7 @@ struct VerifyCommandTests {
         #expect(try verify(" \(token)\n").output == Self.claims)
     }
 
-    @Test("white space inside a token is not removed")
+    @Test("Keeps white space inside a token")
     func innerSpace() throws {
         let split = token.replacing(".", with: " .", maxReplacements: 1)
         let result = try verify(split)
@@ -69,7 +69,7 @@ struct VerifyCommandTests {
         #expect(result.errors.hasPrefix("jwt verify: the header is not base64url: "))
     }
 
-    @Test("the key may come from standard input")
+    @Test("Reads the key from standard input")
     func keyFromStandardInput() throws {
         let result = try BuiltProgram.jwt.run(
             "verify",
@@ -83,7 +83,7 @@ struct VerifyCommandTests {
         #expect(result == ProcessResult(status: 0, output: Self.claims, errors: ""))
     }
 
-    @Test("a public JWK, a private JWK and a JWK Set verify")
+    @Test("Verifies with a public JWK, a private JWK and a JWK Set")
     func jwkForms() throws {
         let publicKey = try SampleTokens.es256JWK(without: "d")
         let other = #"{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMko","kid":"other"}"#
@@ -97,7 +97,7 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("a set's key is chosen by kid; an unknown kid is rejected")
+    @Test("Selects a key by kid, and rejects an unknown kid")
     func keyID() throws {
         let set = try folder.write(
             "{\"keys\":[\(try SampleTokens.es256JWK(["kid": "k1"], without: "d"))]}",
@@ -110,7 +110,7 @@ struct VerifyCommandTests {
         #expect(result == rejection("the set has no key with the token's “kid” “k2”"))
     }
 
-    @Test("a public and a private PEM verify")
+    @Test("Verifies with a public and a private key in PEM")
     func pemForms() throws {
         let script = """
             jwt keygen --alg ES256 --out key.pem --public-out public.pem && jwt sign -k key.pem --sub a --no-iat \
@@ -124,7 +124,7 @@ struct VerifyCommandTests {
         #expect(lines.prefix(4) == lines.suffix(4))
     }
 
-    @Test("a token past its time, beyond the leeway, is rejected with the time")
+    @Test("Rejects a token that expired before the leeway, with the time")
     func expired() throws {
         let expected = rejection("the token has expired (exp is 2011-03-22T18:43:00Z)")
         #expect(try BuiltProgram.jwt.run("verify", "--key", key, token) == expected)
@@ -137,7 +137,7 @@ struct VerifyCommandTests {
         #expect(try BuiltProgram.jwt.run("verify", "--key", key, "--at=1300822980", "--leeway=1h", token) == expected)
     }
 
-    @Test("a token before its time is rejected with the time")
+    @Test("Rejects a token that isn't valid yet, with the time")
     func notYetValid() throws {
         let early = try sign("--claim", "nbf=1300819380", "--claim", "exp=1300819999")
         #expect(
@@ -152,7 +152,7 @@ struct VerifyCommandTests {
         )
     }
 
-    @Test("a token that never expires is rejected unless that is allowed")
+    @Test("Rejects a token without expiration unless --allow-no-exp is given")
     func noExpiration() throws {
         let endless = try sign("--sub", "alice")
         #expect(
@@ -168,7 +168,7 @@ struct VerifyCommandTests {
         #expect(try BuiltProgram.jwt.run("verify", "-k", key, "--allow-no-exp", token).status == 1)
     }
 
-    @Test("issuer, audience, subject and type are checked when asked for")
+    @Test("Validates the issuer, audience, subject and type")
     func expectations() throws {
         let full = try sign(
             "--iss",
@@ -208,12 +208,13 @@ struct VerifyCommandTests {
     }
 
     @Test(
-        "without --aud, a token that names an audience is refused, and --any-aud accepts it",
+        "Rejects a token with an audience without --aud, and accepts it with --any-aud",
         arguments: ["aud=a", #"aud=["a"]"#, #"aud=["a","b"]"#, "aud="]
     )
     func audience(claim: String) throws {
         let token = try sign("--claim", "exp=4102444800", "--claim", claim)
-        let message = "the token is for an audience (“aud”): --aud TEXT accepts yours, --any-aud every one"
+        let message =
+            "the token has an audience (“aud”): pass yours with --aud TEXT, or accept any audience with --any-aud"
         #expect(try verify(token) == rejection(message))
         #expect(try verify(token, "--iss", "x").status == 1)
         #expect(try verify(token, "--any-aud").status == 0)
@@ -228,14 +229,14 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("a token without an audience needs neither option")
+    @Test("Accepts a token without an audience without either option")
     func noAudience() throws {
         let token = try sign("--claim", "exp=4102444800")
         #expect(try verify(token).status == 0)
         #expect(try verify(token, "--any-aud").status == 0)
     }
 
-    @Test("a signature by another key, and a changed token, are rejected")
+    @Test("Rejects a token signed with another key, and a modified token")
     func badSignature() throws {
         let other = folder.file("other.pem")
         try BuiltProgram.jwt.run("keygen", "--alg", "ES256", "--out", other)
@@ -246,7 +247,7 @@ struct VerifyCommandTests {
         #expect(try verify(changed) == expected)
     }
 
-    @Test("the token cannot choose its algorithm")
+    @Test("Rejects a token with another algorithm")
     func otherAlgorithms() throws {
         let unsigned = SampleTokens.unsigned(claims: "{\"exp\":4102444800}")
         let result = try verify(unsigned)
@@ -259,7 +260,7 @@ struct VerifyCommandTests {
     }
 
     @Test(
-        "what is no token is rejected in one line that does not repeat it",
+        "Rejects malformed tokens in one line that doesn't repeat them",
         arguments: [
             "", " ", "secret", "a.b.c", "secret.secret.secret", "..", "a.b", "a.b.c.d.e", "{\"secret\":1}",
             "\u{1B}[31m",
@@ -276,17 +277,17 @@ struct VerifyCommandTests {
         }
     }
 
-    @Test("empty input, bytes that are no text and endless input are rejected")
+    @Test("Rejects empty, binary and endless input")
     func badInput() throws {
-        #expect(try BuiltProgram.jwt.run("verify", "-k", key) == rejection("no token: standard input is empty"))
-        #expect(try verify("") == rejection("no token: the argument is empty"))
+        #expect(try BuiltProgram.jwt.run("verify", "-k", key) == rejection("missing token: standard input is empty"))
+        #expect(try verify("") == rejection("missing token: the argument is empty"))
         let bytes = try BuiltProgram.shell("printf '\\377\\376' | jwt verify -k '\(key)'")
-        #expect(bytes == rejection("not a token: it is not text"))
+        #expect(bytes == rejection("not a token: the input isn't valid UTF-8"))
         let endless = try BuiltProgram.shell("jwt verify -k '\(key)' < /dev/zero")
         #expect(endless == rejection("not a token: larger than 2 MiB"))
     }
 
-    @Test("hidden characters in claims reach the terminal escaped")
+    @Test("Escapes hidden characters in claims")
     func hiddenCharacters() throws {
         let tricky = try sign("--claim", "exp=4102444800", "--claim", "n=a\u{9B}31m\u{202E}b\u{7F}")
         #expect(
@@ -295,18 +296,18 @@ struct VerifyCommandTests {
     }
 
     @Test(
-        "a wrong command line exits with 64 and one line",
+        "Exits with 64 and one line for an invalid command line",
         arguments: [
-            (["x"], "a key is needed: --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"),
-            (["--key", "-"], "the key and the token cannot both come from standard input"),
-            (["--key", "-", "-"], "the key and the token cannot both come from standard input"),
+            (["x"], "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"),
+            (["--key", "-"], "the key and the token can't both come from standard input"),
+            (["--key", "-", "-"], "the key and the token can't both come from standard input"),
             (
                 ["--key", "k", "--at", "noon", "x"],
                 "--at must be a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
             ),
             (["--key", "k", "--iss", "", "x"], "--iss must not be empty"),
             (["--key", "k", "--aud=", "x"], "--aud must not be empty"),
-            (["--key", "k", "--aud", "a", "--any-aud", "x"], "--aud and --any-aud exclude each other"),
+            (["--key", "k", "--aud", "a", "--any-aud", "x"], "--aud and --any-aud can't be combined"),
             (
                 ["--key", "k", "--require", "aud", "x"],
                 "a token with the claim aud needs --aud TEXT, or --any-aud for every audience"
@@ -315,7 +316,7 @@ struct VerifyCommandTests {
                 ["--key", "k", "--claim", "aud=a", "x"],
                 "a token with the claim aud needs --aud TEXT, or --any-aud for every audience"
             ),
-            (["--key", "k", "a", "secret"], "unexpected argument: only TOKEN is taken"),
+            (["--key", "k", "a", "secret"], "unexpected argument: expected only TOKEN"),
             (
                 ["--key", "k", "--leeway", "-1", "x"],
                 "--leeway must be a duration of at most 100 years, such as 90, 90s, 5m, 2h, 7d, 1w or 1h30m"

@@ -15,7 +15,7 @@ struct CompletionTests {
     }
 
     @Test(
-        "bash completes commands, options, choices and files",
+        "Completes commands, options, choices and files in bash",
         arguments: [
             ("jwt key j", "jwks"), ("jwt key jwks ", "add remove list --help"), ("jwt sign --key-e", "--key-env"),
             ("jwt sign --alg ES2", "ES256 ES256K"), ("jwt sign -k k", "key.pem keys.jwks"), ("jwt sign --sub ", ""),
@@ -39,7 +39,7 @@ struct CompletionTests {
         #expect(result.output.split(whereSeparator: \.isWhitespace).sorted() == expected.split(separator: " ").sorted())
     }
 
-    @Test("the scripts of every shell name every command and option", arguments: ["bash", "zsh", "fish"])
+    @Test("Includes every command and option in the scripts for all shells", arguments: ["bash", "zsh", "fish"])
     func complete(shell: String) throws {
         let result = try BuiltProgram.jwt.run("completions", shell)
         #expect(result.status == 0)
@@ -53,7 +53,7 @@ struct CompletionTests {
         }
     }
 
-    @Test("zsh and fish get quotes that hold", arguments: ["zsh", "fish"])
+    @Test("Quotes text correctly for zsh and fish", arguments: ["zsh", "fish"])
     func quotes(shell: String) throws {
         let definition = CommandDefinition(
             name: "try",
@@ -69,20 +69,20 @@ struct CompletionTests {
         #expect(script.contains(expected), "\(script)")
     }
 
-    @Test("another shell is a usage error that names those there are")
+    @Test("Rejects an unknown shell and names the supported ones")
     func otherShell() throws {
         let result = try BuiltProgram.jwt.run("completions", "tcsh")
         let message = "jwt completions: SHELL must be one of bash, zsh, fish (see jwt completions --help)\n"
         #expect(result == ProcessResult(status: 64, output: "", errors: message))
     }
 
-    @Test("the manual has every command, option and exit code, and nothing that the formatter takes for its own")
+    @Test("Includes every command, option and exit code in the manual, and escapes text for the formatter")
     func manual() throws {
         let result = try BuiltProgram.jwt.run("manual")
         #expect(result.status == 0)
         #expect(
             result.output.hasPrefix(
-                ".TH JWT 1 \"\" \"jwt \(Program.version)\" \"User Commands\"\n.SH NAME\njwt \\- Make, sign"
+                ".TH JWT 1 \"\" \"jwt \(Program.version)\" \"User Commands\"\n.SH NAME\njwt \\- Create, sign"
             )
         )
         let requests: Set = [".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".I", ".nf", ".fi"]
@@ -100,7 +100,7 @@ struct CompletionTests {
     }
 
     @Test(
-        "groff sets the manual without a warning",
+        "Formats the manual with groff without warnings",
         .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/groff"))
     )
     func formatted() throws {

@@ -19,7 +19,7 @@ struct ProgressBarTests {
         ProgressBar(label, columns: columns, write: nil)
     }
 
-    @Test("A line says what there is to say")
+    @Test("Shows all known values in the line")
     func line() {
         let tail = " 50% 1.5 MB of 3.0 MB, 500.0 kB/s, 0:03 left"
         let half = String(repeating: "#", count: 14) + String(repeating: ".", count: 15)
@@ -32,7 +32,7 @@ struct ProgressBarTests {
         #expect(bar().line(slow).hasSuffix("0% 0 B of 7.3 MB, 1.0 kB/s, 2:01:40 left"))
     }
 
-    @Test("A line is never wider than the terminal", arguments: [1, 20, 40, 60, 80, 200])
+    @Test("Keeps the line within the terminal's width", arguments: [1, 20, 40, 60, 80, 200])
     func width(columns: Int) {
         let label = String(repeating: "label ", count: 40)
         for progress in [
@@ -43,13 +43,13 @@ struct ProgressBarTests {
         }
     }
 
-    @Test("A label can't write over other lines")
+    @Test("Removes control characters from the label")
     func label() {
         let line = bar("a\u{1B}[2Jb\r\nc\u{7}").line(TransferProgress(state: .running))
         #expect(line == "a[2Jbc 0 B")
     }
 
-    @Test("The line is written ten times a second at most, and ends with the transfer")
+    @Test("Updates at most ten times per second, and ends the line with the transfer")
     func rate() {
         let time = ManualTime()
         let lines = Mutex<[String]>([])
@@ -69,9 +69,9 @@ struct ProgressBarTests {
         #expect(all.filter { $0.hasSuffix("\n") } == ["\ra 1 B, failed\u{1B}[K\n"])
     }
 
-    @Test("Without a terminal nothing is written")
+    @Test("Writes nothing without a terminal")
     func silence() {
-        // Nothing to write with: what matters is that it does not need it.
+        // The bar has no output. The calls must not fail.
         bar().show(halfway)
         bar().show(TransferProgress(state: .completed))
     }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Visible text", .limitedConcurrency)
 struct VisibleTextTests {
     @Test(
-        "characters that a terminal acts on or doesn't show are escaped",
+        "Escapes characters that a terminal interprets or hides",
         arguments: [
             0x00, 0x1B, 0x7F, 0x80, 0x85, 0x9B, 0x9F, 0xAD, 0x34F, 0x600, 0x61C, 0x70F, 0x115F, 0x17B4, 0x180B, 0x180E,
             0x200B, 0x200F,
@@ -24,7 +24,7 @@ struct VisibleTextTests {
         }
     }
 
-    @Test("what is shown stays as it is")
+    @Test("Keeps visible characters")
     func shown() {
         let text = "aZ~ é e\u{301} ß 日本 \u{A0}\u{3000}\u{E000}😀 ∑ “x”"
         #expect(VisibleText.line(text) == text)
@@ -32,7 +32,7 @@ struct VisibleTextTests {
     }
 
     @Test(
-        "an escape is that of JSON, in two parts beyond U+FFFF",
+        "Uses JSON escapes, with surrogate pairs beyond U+FFFF",
         arguments: [
             ("\u{1B}", #"\u001b"#), ("\u{202E}", #"\u202e"#), ("\u{E0041}", #"\udb40\udc41"#),
             ("\u{10FFFF}", #"\udbff\udfff"#),
@@ -43,7 +43,7 @@ struct VisibleTextTests {
         #expect(VisibleText.json("\"\(text)\"\n") == "\"\(escaped)\"\n")
     }
 
-    @Test("a line break stays in JSON, where it stands between members, and not in a line")
+    @Test("Keeps line breaks in JSON, and escapes them in a line")
     func lineBreaks() {
         #expect(VisibleText.json("{\n}") == "{\n}")
         #expect(VisibleText.line("a\nb\r\n") == #"a\u000ab\u000d\u000a"#)

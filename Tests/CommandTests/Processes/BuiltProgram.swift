@@ -2,15 +2,15 @@ import CSpawn
 import Foundation
 import Glibc
 
-/// What a process left behind when it ended.
+/// The result of a process.
 struct ProcessResult: Equatable {
-    /// The exit code, or minus the number of the signal that ended it.
+    /// The exit code, or the negative number of the signal that ended the process.
     var status: Int32
     var output: String
     var errors: String
 }
 
-/// A program that stands beside the test runner in the build folder, run as a process of its own.
+/// A program in the test runner's build folder that runs as a separate process.
 struct BuiltProgram {
     struct Failure: Error, CustomStringConvertible {
         var description: String
@@ -24,10 +24,10 @@ struct BuiltProgram {
     /// The `quickstart` command.
     static let quickstart = BuiltProgram(path: folder + "/quickstart")
 
-    /// A shell, from which the built programs can be called by their names.
+    /// A shell with the built programs in its path.
     static let sh = BuiltProgram(path: "/bin/sh")
 
-    /// A shell script in which the built programs can be called by their names.
+    /// Runs a shell script with the built programs in its path.
     static func shell(
         _ script: String,
         input: String = "",
@@ -45,15 +45,16 @@ struct BuiltProgram {
         self.arguments = arguments
     }
 
-    /// Runs the program to its end.
+    /// Runs the program and waits for its end.
     ///
     /// - Parameters:
-    ///   - arguments: Its arguments.
-    ///   - input: What it reads from standard input.
-    ///   - environment: Variables to set beside those of the test runner.
-    ///   - hasReader: Whether anybody reads what it prints; if not, the pipe is closed before the process starts.
-    /// - Returns: What it printed and how it ended.
-    /// - Throws: ``Failure`` if it can't be started or does not end in time.
+    ///   - arguments: The arguments of the program.
+    ///   - input: The content of standard input.
+    ///   - environment: Environment variables in addition to those of the test runner.
+    ///   - hasReader: A Boolean value that indicates whether the output is read. If `false`, the
+    ///     pipe is closed before the process starts. The default is `true`.
+    /// - Returns: The output and the exit code.
+    /// - Throws: ``Failure`` if the program can't be started or doesn't end in time.
     @discardableResult
     func run(
         _ arguments: String...,
@@ -64,7 +65,7 @@ struct BuiltProgram {
         try run(arguments, input: input, environment: environment, hasReader: hasReader)
     }
 
-    /// Runs the program without holding up other tests, one of which may be the server it talks to.
+    /// Runs the program without blocking other tests, whose servers it may call.
     func runApart(
         _ arguments: [String],
         environment: [String: String] = [:],
@@ -74,7 +75,7 @@ struct BuiltProgram {
             Thread.detachNewThread {
                 continuation.resume(
                     with: Result {
-                        // The server's answers come when two busy processors come to them.
+                        // The servers in this process may respond slowly under load.
                         try run(
                             arguments,
                             environment: environment,
@@ -99,7 +100,7 @@ struct BuiltProgram {
     ) throws -> ProcessResult {
         var variables = ProcessInfo.processInfo.environment
         variables["PATH"] = Self.folder + ":" + (variables["PATH"] ?? "/usr/bin:/bin")
-        // Dates, colors and languages are the same wherever the tests run.
+        // Make dates, colors and languages independent of the machine.
         variables.merge(["TZ": "UTC", "TERM": "xterm", "LC_ALL": "C"]) { $1 }
         variables["NO_COLOR"] = nil
         variables.merge(environment) { $1 }
@@ -126,14 +127,14 @@ extension String {
     }
 }
 
-/// A started process with a pipe at each standard stream.
+/// A running process with a pipe for each standard stream.
 ///
-/// Foundation's `Process` is not used: a pipe it makes can be inherited by a process that another test starts in the same moment,
-/// and then its end of file does not come.
+/// Foundation's `Process` isn't suitable: a process that another test starts at the same time can
+/// inherit its pipes, which delays the end of file.
 private struct ChildProcess {
     private let identifier: pid_t
     private var input: Int32
-    /// Negative if nobody reads it.
+    /// The read end of standard output, or a negative number without a reader.
     private let output: Int32
     private let errors: Int32
 
@@ -144,7 +145,7 @@ private struct ChildProcess {
         hasReader: Bool,
         errorsAreTerminal: Bool
     ) throws {
-        // The runner must not die of writing to a process that has ended.
+        // Writing to a process that has ended must not terminate the runner.
         signal(SIGPIPE, SIG_IGN)
         let (input, output) = (try Self.pipe(), try Self.pipe())
         let errors = errorsAreTerminal ? try Self.terminal() : try Self.pipe()
@@ -163,12 +164,12 @@ private struct ChildProcess {
         for (end, number) in [(input.read, Int32(0)), (output.write, 1), (errors.write, 2)] {
             unsafe posix_spawn_file_actions_adddup2(&actions, end, number)
         }
-        // Nor may it inherit what other tests have open: some of them wait for it to be closed.
+        // Don't pass on descriptors of other tests, some of which wait for them to be closed.
         unsafe posix_spawn_file_actions_addclosefrom_np(&actions, 3)
-        // The process must meet a closed pipe as it would in a terminal, not with the runner's ignored signal.
+        // Restore the default action for SIGPIPE, which the runner ignores.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
-        // Nor with the signals that the threads of Swift's tasks block.
+        // Unblock the signals that the threads of Swift tasks block.
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)
         unsafe sigaddset(&signals, SIGPIPE)
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
@@ -181,7 +182,7 @@ private struct ChildProcess {
         let number = unsafe posix_spawn(&identifier, path, &actions, &attributes, argumentList, environmentList)
         guard number == 0 else {
             for end in [input.write, errors.read] + (hasReader ? [output.read] : []) { close(end) }
-            throw BuiltProgram.Failure(description: "\(path) cannot be started: error \(number)")
+            throw BuiltProgram.Failure(description: "\(path) can't be started: error \(number)")
         }
         self.identifier = identifier
         self.input = input.write
@@ -190,7 +191,8 @@ private struct ChildProcess {
         _ = fcntl(input.write, F_SETFL, O_NONBLOCK)
     }
 
-    /// Writes the input and reads both outputs at the same time, so that no full pipe can stop either side.
+    /// Writes the input and reads both outputs concurrently, so that a full pipe can't cause a
+    /// deadlock.
     mutating func finish(input bytes: [UInt8], secondsToLive: Int) throws -> ProcessResult {
         var rest = bytes[...]
         var collected: [Int32: [UInt8]] = [output: [], errors: []]
@@ -201,7 +203,7 @@ private struct ChildProcess {
             guard ContinuousClock.now < deadline else {
                 kill(identifier, SIGKILL)
                 _ = wait()
-                throw BuiltProgram.Failure(description: "the process did not end within \(secondsToLive) s")
+                throw BuiltProgram.Failure(description: "the process didn't end within \(secondsToLive) s")
             }
             var polled = open.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             if input >= 0 { polled.append(pollfd(fd: input, events: Int16(POLLOUT), revents: 0)) }
@@ -251,26 +253,26 @@ private struct ChildProcess {
         return count > 0 ? Array(chunk.prefix(count)) : nil
     }
 
-    /// A terminal of 80 columns that nobody controls: what is written to it can be read from the other end.
+    /// Creates a pseudoterminal with 80 columns.
     private static func terminal() throws -> (read: Int32, write: Int32) {
         var (readEnd, writeEnd) = (Int32(-1), Int32(-1))
         var size = winsize(ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0)
         guard unsafe openpty(&readEnd, &writeEnd, nil, nil, &size) == 0 else {
-            throw BuiltProgram.Failure(description: "no terminal: error \(errno)")
+            throw BuiltProgram.Failure(description: "can't create a terminal: error \(errno)")
         }
-        // What other tests start inherits nothing but what it is given, whatever the moment.
+        // Prevent processes of other tests from inheriting the descriptors.
         for end in [readEnd, writeEnd] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (readEnd, writeEnd)
     }
 
-    /// A pipe whose ends no other process inherits from the first moment on, which `pipe(2)` cannot promise.
+    /// Creates a pipe with close-on-exec set atomically, which `pipe(2)` can't do.
     private static func pipe() throws -> (read: Int32, write: Int32) {
         let path = NSTemporaryDirectory() + "/jwt-tests-\(UUID().uuidString).fifo"
         guard unsafe mkfifo(path, 0o600) == 0 else {
             throw BuiltProgram.Failure(description: "no pipe at \(path): error \(errno)")
         }
         defer { unsafe unlink(path) }
-        // Without O_NONBLOCK, opening one end waits for the other.
+        // Without O_NONBLOCK, opening one end blocks until the other is opened.
         let readEnd = unsafe Glibc.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         let writeEnd = unsafe Glibc.open(path, O_WRONLY | O_CLOEXEC)
         guard readEnd >= 0, writeEnd >= 0 else {

@@ -1,12 +1,12 @@
 import Foundation
 import TestVectors
 
-/// The keys and tokens of the RFCs, as the files and arguments of a command.
+/// The keys and tokens from the RFCs, as files and arguments for commands.
 enum SampleTokens {
-    /// A time at which the token of RFC 7515 A.3 is good: an hour before its `exp`.
+    /// A time at which the token of RFC 7515 A.3 is valid: an hour before its `exp`.
     static let goodTime = "1300815780"
 
-    /// A member of a vector file as text.
+    /// Returns a member of a vector file as text.
     static func text(_ member: String, of vector: String) throws -> String {
         let object = try Vector.object(vector)
         guard let text = object[member] as? String else { throw CocoaError(.propertyListReadCorrupt) }
@@ -18,14 +18,14 @@ enum SampleTokens {
         try text("compact", of: "rfc7515-a3-es256")
     }
 
-    /// The private JWK of RFC 7515 A.3, perhaps with other members.
+    /// Returns the private JWK of RFC 7515 A.3, with changed members.
     static func es256JWK(_ members: [String: Any] = [:], without removed: String...) throws -> String {
         let key = try Vector.object("rfc7515-a3-es256")["key"] as? [String: Any] ?? [:]
         let changed = key.merging(members) { $1 }.filter { !removed.contains($0.key) }
         return String(decoding: try JSONSerialization.data(withJSONObject: changed), as: UTF8.self)
     }
 
-    /// An unsigned token with any header and claims, for what needs no signature.
+    /// Returns an unsigned token with any header and claims.
     static func unsigned(header: String = "{\"alg\":\"none\"}", claims: String) -> String {
         [header, claims].map(base64URL).joined(separator: ".") + "."
     }
@@ -35,7 +35,7 @@ enum SampleTokens {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// A part of a token as the JSON text that it is.
+    /// Returns a decoded part of a token as JSON text.
     static func json(_ part: Int, of token: String) throws -> String {
         let parts = token.trimmingCharacters(in: .whitespacesAndNewlines).split(separator: ".")
         guard parts.indices.contains(part) else { throw CocoaError(.propertyListReadCorrupt) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder for one test, removed with its owner.
+/// A temporary folder that is removed with its owner.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -14,12 +14,12 @@ final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// The path of a file in the folder.
+    /// Returns the path of a file in the folder.
     func file(_ name: String) -> String {
         path + "/" + name
     }
 
-    /// Writes a file that only its owner can read.
+    /// Writes a file, readable only by its owner unless `mode` says otherwise.
     @discardableResult
     func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
         let path = file(name)
@@ -36,7 +36,7 @@ final class TemporaryFolder: Sendable {
         try FileManager.default.attributesOfItem(atPath: file(name))[.posixPermissions] as? Int
     }
 
-    /// Everything in the folder, hidden files included.
+    /// Returns the names of all files in the folder, including hidden files.
     func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }

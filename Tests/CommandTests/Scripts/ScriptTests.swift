@@ -9,7 +9,7 @@ private let hasTools = ["/usr/bin/curl", "/usr/bin/jq"].allSatisfy {
     FileManager.default.isExecutableFile(atPath: $0)
 }
 
-/// The scripts of Docs/Scripts, run as they are, with servers on loopback for those of the vendors.
+/// Runs the unmodified scripts in Docs/Scripts with loopback servers for the vendors.
 @Suite("Scripts in Docs", .serialized, .limitedConcurrency, .enabled(if: hasTools, "curl or jq is not installed"))
 struct ScriptTests {
     private static let folder = URL(filePath: #filePath)
@@ -37,7 +37,7 @@ struct ScriptTests {
         return try await BuiltProgram.sh.runApart([path] + arguments, environment: environment)
     }
 
-    /// Checks a token as the vendor would.
+    /// Verifies a token as the vendor does.
     private static func claims(
         _ token: Substring?,
         _ key: VerificationKey,
@@ -58,7 +58,7 @@ struct ScriptTests {
         return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
     }
 
-    @Test("GitHub App: an installation token")
+    @Test("Gets an installation token of a GitHub App")
     func gitHubApp() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/app/installations/678/access_tokens", .json(#"{"token":"ghs_secret"}"#, status: 201))
@@ -78,7 +78,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("GOV.UK One Login: a client assertion")
+    @Test("Sends a client assertion to GOV.UK One Login")
     func oneLogin() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/token", .json(#"{"access_token":"a"}"#))
@@ -102,7 +102,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("Google: an access token for a service account")
+    @Test("Gets an access token for a Google service account")
     func serviceAccount() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/token", .json(#"{"access_token":"ya29"}"#))
@@ -123,7 +123,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("App Store Connect: a request")
+    @Test("Sends a request to App Store Connect")
     func appStoreConnect() async throws {
         try await withLoopbackServer { server in
             server.on(.get, "/v1/apps", .json(#"{"data":[]}"#))
@@ -138,12 +138,12 @@ struct ScriptTests {
             let token = try Self.claims(header.split(separator: " ").last, key, audience: "appstoreconnect-v1")
             #expect(token.header["kid"] == "2X9R4HXF34")
             #expect(token.registered.issuer == "issuer")
-            // A failure of the server is one of the script.
+            // The script fails if the server does.
             #expect(try await run("app-store-connect.sh", ["/v1/other"], environment).status == 22)
         }
     }
 
-    @Test("VAPID: a push with the key that subscribers know")
+    @Test("Sends a push message with a VAPID key")
     func vapid() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/push/1", .status(201))
@@ -168,7 +168,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("a rotation keeps two keys, and tokens of the one before stay good until the next")
+    @Test("Keeps two keys after a rotation, so that tokens of the previous key stay valid")
     func rotation() async throws {
         let folder = temporary.path + "/keys"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -206,7 +206,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("a script whose server refuses ends with a failure, and prints no token")
+    @Test("Fails without printing a token if the server rejects the request")
     func refusals() async throws {
         try await withLoopbackServer { server in
             server.on(.post, "/app/installations/678/access_tokens", .status(401))
@@ -229,7 +229,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("every script of the folder is named in Docs/Command.md")
+    @Test("Lists every script in Docs/Command.md")
     func listed() throws {
         let page = try String(
             contentsOf: Self.folder.deletingLastPathComponent().appending(path: "Command.md"),

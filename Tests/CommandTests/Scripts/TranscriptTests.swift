@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Transcripts of the documentation", .serialized, .limitedConcurrency)
 struct TranscriptTests {
-    /// A command and what it prints.
+    /// A command and its output.
     private struct Step: Equatable {
         var command: String
         var output: String
     }
 
-    @Test("a newcomer sees what the page shows, but for the time of day", arguments: ["README.md", "Docs/Command.md"])
+    @Test("Prints the documented output, except for times", arguments: ["README.md", "Docs/Command.md"])
     func transcript(page: String) throws {
         let steps = try Self.steps(of: page)
         #expect(

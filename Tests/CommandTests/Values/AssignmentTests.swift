@@ -7,7 +7,7 @@ import TokenGeneration
 @Suite("Assignment", .limitedConcurrency)
 struct AssignmentTests {
     @Test(
-        "a value is JSON where it can be read as JSON",
+        "Parses a value as JSON if possible",
         arguments: [
             ("a=5", 5), ("a=-1.5e3", .number(JSONNumber(literal: "-1.5e3") ?? 0)), ("a=true", true), ("a=false", false),
             ("a=null", nil),
@@ -22,7 +22,7 @@ struct AssignmentTests {
     }
 
     @Test(
-        "any other value is text",
+        "Treats any other value as text",
         arguments: [
             "", "alice", "007", "+5", ".5", "5.", "True", "NaN", "a b", "a=b", "\"open", "say \"hi\"", "[draft] one",
             "{", "1,\"value\":2",
@@ -34,7 +34,7 @@ struct AssignmentTests {
     }
 
     @Test(
-        "a mistake in an object or array is not taken for text",
+        "Rejects a malformed object or array",
         arguments: [
             "[a,b]", "{a:1}", "{\"a\":1,\"a\":2}", "[1,]", "{'a':1}",
         ]
@@ -43,14 +43,14 @@ struct AssignmentTests {
         #expect(
             throws: ValueError(
                 message:
-                    "a has the brackets of JSON but is not valid JSON; if it is meant as text, give it as a JSON string: 'a=\"…\"'"
+                    "a looks like JSON but isn't valid; to set text, pass it as a JSON string: 'a=\"…\"'"
             )
         ) {
             try Assignment(argument: "a=" + value)
         }
     }
 
-    @Test("a name is needed", arguments: ["", "a", "=", "=5"])
+    @Test("Requires a name", arguments: ["", "a", "=", "=5"])
     func noName(text: String) {
         #expect(throws: ValueError(message: "must be NAME=VALUE")) { try Assignment(argument: text) }
     }

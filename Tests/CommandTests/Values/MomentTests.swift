@@ -6,7 +6,7 @@ import Testing
 @Suite("Moment", .limitedConcurrency)
 struct MomentTests {
     @Test(
-        "a moment is now, a time from now, or a fixed one",
+        "Accepts now, relative times and absolute times",
         arguments: [
             ("now", 1_000), ("+5m", 1_300), ("-1h", -2_600), ("+0", 1_000), ("+90", 1_090), ("-90", 910),
             ("1970-01-01T00:00:07Z", 7), ("1300819380", 1_300_819_380), ("7.9", 7),
@@ -16,10 +16,10 @@ struct MomentTests {
         #expect(try Moment(argument: text).seconds(now: 1_000) == seconds)
     }
 
-    @Test("anything else is refused", arguments: ["", "+", "-", "++5m", "+-5m", "5m", "soon", "+101w1", "Now", "+ 5m"])
+    @Test("Rejects anything else", arguments: ["", "+", "-", "++5m", "+-5m", "5m", "soon", "+101w1", "Now", "+ 5m"])
     func refused(text: String) {
         let message =
-            "must be now, a time from now such as +5m or -1h, or a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
+            "must be now, a relative time such as +5m or -1h, or a time such as 2026-01-31T12:00:00Z, or seconds since 1970"
         #expect(throws: ValueError(message: message)) { try Moment(argument: text) }
     }
 }
@@ -27,7 +27,7 @@ struct MomentTests {
 @Suite("RelativeTime", .limitedConcurrency)
 struct RelativeTimeTests {
     @Test(
-        "one unit, rounded down",
+        "Uses one unit, rounded down",
         arguments: [
             (0, "now"), (0.9, "now"), (-0.9, "now"), (1, "in 1 second"), (-1, "1 second ago"), (59.9, "in 59 seconds"),
             (60, "in 1 minute"), (-180, "3 minutes ago"), (3_599, "in 59 minutes"), (7_200, "in 2 hours"),
@@ -35,7 +35,7 @@ struct RelativeTimeTests {
         ]
     )
     func text(seconds: Double, expected: String) {
-        // What can't be counted comes from no timestamp; it only must not trap.
+        // No timestamp has the value 1e300, but it must not trap.
         #expect(RelativeTime.text(seconds) == expected)
     }
 }
@@ -43,7 +43,7 @@ struct RelativeTimeTests {
 @Suite("SecretEncoding", .limitedConcurrency)
 struct SecretEncodingTests {
     @Test(
-        "a secret is what its encoding says, without the editor's line break",
+        "Decodes a secret without a line break at its end",
         arguments: [
             (SecretEncoding.text, "ab\n", [0x61, 0x62]), (.text, "ab\r\n", [0x61, 0x62]),
             (.text, "ab\n\n", [0x61, 0x62, 0x0A]),

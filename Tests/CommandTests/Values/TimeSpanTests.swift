@@ -6,7 +6,7 @@ import Testing
 @Suite("TimeSpan", .limitedConcurrency)
 struct TimeSpanTests {
     @Test(
-        "durations are read",
+        "Parses durations",
         arguments: [
             ("0", 0), ("90", 90), ("90s", 90), ("5m", 300), ("2h", 7_200), ("7d", 604_800), ("1w", 604_800),
             ("1h30m", 5_400),
@@ -18,7 +18,7 @@ struct TimeSpanTests {
     }
 
     @Test(
-        "anything else is refused",
+        "Rejects anything else",
         arguments: [
             "", " ", "s", "m5", "5x", "5M", "5 m", " 5m", "5m ", "-5m", "+5m", "5.5m", "1m1h", "1m1m", "1h30", "1h30m5",
             "٥m", "5ms", "1e3",

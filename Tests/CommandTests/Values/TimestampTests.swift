@@ -7,7 +7,7 @@ import Testing
 @Suite("Timestamp", .limitedConcurrency)
 struct TimestampTests {
     @Test(
-        "times are read",
+        "Parses times",
         arguments: [
             ("0", 0), ("1300819380", 1_300_819_380), ("-1", -1), ("1.5", 1.5), ("2011-03-22T18:43:00Z", 1_300_819_380),
             ("2011-03-22t18:43:00z", 1_300_819_380), ("2011-03-22 18:43:00Z", 1_300_819_380),
@@ -23,7 +23,7 @@ struct TimestampTests {
     }
 
     @Test(
-        "anything else is refused",
+        "Rejects anything else",
         arguments: [
             "", "now", "1e3", "0x10", "nan", "inf", "1.2.3", ".5", "-", "--1", "2011-03-22", "2011-03-22T18:43Z",
             "2011-03-22T18:43:00",
@@ -44,7 +44,7 @@ struct TimestampTests {
     }
 
     @Test(
-        "times are shown in UTC, in whole seconds",
+        "Formats times in UTC in whole seconds",
         arguments: [
             (0, "1970-01-01T00:00:00Z"), (-0.5, "1969-12-31T23:59:59Z"), (1_300_819_380.9, "2011-03-22T18:43:00Z"),
             (951_782_400, "2000-02-29T00:00:00Z"), (-62_135_596_800, "0001-01-01T00:00:00Z"),
@@ -55,14 +55,14 @@ struct TimestampTests {
         #expect(try #require(Timestamp(secondsSince1970: seconds)).text == expected)
     }
 
-    @Test("the days of 800 years are shown as they are read")
+    @Test("Formats and parses the days of 800 years consistently")
     func roundTrip() throws {
         var previous = ""
         for day in stride(from: -146_097, through: 146_097, by: 11) {
             let seconds = Double(day) * 86_400
             let text = try #require(Timestamp(secondsSince1970: seconds)).text
             guard try Timestamp(argument: text).secondsSince1970 == seconds, text > previous else {
-                Issue.record("day \(day) is shown as \(text)")
+                Issue.record("day \(day) is formatted as \(text)")
                 return
             }
             previous = text
@@ -70,7 +70,7 @@ struct TimestampTests {
     }
 
     @Test(
-        "what lies outside the years 1 to 9999 is no time",
+        "Rejects times outside the years 1 to 9999",
         arguments: [
             -62_135_596_801, 253_402_300_800, 1e300, -1e300, .infinity, .nan,
         ]

@@ -1,16 +1,16 @@
-/// `jwt jws`: signatures over any payload.
+/// The `jwt jws` command group: signatures for arbitrary payloads.
 enum JWSGroup {
-    /// More than this is signed by its hash, elsewhere.
+    /// The maximum size of a payload in bytes (sign the hash of a larger one instead).
     static let payloadLimit = 64 << 20
 
     static let definition = CommandDefinition(
         name: "jws",
-        summary: "Sign and verify payloads that are no claims",
-        discussion: ["A JWS (RFC 7515) signs any octets: a document, a webhook's body, a file that stays where it is."],
+        summary: "Sign and verify arbitrary payloads",
+        discussion: ["A JWS (RFC 7515) can sign any bytes, such as a document, a webhook body or a separate file."],
         examples: [
             .init(purpose: "Sign a file", line: "jwt jws sign --key key.pem --detached file.tar > file.tar.jws"),
             .init(
-                purpose: "Check it",
+                purpose: "Verify it",
                 line: "jwt jws verify --key public.pem --payload file.tar < file.tar.jws > /dev/null"
             ),
         ],

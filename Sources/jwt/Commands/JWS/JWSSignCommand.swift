@@ -1,13 +1,13 @@
 import Foundation
 import TokenGeneration
 
-/// `jwt jws sign`: signs any payload.
+/// The `jwt jws sign` command: signs an arbitrary payload.
 struct JWSSignCommand {
     static let definition = CommandDefinition(
         name: "sign",
-        summary: "Sign any payload",
+        summary: "Sign an arbitrary payload",
         discussion: [
-            "Prints the JWS alone. The payload's octets are signed as they are, a line break at the end included."
+            "Prints only the JWS. The payload is signed byte for byte, including a line break at its end."
         ],
         options: [KeySource.file.definition, KeySource.algorithm.definition] + KeySource.options + HeaderOptions.options
             + SignatureForm.options,
@@ -15,23 +15,23 @@ struct JWSSignCommand {
             OperandDefinition(
                 name: "PAYLOAD",
                 kind: .file,
-                summary: "The payload's file; - or nothing is standard input"
+                summary: "The payload file; reads standard input if it is - or omitted"
             )
         ],
         examples: [
             .init(
-                purpose: "Sign a text",
+                purpose: "Sign text",
                 line: "printf 'It is true.' | jwt jws sign --key key.pem --header cty=text/plain"
             ),
             .init(
-                purpose: "Sign a file that stays apart",
+                purpose: "Create a detached signature for a file",
                 line: "jwt jws sign --key key.pem --detached file > file.jws"
             ),
-            .init(purpose: "As JSON", line: "jwt jws sign --key key.pem --format json document.json"),
+            .init(purpose: "Create a JWS in JSON", line: "jwt jws sign --key key.pem --format json document.json"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The JWS is printed"),
-            .init(code: 2, meaning: "The key or the payload cannot be used, or a file failed"),
+            .init(code: 0, meaning: "The JWS was printed"),
+            .init(code: 2, meaning: "The key or the payload is unusable, or a file can't be read"),
             .usage,
         ],
         action: { try JWSSignCommand($0).run(on: $1) }
@@ -45,7 +45,7 @@ struct JWSSignCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         guard let source = try KeySource(arguments, key: KeySource.file) else {
-            throw arguments.usageError("a key is needed: --key FILE or --key-env NAME")
+            throw arguments.usageError("missing key; pass --key FILE or --key-env NAME")
         }
         self.source = source
         algorithm = try arguments.value(of: KeySource.algorithm)?.algorithm
@@ -59,7 +59,7 @@ struct JWSSignCommand {
             throw arguments.usageError("PAYLOAD \(error.message)")
         }
         if source.takesStandardInput, payload.isStandardInput {
-            throw arguments.usageError("the key and the payload cannot both come from standard input")
+            throw arguments.usageError("the key and the payload can't both come from standard input")
         }
     }
 

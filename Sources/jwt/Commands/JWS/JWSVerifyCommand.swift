@@ -1,9 +1,9 @@
 import Foundation
 import TokenGeneration
 
-/// `jwt jws verify`: checks the signatures over any payload and prints it.
+/// The `jwt jws verify` command: verifies signatures of an arbitrary payload and prints it.
 struct JWSVerifyCommand {
-    /// Which signatures of a JSON serialization must be good.
+    /// The signatures of a JSON serialization that must be valid.
     enum Required: String, CaseIterable, ArgumentValue {
         case all
         case any
@@ -24,45 +24,46 @@ struct JWSVerifyCommand {
         "payload",
         value: "FILE",
         section: section,
-        "The payload of a JWS that has it not in it"
+        "The payload of a JWS with a detached payload"
     )
     private static let required = Option<Required>(
         "signatures",
         value: "all|any|every-key",
         section: section,
-        "Which signatures of JSON must be good (default: all); every-key wants one by each key of the set"
+        "The signatures in a JSON serialization that must be valid (default: all); every-key requires one by each key in the set"
     )
     private static let understood = Option<NonEmptyText>(
         "crit",
         value: "NAME",
         isRepeatable: true,
         section: section,
-        "A critical header parameter that you act on; b64 goes without saying"
+        "A critical header parameter that you process; b64 is always supported"
     )
 
     static let definition = CommandDefinition(
         name: "verify",
-        summary: "Check a JWS and print its payload",
+        summary: "Verify a JWS and print its payload",
         discussion: [
             """
-            Reads the compact form and JSON. Prints the payload's octets if the signature is good, and otherwise one line on \
-            standard error. With --json: {"valid":true,"header":{…},"payload":"…"}, the payload in base64url.
+            Reads the compact and JSON serializations. Prints the payload if the signature is valid, and otherwise \
+            one line on standard error. With --json, prints {"valid":true,"header":{…},"payload":"…"} with the \
+            payload in base64url.
             """
         ],
         options: VerificationKeys.options + [payload.definition, required.definition, understood.definition],
         operands: [
-            OperandDefinition(name: "JWS", summary: "The JWS; - or nothing reads it from standard input")
+            OperandDefinition(name: "JWS", summary: "The JWS; reads standard input if it is - or omitted")
         ],
         examples: [
-            .init(purpose: "Read a signed document", line: "jwt jws verify --key public.pem < document.jws"),
+            .init(purpose: "Verify a signed document", line: "jwt jws verify --key public.pem < document.jws"),
             .init(
-                purpose: "A file that stays apart",
+                purpose: "Verify a detached signature of a file",
                 line: "jwt jws verify --jwks keys.jwks --payload file < file.jws > /dev/null && install file /srv"
             ),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The signature is good"),
-            .init(code: 1, meaning: "It was rejected"),
+            .init(code: 0, meaning: "The signature is valid"),
+            .init(code: 1, meaning: "The JWS was rejected"),
         ] + VerificationKeys.exitStatuses,
         action: { try JWSVerifyCommand($0).run(on: $1) }
     )
@@ -118,7 +119,7 @@ struct JWSVerifyCommand {
             do throws(TokenError) {
                 return try verifier.verify(compact: text)
             } catch  where error.code == .signatureInvalid && text.contains("..") {
-                throw TokenError(error.code, error.message + "; if its payload is detached, give it with --payload")
+                throw TokenError(error.code, error.message + "; if the payload is detached, pass it with --payload")
             }
         case (false, let payload?): return try verifier.verify(compact: text, detachedPayload: payload)
         case (true, nil): return try verifier.verify(json: text, requiring: required.policy)

@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// A key that is looked at or converted, whatever it is for.
+/// A key of any kind, for inspection and conversion.
 struct AnyKey {
     enum Part {
         case privateKey(SigningKey)
@@ -9,22 +9,24 @@ struct AnyKey {
     }
 
     let part: Part
-    /// The members that the key's JWK has besides those of the key itself; empty for other forms.
+    /// The additional members of a JWK, such as `kid` and `use`, or none for other forms.
     let metadata: JSONObject
-    /// Whether the key, its kind or the user says for which algorithm it is; an RSA key can be for six.
+    /// A Boolean value that indicates whether the key, its type or the user fixes the algorithm,
+    /// unlike for an RSA key, which supports six.
     let statesAlgorithm: Bool
 
-    /// Takes the key of a file.
+    /// Creates the key from a file.
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - algorithm: The algorithm, if the user named one.
-    /// - Throws: ``CommandFailure`` that names the file if there is no single key in it that can be used.
+    ///   - algorithm: The algorithm, if the user specifies one.
+    /// - Throws: ``CommandFailure`` with the name of the file if it doesn't contain a single
+    ///   usable key.
     init(_ file: KeyFile, algorithm: JWSAlgorithm?) throws(CommandFailure) {
         if file.keySet != nil {
             throw CommandFailure(
                 .failed,
-                "\(file.name): a JWK Set, where a single key is needed; see jwt key jwks --help"
+                "\(file.name): contains a JWK Set, but a single key is needed; see jwt key jwks --help"
             )
         }
         do throws(CommandFailure) {
@@ -32,7 +34,7 @@ struct AnyKey {
             statesAlgorithm = true
         } catch {
             guard algorithm == nil, (error.cause as? TokenError)?.code == .algorithmRequired else { throw error }
-            // The key's numbers are the same for all of them.
+            // The key material is the same for all of the algorithms.
             part = try Self.part(of: file, file.isSecret ? .hs256 : .rs256)
             statesAlgorithm = false
         }
@@ -59,7 +61,7 @@ struct AnyKey {
 
     var isSymmetric: Bool { verificationKey.algorithm.isSymmetric }
 
-    /// The same key without its private part.
+    /// Returns the key without its private part.
     ///
     /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key is a secret.
     func publicPart() throws(TokenError) -> AnyKey {
@@ -77,10 +79,11 @@ struct AnyKey {
         self.statesAlgorithm = statesAlgorithm
     }
 
-    /// The key as a JWK.
+    /// Returns the key as a JWK.
     ///
-    /// - Parameter keyID: The `kid`: `auto` for the thumbprint, `nil` for the one it has, if any.
-    /// - Returns: The JWK, private if the key is.
+    /// - Parameter keyID: The `kid`: `auto` for the thumbprint, or `nil` to keep the current one,
+    ///   if any.
+    /// - Returns: The JWK, including the private part if the key has one.
     /// - Throws: ``TokenError``.
     func jwk(keyID: String?) throws(TokenError) -> JWK {
         var jwk =

@@ -1,32 +1,32 @@
 import Foundation
 import TokenGeneration
 
-/// `jwt key convert` and `jwt key public`: write a key in another form.
+/// The `jwt key convert` and `jwt key public` commands: convert a key to another form.
 struct KeyConvertCommand {
     private static let form = Option<KeyForm>(
         "to",
         value: "FORM",
         """
-        pem (PKCS #8 or SPKI, default), der, jwk, traditional (PKCS #1 or SEC1 in PEM), traditional-der, or raw: the bare \
-        octets of a secret
+        pem (PKCS #8 or SPKI, default), der, jwk, traditional (PKCS #1 or SEC1 in PEM), traditional-der, or raw (the \
+        bytes of a secret)
         """
     )
-    private static let isPublic = Flag("public", "Write the public part only")
+    private static let isPublic = Flag("public", "Write only the public part")
     private static let algorithm = Option<KeyAlgorithm>(
         "alg",
         value: "ALG",
-        "The algorithm a JWK shall state, for a key that does not, such as an RSA key in PEM"
+        "The algorithm to state in the JWK, for a key that doesn't state it, such as an RSA key in PEM"
     )
     private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
-        "The kid of a JWK; auto is its RFC 7638 thumbprint (default: the kid it has)"
+        "The kid of the JWK; auto is the RFC 7638 thumbprint (default: the current kid)"
     )
     private static let out = Option<OutputFile>(
         "out",
         short: "o",
         value: "FILE",
-        "Where the key goes; a private one readable by you alone (default: standard output)"
+        "The output file; a private key is readable only by you (default: standard output)"
     )
     private static let newPasswordFile = Option<InputFile>(
         "new-password-file",
@@ -36,23 +36,23 @@ struct KeyConvertCommand {
     private static let newPasswordEnvironment = Option<EnvironmentVariable>(
         "new-password-env",
         value: "NAME",
-        "Encrypt it with the password in this environment variable"
+        "Encrypt the private key with the password in this environment variable"
     )
-    private static let force = Flag("force", short: "f", "Replace a file that exists")
+    private static let force = Flag("force", short: "f", "Replace an existing file")
 
     private static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 0, meaning: "The key is written"),
-        .init(code: 2, meaning: "The key cannot be used or has no such form, or a file failed"),
+        .init(code: 0, meaning: "The key was written"),
+        .init(code: 2, meaning: "The key is unusable or doesn't have that form, or a file can't be read or written"),
         .usage,
     ]
 
     static let definition = CommandDefinition(
         name: "convert",
-        summary: "Write a key in another form",
+        summary: "Convert a key to another form",
         discussion: [
             """
-            Reads PEM, DER, a JWK, a certificate (its public key) or a bare secret, told apart by content, and checks the \
-            key before it is written: its numbers, its size, and that its parts belong together.
+            Reads PEM, DER, a JWK, a certificate (its public key) or a raw secret, and detects the form from the \
+            content. Validates the key before writing it: its numbers, its size, and that its parts belong together.
             """
         ],
         options: [
@@ -61,10 +61,10 @@ struct KeyConvertCommand {
         ] + KeySource.options,
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
-            .init(purpose: "JWK to PEM", line: "jwt key convert key.jwk --to pem --out key.pem"),
+            .init(purpose: "Convert PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
+            .init(purpose: "Convert JWK to PEM", line: "jwt key convert key.jwk --to pem --out key.pem"),
             .init(
-                purpose: "Encrypt a key that is not",
+                purpose: "Encrypt a private key",
                 line: "jwt key convert key.pem --new-password-file password.txt --out safe.pem"
             ),
         ],
@@ -75,13 +75,13 @@ struct KeyConvertCommand {
     static let publicDefinition = CommandDefinition(
         name: "public",
         summary: "Write the public part of a key",
-        discussion: ["The same as jwt key convert --public: what may be given to everybody who checks signatures."],
+        discussion: ["Equivalent to jwt key convert --public. The result is safe to share with anyone."],
         options: [form.definition, algorithm.definition, keyID.definition, out.definition, force.definition]
             + KeySource.options,
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "For those who check the tokens", line: "jwt key public key.pem --out public.pem"),
-            .init(purpose: "As a JWK", line: "jwt key public key.pem --to jwk --kid auto"),
+            .init(purpose: "Write the public key for verifiers", line: "jwt key public key.pem --out public.pem"),
+            .init(purpose: "Write a public JWK", line: "jwt key public key.pem --to jwk --kid auto"),
         ],
         exitStatuses: exitStatuses,
         action: { try KeyConvertCommand($0, isPublic: true).run(on: $1) }
@@ -109,16 +109,16 @@ struct KeyConvertCommand {
             environment: Self.newPasswordEnvironment
         )
         force = arguments.contains(Self.force)
-        if keyID != nil, form != .jwk { throw arguments.usageError("--kid is for --to jwk") }
+        if keyID != nil, form != .jwk { throw arguments.usageError("--kid requires --to jwk") }
         if newPassword != nil, form != .pem && form != .der {
-            throw arguments.usageError("only PKCS #8 can be encrypted: use --to pem or der with a new password")
+            throw arguments.usageError("only PKCS #8 can be encrypted; use --to pem or --to der")
         }
-        if newPassword != nil, isPublic { throw arguments.usageError("a public key needs no password: it is public") }
+        if newPassword != nil, isPublic { throw arguments.usageError("public keys are never encrypted") }
         if source.takesStandardInput, newPassword?.isStandardInput ?? false {
-            throw arguments.usageError("the key and the new password cannot both come from standard input")
+            throw arguments.usageError("the key and the new password can't both come from standard input")
         }
         if form.isBinary, out.isStandardOutput, !arguments.contains(.json), FileDescriptor.standard(1).isTerminal {
-            throw arguments.usageError("--to \(form.rawValue) is binary, not for a terminal: use --out FILE")
+            throw arguments.usageError("--to \(form.rawValue) is binary, which a terminal can't show; use --out FILE")
         }
     }
 
@@ -132,7 +132,7 @@ struct KeyConvertCommand {
             let whole = try AnyKey(file, algorithm: algorithm)
             key = isPublic ? try whole.publicPart() : whole
             if password != nil, case .publicKey = key.part {
-                throw TokenError(.privateKeyRequired, "a public key is not encrypted: leave the new password out")
+                throw TokenError(.privateKeyRequired, "public keys are never encrypted")
             }
             octets = try form.octets(of: key, keyID: keyID, password: password)
         } catch let error as TokenError {
@@ -152,7 +152,7 @@ struct KeyConvertCommand {
         try staged.commit()
     }
 
-    /// A JWK as an object, PEM as text, octets in base64.
+    /// Returns a JWK as an object, PEM as a string, and bytes as base64.
     private func value(_ octets: [UInt8]) throws -> JSONValue {
         switch form {
         case .jwk: .object(try JSONObject(parsing: Data(octets)))

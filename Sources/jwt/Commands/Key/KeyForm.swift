@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The forms in which a key can be written.
+/// The output forms of a key.
 enum KeyForm: String, CaseIterable, ArgumentValue {
     case pem
     case der
@@ -12,14 +12,14 @@ enum KeyForm: String, CaseIterable, ArgumentValue {
 
     var isBinary: Bool { self == .der || self == .traditionalDER || self == .raw }
 
-    /// The key in this form.
+    /// Returns the key in this form.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - keyID: The `kid` of a JWK, as for ``AnyKey/jwk(keyID:)``.
-    ///   - password: The password to encrypt a private key with.
-    /// - Returns: The octets; text ends in a line break.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` if there is no such form of the key.
+    ///   - keyID: The `kid` of a JWK, as in ``AnyKey/jwk(keyID:)``.
+    ///   - password: The password for encrypting a private key, or `nil` for an unencrypted key.
+    /// - Returns: The encoded key. Text ends with a line break.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key doesn't have this form.
     func octets(of key: AnyKey, keyID: String?, password: String?) throws(TokenError) -> [UInt8] {
         let (privateFormat, publicFormat): (PrivateKeyFormat, PublicKeyFormat) =
             switch self {
@@ -39,7 +39,7 @@ enum KeyForm: String, CaseIterable, ArgumentValue {
             return Array(try key.der(publicFormat))
         case (.raw, _):
             guard key.isSymmetric, let secret = try key.jwk(keyID: nil).members["k"]?.string else {
-                throw TokenError(.unsupportedKey, "only a secret can be written bare; use --to pem, der or jwk")
+                throw TokenError(.unsupportedKey, "only a secret has a raw form; use --to pem, der or jwk")
             }
             return try Base64URL.decode(secret)
         }

@@ -1,20 +1,19 @@
-/// `jwt key`: commands about keys.
+/// The `jwt key` command group.
 enum KeyGroup {
-    /// The key that a command works on.
     static let operand = OperandDefinition(
         name: "KEY",
         kind: .file,
-        summary: "The key's file, - for standard input; or use --key-env"
+        summary: "The key file, or - for standard input; or use --key-env"
     )
 
     static let definition = CommandDefinition(
         name: "key",
         summary: "Convert, inspect and publish keys",
-        discussion: ["A key is read from PEM, DER, a JWK or a certificate, told apart by content."],
+        discussion: ["Keys are read as PEM, DER, JWK or certificate. The form is detected from the content."],
         examples: [
-            .init(purpose: "PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
-            .init(purpose: "What is this file?", line: "jwt key inspect key.pem"),
-            .init(purpose: "Publish a key", line: "jwt key jwks add keys.jwks key.pem"),
+            .init(purpose: "Convert PEM to JWK", line: "jwt key convert key.pem --to jwk --kid auto"),
+            .init(purpose: "Describe a key", line: "jwt key inspect key.pem"),
+            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
         ],
         subcommands: [
             KeyConvertCommand.definition, KeyConvertCommand.publicDefinition, KeyThumbprintCommand.definition,
@@ -23,19 +22,19 @@ enum KeyGroup {
         hiddenSubcommands: [generate]
     )
 
-    /// `jwt key generate`: another spelling of `jwt keygen`.
+    /// The `jwt key generate` command, an alternative spelling of `jwt keygen`.
     private static var generate: CommandDefinition {
         var command = KeygenCommand.definition
         command.name = "generate"
         return command
     }
 
-    /// The key that the command line names.
+    /// Returns the key source that the command line specifies.
     ///
-    /// - Throws: ``UsageError`` if it names none.
+    /// - Throws: ``UsageError`` if the key is missing.
     static func source(_ arguments: ParsedArguments) throws(UsageError) -> KeySource {
         guard let source = try KeySource(arguments, operand: arguments.operands.first) else {
-            throw arguments.usageError("a key is needed: its file, - for standard input, or --key-env NAME")
+            throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")
         }
         return source
     }

@@ -1,20 +1,20 @@
 import TokenGeneration
 
-/// `jwt key inspect`: says what a key is.
+/// The `jwt key inspect` command: describes a key.
 struct KeyInspectCommand {
     static let definition = CommandDefinition(
         name: "inspect",
-        summary: "Say what a key is",
-        discussion: ["Prints a line for each property, and nothing secret. The key's numbers are checked."],
+        summary: "Describe a key",
+        discussion: ["Validates the key and prints one line for each property, but nothing secret."],
         options: KeySource.options,
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "What is this file?", line: "jwt key inspect key.pem"),
-            .init(purpose: "Is it private?", line: "jwt key inspect key.pem --json | jq -r .part"),
+            .init(purpose: "Describe a key", line: "jwt key inspect key.pem"),
+            .init(purpose: "Check whether a key is private", line: "jwt key inspect key.pem --json | jq -r .part"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The key is good and described"),
-            .init(code: 2, meaning: "The key is bad, or a file failed"),
+            .init(code: 0, meaning: "The key is valid and was described"),
+            .init(code: 2, meaning: "The key is invalid, or a file can't be read"),
             .usage,
         ],
         action: { try KeyInspectCommand($0).run(on: $1) }
@@ -50,7 +50,7 @@ struct KeyInspectCommand {
         for (name, member) in [("kid", "kid"), ("use", "use"), ("operations", "key_ops")] {
             if let value = key.metadata[member] { properties.append((name, value)) }
         }
-        // That of a secret would help to guess it.
+        // The thumbprint of a secret would help an attacker guess it.
         if !key.isSymmetric { properties.append(("thumbprint", .string(verificationKey.thumbprint))) }
         return properties
     }
@@ -60,7 +60,7 @@ struct KeyInspectCommand {
         case .pem(let text):
             let rest = text.firstRange(of: "-----BEGIN ").map { text[$0.upperBound...].unicodeScalars }
             let label = rest.map { String($0.prefix { $0 != "-" }) } ?? ""
-            // An EC key may stand behind its parameters.
+            // Parameters may precede an EC key.
             return "PEM, " + (label == "EC PARAMETERS" ? "EC PRIVATE KEY" : label)
         case .der: return "DER"
         case .jwk: return "JWK"

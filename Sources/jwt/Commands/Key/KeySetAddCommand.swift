@@ -1,38 +1,38 @@
 import TokenGeneration
 
-/// `jwt key jwks add`: puts a key into a JWK Set.
+/// The `jwt key jwks add` command: adds a key to a JWK Set.
 struct KeySetAddCommand {
     private static let keyID = Option<NonEmptyText>(
         "kid",
         value: "ID",
-        "Its kid in the set (default: the kid it has, or else its RFC 7638 thumbprint)"
+        "The kid in the set (default: the key's kid, or its RFC 7638 thumbprint)"
     )
     private static let algorithm = Option<KeyAlgorithm>(
         "alg",
         value: "ALG",
-        "The algorithm, for keys that do not state it, such as an RSA key in PEM"
+        "The algorithm, for a key that doesn't state it, such as an RSA key in PEM"
     )
     private static let isPrivate = Flag(
         "private",
-        "Put the private key in, too; the file is then readable by you alone"
+        "Include the private key; the file becomes readable only by you"
     )
-    private static let force = Flag("force", short: "f", "Replace a key of the same kid")
+    private static let force = Flag("force", short: "f", "Replace a key with the same kid")
 
     static let definition = CommandDefinition(
         name: "add",
-        summary: "Put the public part of a key into a JWK Set",
+        summary: "Add the public part of a key to a JWK Set",
         discussion: [
             """
-            Makes the file if it is not there. The entry says use: sig and the algorithm, without which verifiers must guess. \
-            Prints the kid.
+            Creates the file if it doesn't exist. The entry states use: sig and the algorithm, so that verifiers \
+            don't have to guess. Prints the kid.
             """
         ],
         options: [keyID.definition, algorithm.definition, isPrivate.definition, force.definition] + KeySource.options,
         operands: [KeySetGroup.set, KeyGroup.operand],
         examples: [
-            .init(purpose: "Publish a key", line: "jwt key jwks add keys.jwks key.pem"),
+            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
             .init(
-                purpose: "Under a name of yours",
+                purpose: "Choose the kid",
                 line: "jwt key jwks add keys.jwks rsa.pem --alg RS256 --kid 2026-11"
             ),
         ],
@@ -49,9 +49,9 @@ struct KeySetAddCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         file = try KeySetGroup.file(arguments)
-        if file.isStandardInput { throw arguments.usageError("SET must be a file: it is written") }
+        if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
         guard let source = try KeySource(arguments, operand: arguments.operands.dropFirst().first) else {
-            throw arguments.usageError("a key is needed: its file, - for standard input, or --key-env NAME")
+            throw arguments.usageError("missing key; pass its file, - for standard input, or --key-env NAME")
         }
         self.source = source
         keyID = try arguments.value(of: Self.keyID)?.text
@@ -71,7 +71,7 @@ struct KeySetAddCommand {
                 guard force else {
                     throw CommandFailure(
                         .rejected,
-                        "\(file.name): has a key of this kid already; --force replaces it, --kid gives it another",
+                        "\(file.name): already has a key with this kid; use --force to replace it, or --kid to choose another",
                         cause: TokenError(.ambiguousKey, "")
                     )
                 }
@@ -88,13 +88,13 @@ struct KeySetAddCommand {
             guard isPrivate || !key.isSymmetric else {
                 throw TokenError(
                     .unsupportedKey,
-                    "a secret has no public part to publish; --private puts the secret in"
+                    "a secret has no public part to publish; use --private to add the secret itself"
                 )
             }
             guard key.statesAlgorithm else {
                 throw TokenError(
                     .algorithmRequired,
-                    "the key does not say for which algorithm it is: name it with --alg"
+                    "the key doesn't state its algorithm; pass it with --alg"
                 )
             }
             let part = isPrivate ? key : try key.publicPart()

@@ -2,23 +2,23 @@ import Foundation
 import Glibc
 import TokenGeneration
 
-/// `jwt key jwks`: commands about JWK Sets.
+/// The `jwt key jwks` command group.
 enum KeySetGroup {
-    static let set = OperandDefinition(name: "SET", isRequired: true, kind: .file, summary: "The file of the JWK Set")
+    static let set = OperandDefinition(name: "SET", isRequired: true, kind: .file, summary: "The JWK Set file")
 
     static let definition = CommandDefinition(
         name: "jwks",
-        summary: "Change and list a JWK Set",
+        summary: "Edit and list a JWK Set",
         discussion: [
             """
-            A set is replaced as a whole: whoever reads it meanwhile sees the old one or the new one. Those who change it at \
-            the same time wait for each other.
+            Changes are atomic: a concurrent reader sees either the old or the new set. Concurrent changes wait for \
+            each other.
             """
         ],
         examples: [
-            .init(purpose: "Publish a key", line: "jwt key jwks add keys.jwks key.pem"),
-            .init(purpose: "Which keys are in it?", line: "jwt key jwks list keys.jwks"),
-            .init(purpose: "Take one out", line: "jwt key jwks remove keys.jwks 2025-06"),
+            .init(purpose: "Add a public key to a JWK Set", line: "jwt key jwks add keys.jwks key.pem"),
+            .init(purpose: "List the keys", line: "jwt key jwks list keys.jwks"),
+            .init(purpose: "Remove a key", line: "jwt key jwks remove keys.jwks 2025-06"),
         ],
         subcommands: [
             KeySetAddCommand.definition, KeySetRemoveCommand.definition, KeySetListCommand.definition,
@@ -26,15 +26,12 @@ enum KeySetGroup {
     )
 
     static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 0, meaning: "Done"),
-        .init(code: 1, meaning: "The set has such a key already, or has it not"),
-        .init(code: 2, meaning: "A key or the set cannot be used, or a file failed"),
+        .init(code: 0, meaning: "Success"),
+        .init(code: 1, meaning: "The set already has the key, or doesn't have it"),
+        .init(code: 2, meaning: "A key or the set is unusable, or a file can't be read or written"),
         .usage,
     ]
 
-    /// The file of a set.
-    ///
-    /// - Throws: ``UsageError``.
     static func file(_ arguments: ParsedArguments) throws(UsageError) -> InputFile {
         do throws(ValueError) {
             return try InputFile(argument: arguments.operands.first ?? "")
@@ -44,23 +41,25 @@ enum KeySetGroup {
     }
 }
 
-/// A JWK Set in a file, with everything that stands in it, also what this package can't use.
+/// A JWK Set in a file, including any entries and members that this version doesn't support.
 struct KeySetFile {
     let file: InputFile
-    /// The whole document.
     private var document: JSONObject
-    /// The permissions of the file that is replaced; `nil` of a new one.
+    /// The permissions of the existing file, or `nil` for a new file.
     private let mode: mode_t?
 
-    /// Reads the file, changes the set and puts it in the place of the old one, while no other process does the same.
+    /// Reads, changes and replaces the set while holding an exclusive lock.
     ///
     /// - Parameters:
     ///   - file: The file.
-    ///   - mayBeMissing: Whether a file that is not there is an empty set.
-    ///   - isSecret: Whether others must not read what is written.
-    ///   - change: Changes the set.
-    /// - Returns: What the closure returns.
-    /// - Throws: ``CommandFailure`` that names the file, and what the closure throws; nothing is written then.
+    ///   - mayBeMissing: A Boolean value that indicates whether a missing file counts as an empty
+    ///     set. The default is `false`.
+    ///   - isSecret: A Boolean value that indicates whether the new file must be readable only by
+    ///     its owner. The default is `false`.
+    ///   - change: A closure that changes the set.
+    /// - Returns: The result of the closure.
+    /// - Throws: ``CommandFailure`` with the name of the file, and any error of the closure. The
+    ///   file is unchanged if an error is thrown.
     static func change<Result>(
         _ file: InputFile,
         mayBeMissing: Bool = false,
@@ -71,7 +70,7 @@ struct KeySetFile {
         do throws(FileDescriptor.Failure) {
             lock = try FileDescriptor.lockedFolder(of: file.path)
         } catch {
-            throw CommandFailure(.failed, "\(file.name): its folder cannot be locked: \(error.reason)", cause: error)
+            throw CommandFailure(.failed, "\(file.name): its folder can't be locked: \(error.reason)", cause: error)
         }
         return try lock.whileOpen {
             var set = try KeySetFile(file, mayBeMissing: mayBeMissing)
@@ -94,7 +93,7 @@ struct KeySetFile {
         }
         mode = content.status.map { $0.mode & 0o777 }
         do throws(TokenError) {
-            // Whoever has a set that nobody could read shall not add to it.
+            // Reject a set that verifiers couldn't parse, instead of adding to it.
             _ = try JWKSet(parsing: Data(content.bytes))
             document = try JSONObject(parsing: Data(content.bytes))
         } catch {
@@ -107,7 +106,6 @@ struct KeySetFile {
         set { document["keys"] = .array(newValue) }
     }
 
-    /// The places of the entries with an ID.
     func indices(of keyID: String) -> [Int] {
         entries.indices.filter { entries[$0].object?["kid"] == .string(keyID) }
     }

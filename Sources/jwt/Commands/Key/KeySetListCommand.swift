@@ -1,25 +1,25 @@
 import Foundation
 import TokenGeneration
 
-/// `jwt key jwks list`: lists the keys of a JWK Set.
+/// The `jwt key jwks list` command: lists the keys of a JWK Set.
 struct KeySetListCommand {
     static let definition = CommandDefinition(
         name: "list",
         summary: "List the keys of a JWK Set",
         discussion: [
             """
-            Prints a line for each key, with tabs between: kid, type, algorithm, use, thumbprint; - stands for what a key does \
-            not say. What this version cannot use for verifying says so at the end.
+            Prints one line for each key with tab-separated columns: kid, type, algorithm, use, thumbprint. A - \
+            stands for a missing value. If this version can't verify with a key, an additional column explains why.
             """
         ],
         operands: [KeySetGroup.set],
         examples: [
-            .init(purpose: "Which keys are in it?", line: "jwt key jwks list keys.jwks"),
-            .init(purpose: "The kids alone", line: "jwt key jwks list keys.jwks | cut -f1"),
+            .init(purpose: "List the keys", line: "jwt key jwks list keys.jwks"),
+            .init(purpose: "List only the kids", line: "jwt key jwks list keys.jwks | cut -f1"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The keys are listed"),
-            .init(code: 2, meaning: "The set cannot be used, or a file failed"),
+            .init(code: 0, meaning: "The keys were listed"),
+            .init(code: 2, meaning: "The set is unusable, or a file can't be read"),
             .usage,
         ],
         action: { try KeySetListCommand($0).run(on: $1) }
@@ -46,7 +46,7 @@ struct KeySetListCommand {
             for row in rows { try console.print(Self.line(row)) }
         }
         for rejection in set.rejections {
-            console.warn("\(file.name): entry \(rejection.index) is no key: \(rejection.reason.message)")
+            console.warn("\(file.name): entry \(rejection.index) isn't a key: \(rejection.reason.message)")
         }
     }
 
@@ -75,7 +75,7 @@ struct KeySetListCommand {
     private static func line(_ row: Row) -> String {
         let problem = row.problem.map { "not usable: \($0.message)" }
         let cells = row.cells.map { $0.text ?? "-" } + [problem].compactMap(\.self)
-        // A tab in a kid would make another column of it.
+        // Escape tabs: a tab in a kid would create another column.
         return cells.map(VisibleText.line).joined(separator: "\t")
     }
 

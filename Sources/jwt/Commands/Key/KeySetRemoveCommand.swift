@@ -1,15 +1,15 @@
 import TokenGeneration
 
-/// `jwt key jwks remove`: takes a key out of a JWK Set.
+/// The `jwt key jwks remove` command: removes a key from a JWK Set.
 struct KeySetRemoveCommand {
     static let definition = CommandDefinition(
         name: "remove",
-        summary: "Take a key out of a JWK Set",
-        discussion: ["Takes out every entry with this kid. Tokens that name it are refused from then on."],
+        summary: "Remove a key from a JWK Set",
+        discussion: ["Removes every entry with the kid. Verifiers then reject tokens with that kid."],
         operands: [
             KeySetGroup.set, OperandDefinition(name: "KID", isRequired: true, summary: "The kid of the key"),
         ],
-        examples: [.init(purpose: "End a key's life", line: "jwt key jwks remove keys.jwks 2025-06")],
+        examples: [.init(purpose: "Retire a key", line: "jwt key jwks remove keys.jwks 2025-06")],
         exitStatuses: KeySetGroup.exitStatuses,
         action: { try KeySetRemoveCommand($0).run(on: $1) }
     )
@@ -19,7 +19,7 @@ struct KeySetRemoveCommand {
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
         file = try KeySetGroup.file(arguments)
-        if file.isStandardInput { throw arguments.usageError("SET must be a file: it is written") }
+        if file.isStandardInput { throw arguments.usageError("SET must be a file, not standard input") }
         keyID = arguments.operands.dropFirst().first ?? ""
     }
 
@@ -29,7 +29,7 @@ struct KeySetRemoveCommand {
             guard !doomed.isEmpty else {
                 throw CommandFailure(
                     .rejected,
-                    "\(file.name): has no key of this kid; jwt key jwks list shows those it has",
+                    "\(file.name): has no key with this kid; jwt key jwks list shows its keys",
                     cause: TokenError(.unknownKey, "")
                 )
             }

@@ -1,8 +1,7 @@
 import TokenGeneration
 
-/// `jwt key thumbprint`: prints the RFC 7638 thumbprint of a key.
+/// The `jwt key thumbprint` command: prints the RFC 7638 thumbprint of a key.
 struct KeyThumbprintCommand {
-    /// The hash function.
     enum Hash: String, CaseIterable, ArgumentValue {
         case sha256, sha384, sha512
 
@@ -16,26 +15,26 @@ struct KeyThumbprintCommand {
     }
 
     private static let hash = Option<Hash>("hash", value: "sha256|sha384|sha512", "The hash function (default: sha256)")
-    private static let uri = Flag("uri", "Print it as a URI (RFC 9278)")
+    private static let uri = Flag("uri", "Print the thumbprint as a URI (RFC 9278)")
 
     static let definition = CommandDefinition(
         name: "thumbprint",
         summary: "Print the RFC 7638 thumbprint of a key",
         discussion: [
             """
-            A private key and its public part have the same thumbprint. That of a secret is a hash of the secret: do not \
-            publish it.
+            A private key and its public part have the same thumbprint. The thumbprint of a secret is a hash of the \
+            secret: don't publish it.
             """
         ],
         options: [hash.definition, uri.definition] + KeySource.options,
         operands: [KeyGroup.operand],
         examples: [
-            .init(purpose: "The usual kid", line: "jwt key thumbprint key.pem"),
-            .init(purpose: "As a URI", line: "jwt key thumbprint --uri key.pem"),
+            .init(purpose: "Print the usual kid of a key", line: "jwt key thumbprint key.pem"),
+            .init(purpose: "Print the thumbprint as a URI", line: "jwt key thumbprint --uri key.pem"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The thumbprint is printed"),
-            .init(code: 2, meaning: "The key cannot be used, or a file failed"),
+            .init(code: 0, meaning: "The thumbprint was printed"),
+            .init(code: 2, meaning: "The key is unusable, or a file can't be read"),
             .usage,
         ],
         action: { try KeyThumbprintCommand($0).run(on: $1) }
@@ -62,7 +61,7 @@ struct KeyThumbprintCommand {
         try console.print(["thumbprint": .string(text)])
     }
 
-    /// The key as a JWK; one that is a JWK already may be of any kind that has thumbprints.
+    /// Returns the key as a JWK, which can have any key type with a defined thumbprint.
     private static func jwk(_ file: KeyFile) throws -> JWK {
         if case .jwk(let jwk) = file.content { return jwk }
         return try AnyKey(file, algorithm: nil).jwk(keyID: nil)

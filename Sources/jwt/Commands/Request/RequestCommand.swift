@@ -4,65 +4,67 @@ import Glibc
 import Networking
 import OAuth2
 
-/// `jwt request`: calls an API with an access token.
+/// The `jwt request` command: calls an API with an access token.
 struct RequestCommand: Sendable {
     static let definition = CommandDefinition(
         name: "request",
         summary: "Send an HTTP request with an access token",
         discussion: [
             """
-            Gets a token as jwt token does, sends the request with it and prints the body of the answer. A token that the API \
-            refuses with 401 is replaced, and the request sent once more. A token that is bound to a key is proved \
-            (DPoP, RFC 9449), nonces included.
+            Gets a token as jwt token does, sends the request with it and prints the response body. If the API \
+            rejects the token with a 401, the command gets a new token and retries the request once. Tokens that are \
+            bound to a key are sent with a DPoP proof (RFC 9449), including server nonces.
             """,
             """
-            The token goes to the origin of URL or, if --api names some, to those alone, and never to where a redirect \
-            leads elsewhere. Exit code 0 means that the server answered, whatever its status: see --fail.
+            The token is sent only to the origin of URL or, with --api, only to those origins. It never follows a \
+            redirect to another origin. Exit code 0 means that the server responded, regardless of the status; see \
+            --fail.
             """,
             """
-            With --json: {"status": 200, "version": "HTTP/2", "url": "…", "headers": [{"name": "…", "value": "…"}], "body": \
-            "…"}, on one line; a body that is not text is in bodyBase64, and one that goes to a file is left out.
+            With --json, prints {"status": 200, "version": "HTTP/2", "url": "…", "headers": [{"name": "…", "value": \
+            "…"}], "body": "…"} on one line. A body that isn't text is in bodyBase64, and a body that is written to \
+            a file is omitted.
             """,
         ],
         options: RequestOptions.options + ResponseOutput.options + TokenOptions.options,
         operands: [
             OperandDefinition(
                 name: "METHOD",
-                summary: "The request's method; without it GET, or POST for a request with a body"
+                summary: "The request method (default: GET, or POST if the request has a body)"
             ),
-            OperandDefinition(name: "URL", isRequired: true, summary: "The request's URL"),
+            OperandDefinition(name: "URL", isRequired: true, summary: "The request URL"),
         ],
         examples: [
-            .init(purpose: "Read", line: "jwt request https://api.example/reports --profile prod"),
+            .init(purpose: "Send a GET request", line: "jwt request https://api.example/reports --profile prod"),
             .init(
-                purpose: "Write, and fail if the API refuses",
+                purpose: "Post JSON, and fail if the API rejects the request",
                 line:
                     #"jwt request POST https://api.example/reports --profile prod -f --json-body '{"month":"2026-11"}'"#
             ),
             .init(
-                purpose: "Send a file, and keep the answer in another",
+                purpose: "Upload a file, and save the response to another file",
                 line: """
                     jwt request PUT https://api.example/1 --profile prod -H 'Content-Type: text/csv' -d @1.csv -o 1.json
                     """
             ),
             .init(
-                purpose: "With a token that is good only with its key",
+                purpose: "Use a token that is bound to a key",
                 line: "jwt request GET https://api.example/reports --profile prod --dpop"
             ),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The server answered; with --fail, with a status below 400"),
+            .init(code: 0, meaning: "The server responded; with --fail, with a status below 400"),
             .init(
                 code: 1,
-                meaning: "The authorization server refuses the client or the grant; with --fail, the API the request"
+                meaning: "The authorization server, or with --fail the API, rejected the request"
             ),
-            .init(code: 2, meaning: "A server can't be asked, or a file, a key or the configuration can't be used"),
+            .init(code: 2, meaning: "A server can't be reached, or a file, key or configuration is unusable"),
             .usage,
         ],
         action: { try RequestCommand($0, $1).run(on: $1) }
     )
 
-    /// More than a disk has: whoever asks for a body gets it.
+    /// The maximum size of a response body, which exceeds any disk and so never limits a download.
     private static let bodyLimit = 1 << 46
 
     private let token: TokenOptions
@@ -140,7 +142,7 @@ struct RequestCommand: Sendable {
         try output.check(response, name: self.request.name)
     }
 
-    /// The response, whatever its status is.
+    /// Returns the response, regardless of its status.
     private func response(
         to request: URLRequest,
         _ options: Networking.RequestOptions,
@@ -156,28 +158,28 @@ struct RequestCommand: Sendable {
         }
     }
 
-    /// Why a token was refused.
+    /// Describes why the API rejected the token.
     private static func words(_ refusal: OAuth2Error) -> String {
         let scope = refusal.demand?.scope.joined(separator: " ") ?? ""
         return switch refusal.code {
         case .insufficientScope:
-            "the token's scope is not enough" + (scope.isEmpty ? "" : ": the API wants --scope '\(scope)'")
-        case .stepUpRequired: "the API wants the user to authenticate anew"
+            "the token's scope is insufficient" + (scope.isEmpty ? "" : ": the API requires --scope '\(scope)'")
+        case .stepUpRequired: "the API requires the user to authenticate again"
         default: refusal.message
         }
     }
 
     private func failure(_ error: NetworkError) -> CommandFailure {
         if let cause = error.cause as? OAuth2Error { return CommandFailure(cause, at: token.server.name) }
-        let advice = error.tlsFailure == .untrustedChain ? "; to name its root: --roots FILE" : ""
+        let advice = error.tlsFailure == .untrustedChain ? "; pass its root certificate with --roots FILE" : ""
         return CommandFailure(.failed, "\(request.name): \(error.message)\(advice)", cause: error)
     }
 }
 
-/// The tokens of a process that sends one request.
+/// A token source for a process that sends a single request.
 ///
-/// They come without their expiry, so that none is replaced in the background: the process could end in the middle of that, and lose the
-/// refresh token that follows.
+/// It hides the expiry of its tokens, so that no token is refreshed in the background. The process
+/// could end during such a refresh and lose the rotated refresh token.
 private struct RequestTokenSource: TokenSource {
     private let source: LastingTokenSource
 

@@ -1,7 +1,7 @@
 import Foundation
 import Networking
 
-/// The options that say what is sent.
+/// The options that describe the request.
 struct RequestOptions: Sendable {
     static let section = "Request"
 
@@ -11,8 +11,8 @@ struct RequestOptions: Sendable {
         isRepeatable: true,
         section: section,
         """
-        An API that the token is for: it is sent to no other origin (default: URL's); if there is one, URL can be a path at \
-        its origin
+        An API for the token, which is sent to no other origin (default: the origin of URL). With a single API, URL \
+        can be a path
         """
     )
     private static let header = Option<HeaderField>(
@@ -21,44 +21,44 @@ struct RequestOptions: Sendable {
         value: "NAME: VALUE",
         isRepeatable: true,
         section: section,
-        "A header field, or @FILE for a file with one on each line"
+        "A header field, or @FILE to read one field per line"
     )
     private static let data = Option<BodySource>(
         "data",
         short: "d",
         value: "TEXT|@FILE",
         section: section,
-        "The body: a text, a file or, with @-, standard input; a form unless the header says otherwise"
+        "The body: text, a file or, with @-, standard input; sent as a form unless you set Content-Type"
     )
     private static let json = Option<BodySource>(
         "json-body",
         value: "TEXT|@FILE",
         section: section,
-        "The body, which must be JSON, from the same places"
+        "The body, which must be JSON, from the same sources"
     )
     private static let follows = Flag(
         "location",
         short: "L",
         section: section,
-        "Follow redirects, up to 10; to another origin without the token and without header fields of yours"
+        "Follow up to 10 redirects; other origins receive neither the token nor your header fields"
     )
     private static let retries = Option<Count>(
         "retry",
         value: "COUNT",
         section: section,
         """
-        Repeat what is safe to repeat so often after 408, 429, 5xx and failures of the network, with growing pauses or when \
-        the server asks for it (default: 0)
+        The maximum number of retries, for safe requests, after 408, 429, 5xx and network failures, with exponential \
+        backoff or as the server requests (default: 0)
         """
     )
     private static let timeout = Option<TimeSpan>(
         "timeout",
         value: "DURATION",
         section: section,
-        "The longest time for everything (default: none, but a minute without an octet is the end)"
+        "The total timeout (default: none, but the request fails after a minute without data)"
     )
 
-    /// What a profile may say about requests.
+    /// The request options that a profile can set.
     static let members = [ProfileMember(api), ProfileMember(timeout), ProfileMember(retries)]
 
     static let options = [
@@ -68,9 +68,9 @@ struct RequestOptions: Sendable {
 
     let method: HTTPMethod
     let url: URL
-    /// How messages call the URL: without its query.
+    /// The URL without its query, for messages.
     let name: String
-    /// URLs of the origins that get the token.
+    /// The origins that receive the token, as URLs.
     let origins: [URL]
     let retries: Int
     let timeout: Duration?
@@ -79,7 +79,7 @@ struct RequestOptions: Sendable {
     private let json: BodySource?
     private let follows: Bool
 
-    /// - Parameter arguments: The command line with what a profile adds to it.
+    /// - Parameter arguments: The command line, completed by the profile.
     /// - Throws: ``UsageError``.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         data = try arguments.value(of: Self.data)
@@ -95,21 +95,21 @@ struct RequestOptions: Sendable {
         retries = try arguments.value(of: Self.retries)?.number ?? 0
         timeout = try arguments.value(of: Self.timeout).map { .seconds($0.seconds) }
         if data != nil, json != nil {
-            throw arguments.usageError("--data and --json-body exclude each other: there is one body")
+            throw arguments.usageError("--data and --json-body can't be combined: a request has one body")
         }
     }
 
-    /// The method; `nil` if there is only a URL.
+    /// Returns the method, or `nil` if the command line has only a URL.
     private static func method(_ arguments: ParsedArguments) throws(UsageError) -> HTTPMethod? {
         let text = arguments.operands.first ?? ""
         let method = HTTPMethod(text)
         guard arguments.operands.count > 1 else {
-            // A URL has characters that no method has.
+            // A URL contains characters that aren't valid in a method.
             if method != nil { throw arguments.usageError("URL is missing") }
             return nil
         }
         guard let method, text.utf8.allSatisfy({ !(0x61...0x7A).contains($0) }) else {
-            throw arguments.usageError("METHOD must be in upper case, such as GET")
+            throw arguments.usageError("METHOD must be uppercase, such as GET")
         }
         return method
     }
@@ -123,7 +123,7 @@ struct RequestOptions: Sendable {
         do throws(ValueError) {
             if text.hasPrefix("/"), let api = apis.first {
                 guard apis.count == 1, let origin = HTTPOrigin(api.url) else {
-                    throw ValueError(message: "is a path, and there are several APIs: give the whole URL")
+                    throw ValueError(message: "is a path, but there are several APIs; pass the full URL")
                 }
                 target = try ServiceURL(argument: "\(origin.scheme)://\(origin)\(text)")
             } else {
@@ -134,27 +134,24 @@ struct RequestOptions: Sendable {
         }
         guard apis.isEmpty || apis.contains(where: { HTTPOrigin($0.url) == HTTPOrigin(target.url) }) else {
             let names = apis.map(\.name).joined(separator: ", ")
-            throw arguments.usageError("the token is for \(names) alone; --api URL says that it is for others, too")
+            throw arguments.usageError("the token is only for \(names); use --api URL to allow another API")
         }
         return target
     }
 
-    /// How many of the options read standard input.
     var standardInputReaders: Int {
         ([data, json].map { $0?.isStandardInput ?? false } + headers.map(\.isStandardInput)).count { $0 }
     }
 
-    /// The body, if there is one.
-    ///
-    /// - Throws: ``CommandFailure``.
     func body() throws(CommandFailure) -> HTTPBody? {
         if let json { return try json.jsonBody() }
         return try data.map { data throws(CommandFailure) in try data.body() }
     }
 
-    /// The header fields.
+    /// Returns the header fields.
     ///
-    /// - Throws: ``CommandFailure`` if there is one that this command sets, or a file of them can't be used.
+    /// - Throws: ``CommandFailure`` if the command sets a field itself, or if a file of fields is
+    ///   unusable.
     func fields() throws(CommandFailure) -> HTTPHeaders {
         var fields = HTTPHeaders()
         for field in try headers.map({ header throws(CommandFailure) in try header.fields() }).joined() {
@@ -163,7 +160,7 @@ struct RequestOptions: Sendable {
         for name in ["Authorization", "DPoP"] where fields[name] != nil {
             throw CommandFailure(
                 .failed,
-                "the header has \(name) already, which is what this command sets; leave it out"
+                "the command sets \(name) itself; remove this header field"
             )
         }
         if fields["Content-Type"] == nil {
@@ -173,9 +170,10 @@ struct RequestOptions: Sendable {
         return fields
     }
 
-    /// Which redirects are followed.
+    /// Returns the redirect policy.
     ///
-    /// What the user sends beside the token may be a secret as well, so that only fields which never are go to other origins.
+    /// Other header fields can be secrets, too, so only fields that never are secrets reach other
+    /// origins.
     func redirects(_ fields: HTTPHeaders) -> RedirectPolicy {
         guard follows else { return .never }
         var policy = RedirectPolicy.follow

@@ -3,7 +3,7 @@ import Glibc
 import Networking
 import TokenGeneration
 
-/// Where a response goes, and what of it.
+/// The output of a response.
 struct ResponseOutput: Sendable {
     static let section = "Response"
 
@@ -12,32 +12,32 @@ struct ResponseOutput: Sendable {
         short: "o",
         value: "FILE",
         section: section,
-        "Where the body goes; the file appears when it is whole (default: standard output)"
+        "The output file for the body, created only when the body is complete (default: standard output)"
     )
-    private static let force = Flag("force", section: section, "Replace a file that exists")
+    private static let force = Flag("force", section: section, "Replace an existing file")
     private static let includesHead = Flag(
         "include",
         short: "i",
         section: section,
-        "Print the status and the header before the body"
+        "Print the status and the header fields before the body"
     )
     private static let fails = Flag(
         "fail",
         short: "f",
         section: section,
-        "Take a status of 400 or more for a failure: exit code 1, and the body goes nowhere"
+        "Treat a status of 400 or more as a failure: exit with 1 and discard the body"
     )
     private static let failsWithBody = Flag(
         "fail-with-body",
         section: section,
-        "The same exit code, but with the body"
+        "Like --fail, but print the body"
     )
 
     static let options = [
         out.definition, force.definition, includesHead.definition, fails.definition, failsWithBody.definition,
     ]
 
-    /// A body on a terminal, or in JSON, is held in memory.
+    /// The maximum size of a body that is held in memory, for a terminal or JSON.
     private static let heldLimit = 64 << 20
 
     private let out: OutputFile
@@ -54,27 +54,27 @@ struct ResponseOutput: Sendable {
         fails = arguments.contains(Self.fails)
         failsWithBody = arguments.contains(Self.failsWithBody)
         self.console = console
-        if fails, failsWithBody { throw arguments.usageError("--fail and --fail-with-body exclude each other") }
-        if force, out.isStandardOutput { throw arguments.usageError("--force is about the file of --out") }
+        if fails, failsWithBody { throw arguments.usageError("--fail and --fail-with-body can't be combined") }
+        if force, out.isStandardOutput { throw arguments.usageError("--force requires --out FILE") }
     }
 
-    /// The file, before anything is sent: a request must not be made in vain.
+    /// Creates the output file before the request is sent, so that a request isn't sent in vain.
     ///
-    /// - Returns: `nil` for standard output.
-    /// - Throws: ``CommandFailure`` if it exists or can't be made.
+    /// - Returns: The file, or `nil` for standard output.
+    /// - Throws: ``CommandFailure`` if the file exists or can't be created.
     func file() throws(CommandFailure) -> StagedFile? {
         out.isStandardOutput ? nil : try StagedFile(path: out.path, mode: 0o644, replaces: force)
     }
 
-    /// Whether the body is wanted, whatever the status says.
+    /// Returns whether to output the body of a response.
     func wantsBody(_ head: HTTPResponse) -> Bool { !(fails && head.status >= 400) }
 
     /// Prints a response.
     ///
     /// - Parameters:
     ///   - head: The response.
-    ///   - file: The file for the body, if there is one.
-    /// - Throws: ``CommandFailure``, and what the body throws.
+    ///   - file: The file for the body, if any.
+    /// - Throws: ``CommandFailure``, and any error of the body stream.
     func print(_ head: HTTPResponse, to file: borrowing StagedFile?) async throws {
         let isHeld = console.writesJSON || FileDescriptor.standard(STDOUT_FILENO).isTerminal
         if includesHead, !console.writesJSON { try console.print(Self.text(of: head), terminator: "") }
@@ -86,7 +86,7 @@ struct ResponseOutput: Sendable {
                 case .none where isHeld:
                     held.append(part)
                     guard held.count <= Self.heldLimit else {
-                        throw CommandFailure(.failed, "the body has more than 64 MiB; --out FILE takes it")
+                        throw CommandFailure(.failed, "the body is larger than 64 MiB; use --out FILE")
                     }
                 case .none: try console.write(Array(part))
                 }
@@ -100,14 +100,14 @@ struct ResponseOutput: Sendable {
         if wantsBody(head) { try file?.commit() }
     }
 
-    /// What a status means for the exit code.
+    /// Checks the status for the exit code.
     ///
-    /// - Throws: ``CommandFailure`` with the code `rejected` if it counts as a failure.
+    /// - Throws: ``CommandFailure`` with the code `rejected` if the status counts as a failure.
     func check(_ head: HTTPResponse, name: String) throws(CommandFailure) {
         guard fails || failsWithBody, head.status >= 400 else { return }
         throw CommandFailure(
             .rejected,
-            "\(name): the server answered \(head.status)",
+            "\(name): the server responded with \(head.status)",
             cause: ServerError(endpoint: nil, errorCode: head.status)
         )
     }

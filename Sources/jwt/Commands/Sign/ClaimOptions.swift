@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// The options that say which claims a token has.
+/// The options for a token's claims.
 struct ClaimOptions {
     static let section = "Claims"
 
@@ -11,13 +11,13 @@ struct ClaimOptions {
         value: "NAME=VALUE",
         isRepeatable: true,
         section: section,
-        "A claim; VALUE is JSON if it can be read as JSON (5, true, [\"a\"], \"5\"), and otherwise text"
+        "A claim; VALUE is JSON if it parses as JSON (5, true, [\"a\"], \"5\"), and text otherwise"
     )
     static let claims = Option<InputFile>(
         "claims",
         value: "FILE",
         section: section,
-        "Claims in a JSON object; with --batch, one JSON object in each line (default then: standard input)"
+        "A JSON object with claims; with --batch, one JSON object per line (default then: standard input)"
     )
     private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: section, "The issuer")
     private static let subject = Option<NonEmptyText>("sub", value: "TEXT", section: section, "The subject")
@@ -26,32 +26,32 @@ struct ClaimOptions {
         value: "TEXT",
         isRepeatable: true,
         section: section,
-        "The audience; several make an array"
+        "The audience; repeat it for an array"
     )
     private static let expiresIn = Option<TimeSpan>(
         "expires-in",
         value: "DURATION",
         section: section,
-        "The token expires this long from now: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat unless it is given"
+        "The token's lifetime: 90, 90s, 5m, 2h, 7d, 1w, 1h30m; sets exp, and iat unless you set it"
     )
-    private static let noIssuedAt = Flag("no-iat", section: section, "Do not let --expires-in set iat")
+    private static let noIssuedAt = Flag("no-iat", section: section, "Don't set iat with --expires-in")
     private static let notBefore = Option<Moment>(
         "not-before",
         value: "TIME",
         section: section,
-        "The token is not good before this time: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970"
+        "The time from which the token is valid: now, +5m, -1m, 2026-01-31T12:00:00Z, or seconds since 1970"
     )
     private static let issuedAt = Option<Moment>(
         "issued-at",
         value: "TIME",
         section: section,
-        "When the token was issued, as for --not-before"
+        "The time of issue, in the format of --not-before"
     )
     private static let tokenID = Option<NonEmptyText>(
         "jti",
         value: "ID",
         section: section,
-        "The token's ID; auto makes a random one for each token"
+        "The token's ID; auto generates a random ID for each token"
     )
 
     static let options = [
@@ -70,7 +70,7 @@ struct ClaimOptions {
         expiresIn = try arguments.value(of: Self.expiresIn)
         setsIssuedAt = !arguments.contains(Self.noIssuedAt)
         guard setsIssuedAt || expiresIn != nil else {
-            throw arguments.usageError("--no-iat changes what --expires-in does, which is not given")
+            throw arguments.usageError("--no-iat requires --expires-in")
         }
         var moments: [(name: String, moment: Moment, origin: String)] = []
         for (name, option) in [("nbf", Self.notBefore), ("iat", Self.issuedAt)] {
@@ -99,7 +99,7 @@ struct ClaimOptions {
             throw arguments.usageError(error.message)
         }
         self.fixed = fixed
-        // What contradicts itself already is said before a file is read or a key made.
+        // Report contradictions before reading a file or generating a key.
         do {
             _ = try claims(adding: nil, from: "", now: 0)
         } catch let error as ValueError {
@@ -107,21 +107,22 @@ struct ClaimOptions {
         } catch let error as TokenError where error.code == .malformedClaim {
             throw arguments.usageError(error.message + Self.advice(on: fixed.object))
         } catch {
-            // That the system has no random numbers is for the token to fail with.
+            // Generating random numbers failed. Signing reports this error.
         }
     }
 
-    /// Whether no claim comes from an option.
+    /// A Boolean value that indicates whether the options set no claims.
     var isEmpty: Bool { fixed.object.isEmpty && expiresIn == nil && moments.isEmpty && !makesTokenID }
 
-    /// The claims of one token.
+    /// Returns the claims of one token.
     ///
     /// - Parameters:
-    ///   - others: The claims of a file or a line.
-    ///   - origin: How messages call their place.
-    ///   - now: The time in seconds since 1970.
+    ///   - others: The claims from a file or a line.
+    ///   - origin: The name of that source, for messages.
+    ///   - now: The current time, in seconds since 1970.
     /// - Returns: The claims.
-    /// - Throws: ``ValueError`` if a claim is given twice; ``TokenError`` if the system has no random numbers.
+    /// - Throws: ``ValueError`` if a claim is set twice, and ``TokenError`` if a registered claim
+    ///   is malformed or the system can't generate random numbers.
     func claims(adding others: JSONObject?, from origin: String, now: Int) throws -> JSONObject {
         var claims = fixed
         for member in others ?? [:] { try claims.add(member.name, member.value, from: origin) }
@@ -142,16 +143,16 @@ struct ClaimOptions {
         return claims.object
     }
 
-    /// Checks the registered claims (RFC 7519 §4.1) as a verifier does.
+    /// Validates the registered claims (RFC 7519 §4.1) as a verifier does.
     ///
-    /// A token with another type of claim is refused everywhere, or its claim is overlooked.
+    /// Verifiers either reject a token with a malformed claim or ignore the claim.
     ///
     /// - Throws: `TokenError` with the code `malformedClaim`.
     static func check(_ claims: JSONObject) throws(TokenError) {
         _ = try claims.registeredClaims()
     }
 
-    /// The option that sets a malformed claim of the command line.
+    /// Suggests the option that sets a malformed claim correctly.
     private static func advice(on claims: JSONObject) -> String {
         let options: [(claim: String, definition: OptionDefinition)] = [
             ("iss", issuer.definition), ("sub", subject.definition), ("aud", audience.definition),
@@ -164,12 +165,13 @@ struct ClaimOptions {
         return malformed.map { "; \($0.definition.synopsis) sets it" } ?? ""
     }
 
-    /// The time, in whole seconds since 1970; the clock of a running system is so near the present that they fit.
+    /// The current time in whole seconds since 1970, which always fits.
     static var now: Int { Int(Date().timeIntervalSince1970) }
 
-    /// Reads claims.
+    /// Reads claims from a file.
     ///
-    /// - Throws: ``CommandFailure`` that names the file if they are no JSON object.
+    /// - Throws: ``CommandFailure`` with the name of the file if it doesn't contain a JSON
+    ///   object.
     static func object(in file: InputFile) throws(CommandFailure) -> JSONObject {
         guard let text = String(validating: try file.read().bytes, as: UTF8.self) else {
             throw CommandFailure(.failed, "\(file.name): claims must be a JSON object in UTF-8")

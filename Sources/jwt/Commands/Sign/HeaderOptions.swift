@@ -1,6 +1,6 @@
 import TokenGeneration
 
-/// The options that say what stands in the header of what is signed.
+/// The options for the header of a signature.
 struct HeaderOptions {
     static let section = "Header"
 
@@ -8,7 +8,7 @@ struct HeaderOptions {
         "kid",
         value: "ID",
         section: section,
-        "The key ID; auto is the key's RFC 7638 thumbprint (default: the kid of a JWK)"
+        "The key ID; auto is the key's RFC 7638 thumbprint (default: the JWK's kid)"
     )
     private static let type = Option<NonEmptyText>(
         "typ",
@@ -21,12 +21,12 @@ struct HeaderOptions {
         value: "NAME=VALUE",
         isRepeatable: true,
         section: section,
-        "A header parameter; VALUE is JSON if it can be read as JSON, and otherwise text"
+        "A header parameter; VALUE is JSON if it parses as JSON, and text otherwise"
     )
 
     static let options = [keyID.definition, type.definition, parameter.definition]
 
-    /// The parameters besides `alg` and `kid`.
+    /// The header parameters, without `alg` and `kid`.
     let parameters: JSONObject
     private let statedKeyID: String?
 
@@ -35,11 +35,11 @@ struct HeaderOptions {
         let type = try arguments.value(of: Self.type)?.text
         for assignment in try arguments.values(of: Self.parameter) {
             switch assignment.name {
-            case "alg": throw arguments.usageError("--header cannot set alg: the key decides it")
-            case "kid": throw arguments.usageError("--header cannot set kid: use --kid")
-            case "b64": throw arguments.usageError("--header cannot set b64: use --unencoded-payload")
+            case "alg": throw arguments.usageError("--header can't set alg; the key determines it")
+            case "kid": throw arguments.usageError("--header can't set kid; use --kid")
+            case "b64": throw arguments.usageError("--header can't set b64; use --unencoded-payload")
             case "typ" where type != nil:
-                throw arguments.usageError("typ is given by --typ and by --header; leave one out")
+                throw arguments.usageError("typ is set by both --typ and --header; remove one")
             default: break
             }
             do throws(ValueError) {
@@ -54,7 +54,7 @@ struct HeaderOptions {
         statedKeyID = try arguments.value(of: Self.keyID)?.text
     }
 
-    /// The key ID to write: the one the user states, or else the key's own.
+    /// Returns the key ID for the header: the ID that the user specifies, or the key's own ID.
     func keyID(of key: SigningKey, own: String?) -> String? {
         statedKeyID == "auto" ? key.verificationKey.thumbprint : statedKeyID ?? own
     }

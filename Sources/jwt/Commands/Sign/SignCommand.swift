@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// `jwt sign`: makes a token.
+/// The `jwt sign` command: creates a token.
 struct SignCommand {
     private static let key = Option<InputFile>(
         "key",
@@ -10,8 +10,8 @@ struct SignCommand {
         value: "FILE",
         section: KeySource.section,
         """
-        The private key: PEM, DER or JWK; without it a key is made for this token alone, and its public JWK is printed on \
-        standard error
+        The private key: PEM, DER or JWK; without a key, the command generates one for this token and prints its \
+        public JWK on standard error
         """
     )
     private static let algorithm = Option<KeyAlgorithm>(
@@ -19,59 +19,59 @@ struct SignCommand {
         value: "ALG",
         section: KeySource.section,
         """
-        The algorithm, for a key that does not state it, such as an RSA key in PEM; without --key, of the key that is made \
-        (default: ES256)
+        The algorithm, for a key that doesn't state it, such as an RSA key in PEM; without --key, the algorithm of \
+        the generated key (default: ES256)
         """
     )
     private static let payloadOut = Option<OutputFile>(
         "payload-out",
         value: "FILE",
         section: SignatureForm.section,
-        "Where the claims go as they were signed; what --detached leaves out is needed to verify"
+        "The output file for the signed claims, which a verifier needs with --detached"
     )
 
     static let definition = CommandDefinition(
         name: "sign",
-        summary: "Make a signed token",
+        summary: "Create a signed token",
         discussion: [
             """
-            Prints the token alone. Claims come from a file, from options, or both; a claim given twice is an error, and \
-            so is a registered claim that verifiers refuse, such as exp=tomorrow. A token without an expiration time is \
-            refused by most receivers, so give --expires-in or the claim exp.
+            Prints only the token. Claims come from a file, from options, or both. A claim that is set twice is an \
+            error, and so is a registered claim that verifiers reject, such as exp=tomorrow. Most receivers reject a \
+            token without an expiration time, so pass --expires-in or set the claim exp.
             """,
             """
-            With --batch, each line of claims becomes one line of JSON on standard output, in the same order: \
-            {"token":"…"}, or {"error":{"code":"…","message":"…"}} for a line that can't be signed, which stops nothing.
+            With --batch, each line of claims produces one line of JSON, in the same order: {"token":"…"}, or \
+            {"error":{"code":"…","message":"…"}} for a line that can't be signed. Errors don't end the batch.
             """,
         ],
         options: [key.definition, algorithm.definition] + KeySource.options + HeaderOptions.options
             + ClaimOptions.options + SignatureForm.options + [payloadOut.definition, BatchRun.flag.definition],
         examples: [
             .init(
-                purpose: "A token that is good for five minutes",
+                purpose: "Create a token that expires in five minutes",
                 line: "jwt sign --key key.pem --iss me --sub alice --aud api --expires-in 5m"
             ),
             .init(
-                purpose: "Claims from a file and from options",
+                purpose: "Combine claims from a file and from options",
                 line: "jwt sign --key key.pem --claims claims.json --claim admin=true --claim 'roles=[\"a\",\"b\"]'"
             ),
             .init(
-                purpose: "A private key that never touches the disk",
+                purpose: "Pipe in a private key without writing it to disk",
                 line: "pass show key | jwt sign --key - --expires-in 1h"
             ),
             .init(
-                purpose: "A shared secret from the environment",
+                purpose: "Use a shared secret from the environment",
                 line: "jwt sign --key-env API_SECRET --secret text --alg HS256 --sub alice --expires-in 1h"
             ),
             .init(
-                purpose: "A million tokens",
+                purpose: "Sign a million tokens",
                 line: "jwt sign --key key.pem --batch --expires-in 1h < claims.jsonl | jq -r .token > tokens"
             ),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The token is printed"),
-            .init(code: 1, meaning: "With --batch: at least one line could not be signed"),
-            .init(code: 2, meaning: "The key or the claims cannot be used, or standard output is closed"),
+            .init(code: 0, meaning: "The token was printed"),
+            .init(code: 1, meaning: "With --batch: at least one line couldn't be signed"),
+            .init(code: 2, meaning: "The key or the claims are unusable, or standard output is closed"),
             .usage,
         ],
         action: { try SignCommand($0).run(on: $1) }
@@ -87,7 +87,7 @@ struct SignCommand {
     private let payloadOut: OutputFile?
 
     private init(_ arguments: ParsedArguments) throws(UsageError) {
-        // The command line is checked as a whole before a file is read or a key made.
+        // Validate the complete command line before reading a file or generating a key.
         self.arguments = arguments
         header = try HeaderOptions(arguments)
         claims = try ClaimOptions(arguments)
@@ -98,23 +98,23 @@ struct SignCommand {
         payloadOut = try arguments.value(of: Self.payloadOut)
         if keySource == nil, let algorithm, algorithm.isSymmetric {
             throw arguments.usageError(
-                "--alg \(algorithm) needs --key: nobody could check a token of a secret that is gone"
+                "--alg \(algorithm) needs --key: the token couldn't be verified without the secret"
             )
         }
         let isBatch = arguments.contains(BatchRun.flag)
         let readsClaims = claimsFile?.isStandardInput ?? isBatch
         if keySource?.takesStandardInput == true, readsClaims {
-            throw arguments.usageError("--key and --claims cannot both read standard input")
+            throw arguments.usageError("--key and --claims can't both read standard input")
         }
         if isBatch, keySource == nil { throw arguments.usageError("--batch needs --key") }
-        if isBatch, payloadOut != nil { throw arguments.usageError("--payload-out is for one token, not for --batch") }
+        if isBatch, payloadOut != nil { throw arguments.usageError("--payload-out can't be combined with --batch") }
         if isBatch, form.isDetached {
             throw arguments.usageError(
-                "--detached is for one token, not for --batch: each line would be missing its claims"
+                "--detached can't be combined with --batch: the output would lack the claims"
             )
         }
         if let payloadOut, payloadOut.isStandardOutput {
-            throw arguments.usageError("--payload-out needs a file: the token goes to standard output")
+            throw arguments.usageError("--payload-out needs a file, because standard output is for the token")
         }
     }
 
@@ -133,7 +133,7 @@ struct SignCommand {
         }
         if claims.isEmpty {
             console.warn(
-                "the token says nothing; --claim gives it a claim, and --claims - reads them from standard input"
+                "the token has no claims; set some with --claim, or read them from standard input with --claims -"
             )
         }
         let signed = try sign(claims, service)
@@ -177,10 +177,10 @@ struct SignCommand {
         }
     }
 
-    /// The header of a form that `JWTGenerator` does not make.
+    /// The header for a form that `JWTGenerator` doesn't support.
     ///
-    /// What is not encoded is no JWT
-    /// ([RFC 7797 §7](https://www.rfc-editor.org/rfc/rfc7797#section-7)) and does not call itself one.
+    /// A JWS with an unencoded payload isn't a JWT ([RFC 7797
+    /// §7](https://www.rfc-editor.org/rfc/rfc7797#section-7)), so it gets no `typ`.
     private var formHeader: JSONObject {
         var parameters = header.parameters
         if parameters["typ"] == nil, !form.isUnencoded { parameters["typ"] = "JWT" }
@@ -188,7 +188,7 @@ struct SignCommand {
     }
 
     private func runBatch(_ service: SigningKey, _ console: Console) throws {
-        // Claims of which nothing changes are signed byte for byte.
+        // Unchanged claims are signed byte for byte.
         let isVerbatim = claims.isEmpty && form.isToken
         let parameters = header.parameters
         try BatchRun(input: claimsFile ?? .standardInput).run(on: console) { line in

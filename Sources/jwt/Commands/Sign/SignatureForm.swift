@@ -1,9 +1,9 @@
 import Foundation
 import TokenGeneration
 
-/// The form of what is signed: which serialization, and where its payload is.
+/// The form of a signature: its serialization, and the placement and encoding of its payload.
 struct SignatureForm {
-    /// A serialization of RFC 7515.
+    /// A JWS serialization (RFC 7515).
     enum Serialization: String, CaseIterable, ArgumentValue {
         case compact
         case json
@@ -18,17 +18,17 @@ struct SignatureForm {
         "format",
         value: "compact|json|general",
         section: section,
-        "One line of three parts (default), or JSON: flattened, or general with a list of signatures"
+        "A single line with three parts (default), or JSON: flattened, or general with a list of signatures"
     )
     private static let detached = Flag(
         "detached",
         section: section,
-        "Leave the payload out: whoever verifies must have it (RFC 7515, appendix F)"
+        "Omit the payload, which the verifier must then provide (RFC 7515, appendix F)"
     )
     private static let unencoded = Flag(
         "unencoded-payload",
         section: section,
-        "Sign the payload as it is, not in base64url (RFC 7797)"
+        "Sign the payload without base64url encoding (RFC 7797)"
     )
 
     static let options = [serialization.definition, detached.definition, unencoded.definition]
@@ -43,16 +43,17 @@ struct SignatureForm {
         encoding = arguments.contains(Self.unencoded) ? .unencoded : .base64url
     }
 
-    /// Whether this is the form of a JWT ([RFC 7519 §3](https://www.rfc-editor.org/rfc/rfc7519#section-3)).
+    /// A Boolean value that indicates whether this is the form of a JWT ([RFC 7519
+    /// §3](https://www.rfc-editor.org/rfc/rfc7519#section-3)).
     var isToken: Bool { serialization == .compact && placement == .attached && encoding == .base64url }
 
     var isDetached: Bool { placement == .detached }
 
     var isUnencoded: Bool { encoding == .unencoded }
 
-    /// Signs.
+    /// Signs a payload.
     ///
-    /// - Returns: A string for the compact serialization, otherwise an object.
+    /// - Returns: A string for the compact serialization, and an object otherwise.
     /// - Throws: ``CommandFailure``.
     func sign(_ payload: Data, header: JSONObject, with service: SigningKey) throws -> JSONValue {
         let generator = JWSGenerator(
@@ -72,7 +73,7 @@ struct SignatureForm {
         }
     }
 
-    /// What is signed as it is printed.
+    /// Returns the printable form of a signature.
     static func text(_ signed: JSONValue) -> String {
         if let text = signed.string { return text }
         return signed.object?.serialized() ?? ""

@@ -1,16 +1,17 @@
 import Foundation
 import OAuth2
 
-/// A client-credentials grant that also says which service its token is for.
+/// A grant that adds the target service to the token request.
 ///
-/// `resource` is [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)'s; `audience` is what several servers want instead.
+/// `resource` is defined by [RFC 8707](https://www.rfc-editor.org/rfc/rfc8707). Several servers use
+/// `audience` instead.
 struct AddressedGrant: Grant {
     private let grant: any Grant
     private let fields: [(name: String, value: String)]
 
     /// - Parameters:
-    ///   - grant: The grant.
-    ///   - fields: What is added to its form.
+    ///   - grant: The underlying grant.
+    ///   - fields: The form fields to add.
     init(_ grant: any Grant, fields: [(name: String, value: String)]) {
         self.grant = grant
         self.fields = fields

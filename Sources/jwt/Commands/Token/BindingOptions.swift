@@ -1,23 +1,23 @@
 import OAuth2
 import TokenGeneration
 
-/// The options that bind tokens to a key (DPoP, RFC 9449).
+/// The options for binding tokens to a key (DPoP, RFC 9449).
 struct BindingOptions: Sendable {
     private static let isBound = Flag(
         "dpop",
         section: GrantOptions.section,
-        "Have the token bound to a key that is made for it and kept with it; jwt request proves it"
+        "Bind the token to a new key that is cached with it; jwt request creates the proofs"
     )
     private static let key = Option<InputFile>(
         "dpop-key",
         value: "FILE",
         section: GrantOptions.section,
-        "Have the token bound to this private key, with which jwt dpop proves it elsewhere"
+        "Bind the token to this private key; jwt dpop can create proofs with it"
     )
 
     static let members = [ProfileMember(isBound), ProfileMember(key)]
 
-    /// Options of which one stands for the other.
+    /// Groups of mutually exclusive options.
     static let alternatives = [[isBound.definition.longName, key.definition.longName]]
 
     private let isBound: Bool
@@ -28,16 +28,14 @@ struct BindingOptions: Sendable {
         key = try arguments.value(of: Self.key)
     }
 
-    /// Whether nobody but this command has the key.
+    /// A Boolean value that indicates whether the key exists only in the token cache.
     var isKeyKept: Bool { isBound && key == nil }
 
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
-    /// The key that tokens are to be bound to; `nil` for bearer tokens.
+    /// Returns the key that tokens are bound to, or `nil` for bearer tokens.
     ///
-    /// - Parameter console: Where a warning goes.
-    /// - Returns: The key.
-    /// - Throws: ``CommandFailure`` if it can't be used.
+    /// - Throws: ``CommandFailure`` if the key is unusable.
     func key(_ console: Console) throws(CommandFailure) -> DPoPKey? {
         guard let key else { return isBound ? .generated() : nil }
         let file = try KeyFile(key.name, key.read())

@@ -3,24 +3,26 @@ import Glibc
 
 /// The user's browser.
 enum Browser {
-    /// Shows a page, if there is a browser; whoever has none opens it by hand.
+    /// Opens a page, if a browser is available.
     ///
-    /// `BROWSER` is a command that takes a URL; without it, a desktop has `xdg-open`. Nobody waits for it, and whether it works is not
-    /// found out: the page's address is said in any case.
+    /// Runs the command in `BROWSER`, or `xdg-open` on a desktop. The method neither waits for the
+    /// browser nor checks whether it succeeds, because the command always prints the address, too.
     static func open(_ url: URL) {
         guard let command else { return }
-        // The address is an argument of the shell's, not a part of its script: nothing in it is a command.
+        // Pass the address as a shell argument, so that the shell can't interpret it as code.
         spawn("/bin/sh", ["sh", "-c", "\(command) \"$1\"", "sh", url.absoluteString])
     }
 
     private static var command: String? {
-        // A command that is not text is not run in a repaired form.
+        // Never run a command that isn't valid UTF-8.
         if EnvironmentVariable.isSet("BROWSER") { return try? EnvironmentVariable.text(of: "BROWSER") }
         return ["DISPLAY", "WAYLAND_DISPLAY"].contains(where: EnvironmentVariable.isSet) ? "xdg-open" : nil
     }
 
-    /// Starts a program that stays when this one ends, be it by Control-C, and has nothing of it: standard output is for the token, and
-    /// all else that is open, such as locks on kept tokens, is closed in it (`O_CLOEXEC`).
+    /// Starts a process that outlives this one, including after Control-C.
+    ///
+    /// The process can't write to standard output, which is for the token. Other descriptors, such
+    /// as locks on cached tokens, are closed on exec (`O_CLOEXEC`).
     private static func spawn(_ path: String, _ arguments: [String]) {
         var actions = unsafe posix_spawn_file_actions_t()
         var attributes = posix_spawnattr_t()
@@ -32,7 +34,7 @@ enum Browser {
         for number in [STDOUT_FILENO, STDERR_FILENO] {
             unsafe posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_WRONLY, 0)
         }
-        // A child would inherit which signals this program ignores, and which this thread blocks.
+        // Otherwise the child would inherit the ignored and blocked signals.
         var signals = sigset_t()
         unsafe sigemptyset(&signals)
         unsafe posix_spawnattr_setsigmask(&attributes, &signals)

@@ -1,34 +1,34 @@
 import Foundation
 import OAuth2
 
-/// The options that say where tokens are kept between calls, and until when a kept one will do.
+/// The options for caching tokens.
 struct CacheOptions: Sendable {
-    static let section = "Kept tokens"
+    static let section = "Token cache"
 
     private static let folder = Option<FolderPath>(
         "cache-dir",
         value: "FOLDER",
         section: section,
-        "Where tokens are kept, for you alone (default: ~/.local/state/jwt/tokens, or jwt/tokens in $XDG_STATE_HOME)"
+        "The cache folder, accessible only to you (default: ~/.local/state/jwt/tokens, or jwt/tokens in $XDG_STATE_HOME)"
     )
     private static let keyFile = Option<InputFile>(
         "cache-key-file",
         value: "FILE",
         section: section,
-        "Encrypt what is kept with the key in this file: 32 octets in base64 (openssl rand -base64 32)"
+        "Encrypt the cache with the key in this file: 32 bytes in base64 (openssl rand -base64 32)"
     )
     private static let keyEnvironment = Option<EnvironmentVariable>(
         "cache-key-env",
         value: "NAME",
         section: section,
-        "Encrypt what is kept with the key in this environment variable"
+        "Encrypt the cache with the key in this environment variable"
     )
-    private static let isOff = Flag("no-cache", section: section, "Keep nothing, and use nothing that is kept")
+    private static let isOff = Flag("no-cache", section: section, "Neither read nor write the cache")
     private static let leastLifetime = Option<TimeSpan>(
         "min-valid",
         value: "DURATION",
         section: section,
-        "For how long a kept token must still be good to be used (default: 30s)"
+        "The minimum remaining lifetime of a cached token (default: 30s)"
     )
 
     static let members = [
@@ -36,17 +36,17 @@ struct CacheOptions: Sendable {
         ProfileMember(leastLifetime),
     ]
 
-    /// Options of which one stands for the other.
+    /// Groups of mutually exclusive options.
     static let alternatives = [
         [folder.definition.longName, isOff.definition.longName],
         [keyFile.definition.longName, keyEnvironment.definition.longName],
     ]
 
-    /// For how long a kept token must still be good.
+    /// The minimum remaining lifetime of a cached token (30 seconds by default).
     let leastLifetime: Duration
     private let folder: FolderPath?
     private let key: PasswordSource?
-    /// Whether nothing is kept.
+    /// A Boolean value that indicates whether caching is disabled.
     let isOff: Bool
 
     init(_ arguments: ParsedArguments, needsStore: Bool) throws(UsageError) {
@@ -55,33 +55,31 @@ struct CacheOptions: Sendable {
         isOff = arguments.contains(Self.isOff)
         leastLifetime = .seconds(try arguments.value(of: Self.leastLifetime)?.seconds ?? 30)
         if isOff, folder != nil || key != nil {
-            throw arguments.usageError("--no-cache keeps nothing: leave the folder and the key out")
+            throw arguments.usageError("--no-cache can't be combined with a cache folder or key")
         }
         if isOff, needsStore {
-            throw arguments.usageError("--no-cache would lose the refresh token that follows this one; leave it out")
+            throw arguments.usageError("--no-cache would lose the rotated refresh token; remove it")
         }
     }
 
     var standardInputReaders: Int { key?.isStandardInput ?? false ? 1 : 0 }
 
-    /// A key that has one of its two spellings.
+    /// Validates that a key is 32 bytes in base64 or base64url.
     private static func checked(_ text: String) throws(CommandFailure) -> Secret {
         let octets = [SecretEncoding.base64, .base64url].lazy.compactMap { $0.octets(Array(text.utf8)) }.first
         guard octets?.count == 32, !text.utf8.contains(0x0A) else {
             throw CommandFailure(
                 .failed,
-                "the key of the kept tokens must be 32 octets in \(SecretEncoding.base64.expectation); make one with "
+                "the cache key must be 32 bytes in \(SecretEncoding.base64.expectation); generate one with "
                     + "`openssl rand -base64 32`"
             )
         }
         return Secret(text)
     }
 
-    /// What keeps the tokens.
+    /// Returns the token store.
     ///
-    /// - Parameter console: Where a warning goes.
-    /// - Returns: The store.
-    /// - Throws: ``CommandFailure`` if the folder can't be used.
+    /// - Throws: ``CommandFailure`` if the folder or the key is unusable.
     func store(_ console: Console) throws(CommandFailure) -> any TokenStore {
         if isOff { return InMemoryTokenStore() }
         let place: URL

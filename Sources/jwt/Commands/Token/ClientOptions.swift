@@ -2,9 +2,9 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// The options that say who the client is, and how it proves that.
+/// The options for the client and its authentication.
 struct ClientOptions: Sendable {
-    /// The names of RFC 7591 §2 and RFC 8705 §2.
+    /// The client authentication methods of RFC 7591 §2 and RFC 8705 §2.
     enum Method: String, CaseIterable, ArgumentValue {
         case clientSecretBasic = "client_secret_basic"
         case clientSecretPost = "client_secret_post"
@@ -14,7 +14,7 @@ struct ClientOptions: Sendable {
         case selfSignedTLSClientAuth = "self_signed_tls_client_auth"
         case none
 
-        /// What proves the client.
+        /// The kind of credential that the method requires.
         fileprivate var proof: Proof? {
             switch self {
             case .clientSecretBasic, .clientSecretPost, .clientSecretJWT: .secret
@@ -28,7 +28,7 @@ struct ClientOptions: Sendable {
     fileprivate enum Proof {
         case secret, key, certificate
 
-        /// The options that say where it is.
+        /// The name of the credential and the options that specify it.
         var options: String {
             switch self {
             case .secret: "a secret: --client-secret-file FILE or --client-secret-env NAME"
@@ -44,29 +44,29 @@ struct ClientOptions: Sendable {
         "client-id",
         value: "ID",
         section: section,
-        "Who the client is to the server"
+        "The client ID"
     )
     private static let methodOption = Option<Method>(
         "auth-method",
         value: "METHOD",
         section: section,
         """
-        How the client proves it: \(Method.allCases.map(\.rawValue).joined(separator: ", ")) (default: \
-        client_secret_basic with a secret, private_key_jwt with a key, tls_client_auth with a certificate, none if a user \
-        signs in)
+        The client authentication method: \(Method.allCases.map(\.rawValue).joined(separator: ", ")) (default: \
+        client_secret_basic with a secret, private_key_jwt with a key, tls_client_auth with a certificate, none if a \
+        user signs in)
         """
     )
     private static let secretFile = Option<InputFile>(
         "client-secret-file",
         value: "FILE",
         section: section,
-        "The file of the client's secret"
+        "The file with the client secret"
     )
     private static let secretEnvironment = Option<EnvironmentVariable>(
         "client-secret-env",
         value: "NAME",
         section: section,
-        "The environment variable that holds the client's secret"
+        "The environment variable with the client secret"
     )
     private static let key = Option<InputFile>(
         "key",
@@ -80,26 +80,26 @@ struct ClientOptions: Sendable {
         "kid",
         value: "ID",
         section: KeySource.section,
-        "The key's ID at the server; auto is its RFC 7638 thumbprint (default: the kid of a JWK)"
+        "The ID of the key at the server; auto is the RFC 7638 thumbprint (default: the JWK's kid)"
     )
     private static let audience = Option<NonEmptyText>(
         "assertion-audience",
         aliases: ["assertion-aud"],
         value: "TEXT",
         section: section,
-        "Whom assertions are addressed to (default: the issuer, or the token endpoint if no issuer is given)"
+        "The audience of client assertions (default: the issuer, or the token endpoint without an issuer)"
     )
     private static let certificate = Option<InputFile>(
         "cert",
         value: "FILE",
         section: section,
-        "The client's certificate, and those of its issuers, in PEM: shown to every server (RFC 8705)"
+        "The client certificate and its chain in PEM, sent to every server (RFC 8705)"
     )
     private static let certificateKey = Option<InputFile>(
         "cert-key",
         value: "FILE",
         section: section,
-        "The certificate's private key (default: in the same file)"
+        "The private key of the certificate (default: in the certificate file)"
     )
 
     static let members = [
@@ -110,7 +110,7 @@ struct ClientOptions: Sendable {
         ProfileMember(audience), ProfileMember(certificate), ProfileMember(certificateKey),
     ]
 
-    /// Options of which one stands for the other.
+    /// Groups of mutually exclusive options.
     static let alternatives = [
         [
             secretFile.definition.longName, secretEnvironment.definition.longName, key.definition.longName,
@@ -131,11 +131,12 @@ struct ClientOptions: Sendable {
 
     /// - Parameters:
     ///   - arguments: The command line and the profile.
-    ///   - isPublicByDefault: Whether a client without any proof is one that has none, as a program on a user's machine is.
+    ///   - isPublicByDefault: A Boolean value that indicates whether a client without credentials
+    ///     is a public client, such as a program on a user's machine.
     /// - Throws: ``UsageError``.
     init(_ arguments: ParsedArguments, isPublicByDefault: Bool) throws(UsageError) {
         guard let clientID = try arguments.value(of: Self.clientID)?.text else {
-            throw arguments.usageError("who asks? --client-id ID or --profile NAME says it")
+            throw arguments.usageError("missing client ID; pass --client-id ID or --profile NAME")
         }
         self.clientID = clientID
         secret = try PasswordSource(
@@ -151,10 +152,10 @@ struct ClientOptions: Sendable {
         certificate = try arguments.value(of: Self.certificate)
         certificateKey = try arguments.value(of: Self.certificateKey)
         if certificateKey != nil, certificate == nil {
-            throw arguments.usageError("--cert-key is the key of a certificate, and there is none: --cert FILE")
+            throw arguments.usageError("--cert-key requires --cert FILE")
         }
         if secret != nil, key != nil {
-            throw arguments.usageError("the client has a secret and a key; leave one of them out")
+            throw arguments.usageError("the client can have a secret or a key, but not both")
         }
         var proofs: [Proof] = []
         if secret != nil { proofs.append(.secret) }
@@ -177,7 +178,7 @@ struct ClientOptions: Sendable {
             case nil:
                 throw arguments.usageError(
                     """
-                    how does the client prove who it is? With --client-secret-file FILE, --client-secret-env NAME, --key FILE \
+                    missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE \
                     or --cert FILE
                     """
                 )
@@ -185,21 +186,20 @@ struct ClientOptions: Sendable {
         }
         guard let proof = named.proof else {
             guard !proofs.contains(.secret), !proofs.contains(.key) else {
-                throw arguments.usageError("--auth-method none proves nothing; leave the secret and the key out")
+                throw arguments.usageError("--auth-method none doesn't use credentials; remove the secret or key")
             }
             return named
         }
         guard proofs.contains(proof) else { throw arguments.usageError("\(named.rawValue) needs \(proof.options)") }
-        // A certificate may be there for the API.
+        // The certificate may be for the API.
         guard proofs.allSatisfy({ $0 == proof || $0 == .certificate }) else {
             throw arguments.usageError(
-                "\(named.rawValue) needs \(proof.options), and nothing else that proves the client"
+                "\(named.rawValue) needs \(proof.options); remove the client's other credentials"
             )
         }
         return named
     }
 
-    /// How many of the client's options read standard input.
     var standardInputReaders: Int {
         [
             secret?.isStandardInput ?? false, key?.takesStandardInput ?? false, certificate?.isStandardInput ?? false,
@@ -207,15 +207,12 @@ struct ClientOptions: Sendable {
         ].count { $0 }
     }
 
-    /// Reads the client's secret or key.
+    /// Reads the client's credentials.
     ///
-    /// Whoever shows a certificate besides has tokens bound to it, and asks where the server wants certificates to be shown.
+    /// A client with a certificate in addition to a secret or key gets certificate-bound tokens,
+    /// and uses the server's mutual TLS endpoints.
     ///
-    /// - Parameters:
-    ///   - server: Who is asked.
-    ///   - console: Where a warning goes.
-    /// - Returns: What authenticates the client.
-    /// - Throws: ``CommandFailure`` if it can't be used.
+    /// - Throws: ``CommandFailure`` if the credentials are unusable.
     func authentication(
         for server: ServerOptions,
         _ console: Console
@@ -241,20 +238,19 @@ struct ClientOptions: Sendable {
         case .tlsClientAuth, .selfSignedTLSClientAuth: return .tlsClientAuth(clientID: clientID)
         case .none: return .none(clientID: clientID)
         }
-        throw CommandFailure(.failed, "there is nothing that proves the client")
+        throw CommandFailure(.failed, "missing client credentials")
     }
 
-    /// What the client shows in the handshake, to the authorization server and to the API.
+    /// Returns the client identity for TLS connections to the authorization server and the API, or
+    /// `nil` without a certificate.
     ///
-    /// - Parameter console: Where a warning goes.
-    /// - Returns: The identity; `nil` if there is none.
-    /// - Throws: ``CommandFailure`` if it can't be used.
+    /// - Throws: ``CommandFailure`` if the certificate or its key is unusable.
     func identity(_ console: Console) throws(CommandFailure) -> ClientIdentity? {
         guard let certificate else { return nil }
         let chain = try certificate.read()
         let text = String(decoding: chain.bytes, as: UTF8.self)
         guard certificateKey != nil || text.contains("PRIVATE KEY-----") else {
-            throw CommandFailure(.failed, "\(certificate.name): no private key in it; --cert-key FILE names its file")
+            throw CommandFailure(.failed, "\(certificate.name): contains no private key; pass it with --cert-key FILE")
         }
         let file = certificateKey ?? certificate
         let key = file == certificate ? chain : try file.read()
@@ -304,7 +300,7 @@ struct ClientOptions: Sendable {
         file.warn(on: console)
         let (signingKey, ownID) = try file.signingKey(for: algorithm)
         guard !signingKey.algorithm.isSymmetric else {
-            throw CommandFailure(.failed, "\(file.name): a secret; private_key_jwt needs a private key")
+            throw CommandFailure(.failed, "\(file.name): contains a secret, but private_key_jwt needs a private key")
         }
         let service = signingKey.identified(
             by: keyID == "auto" ? signingKey.verificationKey.thumbprint : keyID ?? ownID

@@ -1,8 +1,8 @@
 import OAuth2
 
-/// The options that say what entitles the client to a token, and what the token is for.
+/// The options for the grant and the scope of a token.
 struct GrantOptions: Sendable {
-    /// The names of the grants, RFC 8693's by the end of its URN.
+    /// The grant types, where `token_exchange` stands for the URN in RFC 8693.
     enum Kind: String, CaseIterable, ArgumentValue {
         case clientCredentials = "client_credentials"
         case refreshToken = "refresh_token"
@@ -10,11 +10,12 @@ struct GrantOptions: Sendable {
         case deviceCode = "device_code"
         case authorizationCode = "authorization_code"
 
-        /// Whether somebody has to sign in.
+        /// A Boolean value that indicates whether the grant requires the user to sign in.
         var isInteractive: Bool { self == .deviceCode || self == .authorizationCode }
     }
 
-    /// A type of tokens ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)): the end of its URN, or another URN.
+    /// A token type ([RFC 8693 §3](https://www.rfc-editor.org/rfc/rfc8693#section-3)), as the last
+    /// component of its URN or as another URN.
     struct SubjectTokenType: ArgumentValue {
         private static let prefix = "urn:ietf:params:oauth:token-type:"
         private static let names = ["access_token", "refresh_token", "id_token", "jwt", "saml1", "saml2"]
@@ -46,8 +47,8 @@ struct GrantOptions: Sendable {
         value: "GRANT",
         section: section,
         """
-        What entitles the client: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: what the options \
-        below are for, or else client_credentials); with the last two somebody signs in
+        The grant: \(Kind.allCases.map(\.rawValue).joined(separator: ", ")) (default: the grant of the options \
+        below, or else client_credentials); the last two require a user to sign in
         """
     )
     private static let scope = Option<NonEmptyText>(
@@ -55,55 +56,55 @@ struct GrantOptions: Sendable {
         value: "SCOPE",
         isRepeatable: true,
         section: section,
-        "What the token shall be good for; names with spaces between them"
+        "The requested scope: names separated by spaces"
     )
     private static let audience = Option<NonEmptyText>(
         "audience",
         value: "NAME",
         section: section,
-        "The service that the token is for, as the server calls it"
+        "The service for the token, by the server's name for it"
     )
     private static let resource = Option<NonEmptyText>(
         "resource",
         value: "URI",
         section: section,
-        "The service that the token is for, by its URI (RFC 8707)"
+        "The service for the token, by its URI (RFC 8707)"
     )
     private static let refreshTokenFile = Option<InputFile>(
         "refresh-token-file",
         value: "FILE",
         section: section,
-        "The file of the first refresh token; those that follow it are kept beside the access token"
+        "The file with the first refresh token; rotated refresh tokens are cached with the access token"
     )
     private static let refreshTokenEnvironment = Option<EnvironmentVariable>(
         "refresh-token-env",
         value: "NAME",
         section: section,
-        "The environment variable that holds the first refresh token"
+        "The environment variable with the first refresh token"
     )
     private static let subjectTokenFile = Option<InputFile>(
         "subject-token-file",
         value: "FILE",
         section: section,
-        "The file of a token to exchange for another (RFC 8693)"
+        "The file with a token to exchange for another (RFC 8693)"
     )
     private static let subjectTokenEnvironment = Option<EnvironmentVariable>(
         "subject-token-env",
         value: "NAME",
         section: section,
-        "The environment variable that holds a token to exchange"
+        "The environment variable with a token to exchange"
     )
     private static let subjectProfile = Option<NonEmptyText>(
         "subject-profile",
         value: "NAME",
         section: section,
-        "The profile whose token is exchanged; it is fetched and kept as well"
+        "The profile whose token to exchange; that token is cached and refreshed, too"
     )
     private static let subjectTokenType = Option<SubjectTokenType>(
         "subject-token-type",
         value: "TYPE",
         section: section,
-        "What the token to exchange is: access_token (default), refresh_token, id_token, jwt, saml1, saml2 or a URI"
+        "The type of the token to exchange: access_token (default), refresh_token, id_token, jwt, saml1, saml2 or a URI"
     )
 
     static let members =
@@ -113,7 +114,7 @@ struct GrantOptions: Sendable {
             ProfileMember(subjectTokenEnvironment), ProfileMember(subjectProfile), ProfileMember(subjectTokenType),
         ] + SignInOptions.members
 
-    /// Options of which one stands for the other.
+    /// Groups of mutually exclusive options.
     static let alternatives = [
         [refreshTokenFile.definition.longName, refreshTokenEnvironment.definition.longName],
         [
@@ -138,8 +139,9 @@ struct GrantOptions: Sendable {
 
     /// - Parameters:
     ///   - arguments: The command line and the profile.
-    ///   - profiles: The names of the profiles that this grant stands in, which a chain of exchanges must not come back to.
-    /// - Throws: ``UsageError`` or, for what is wrong with the configuration file, ``CommandFailure``.
+    ///   - profiles: The names of the profiles in the chain of exchanges, which must not contain
+    ///     a cycle.
+    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
     init(_ arguments: ParsedArguments, in profiles: [String]) throws {
         let scopes = try arguments.values(of: Self.scope).map(\.text)
         scope = scopes.isEmpty ? nil : scopes.joined(separator: " ")
@@ -169,22 +171,22 @@ struct GrantOptions: Sendable {
         )
         guard let name = try arguments.value(of: subjectProfile)?.text else { return source.map(Subject.token) }
         guard source == nil else {
-            throw arguments.usageError("--subject-profile and a token to exchange exclude each other")
+            throw arguments.usageError("--subject-profile and a token to exchange can't be combined")
         }
         guard !profiles.contains(name) else {
-            throw arguments.usageError("--subject-profile leads back to the profile “\(name)”")
+            throw arguments.usageError("--subject-profile forms a cycle with profile “\(name)”")
         }
         return .profile(try TokenOptions(arguments, ofProfile: name, in: profiles))
     }
 
     private func check(_ arguments: ParsedArguments) throws(UsageError) {
         if refreshToken != nil, subject != nil {
-            throw arguments.usageError("a refresh token and a token to exchange are two grants; leave one of them out")
+            throw arguments.usageError("a refresh token and a token to exchange can't be combined; remove one of them")
         }
         switch kind {
         case .clientCredentials, .deviceCode, .authorizationCode:
             guard refreshToken == nil, subject == nil else {
-                throw arguments.usageError("--grant \(kind.rawValue) needs no token; leave it out")
+                throw arguments.usageError("--grant \(kind.rawValue) doesn't take a token; remove it")
             }
         case .refreshToken:
             guard refreshToken != nil else {
@@ -194,7 +196,7 @@ struct GrantOptions: Sendable {
             }
             guard scope == nil, audience == nil, resource == nil else {
                 throw arguments.usageError(
-                    "a refresh token is for what was granted: leave the scope and the service out"
+                    "a refresh token keeps its original grant; remove --scope, --audience and --resource"
                 )
             }
         case .tokenExchange:
@@ -208,11 +210,10 @@ struct GrantOptions: Sendable {
             }
         }
         if kind != .tokenExchange, arguments.contains(Self.subjectTokenType.definition) {
-            throw arguments.usageError("--subject-token-type is about a token to exchange, and there is none")
+            throw arguments.usageError("--subject-token-type requires a token to exchange")
         }
     }
 
-    /// How many of the grant's options read standard input.
     var standardInputReaders: Int {
         var count = refreshToken?.isStandardInput ?? false ? 1 : 0
         switch subject {
@@ -222,10 +223,10 @@ struct GrantOptions: Sendable {
         return count
     }
 
-    /// Whether a token that follows the first one has to be kept somewhere.
+    /// A Boolean value that indicates whether the grant rotates tokens that must be stored.
     var needsStore: Bool { kind == .refreshToken }
 
-    /// How somebody signs in, if the grant is for that.
+    /// The sign-in that the grant requires, if any.
     var signIn: SignIn? {
         let place: SignIn.Place
         switch kind {
@@ -247,11 +248,9 @@ struct GrantOptions: Sendable {
         )
     }
 
-    /// Reads the tokens that the grant begins with.
+    /// Reads the initial tokens of the grant.
     ///
-    /// - Parameter console: Where a warning goes.
-    /// - Returns: The grant.
-    /// - Throws: ``CommandFailure`` if one can't be used.
+    /// - Throws: ``CommandFailure`` if a token is unusable.
     func grant(_ console: Console) throws -> any Grant {
         switch (kind, subject) {
         case (.refreshToken, _):
@@ -259,7 +258,7 @@ struct GrantOptions: Sendable {
             return RefreshTokenGrant(refreshToken: try refreshToken.readSecret(warningOn: console))
         case (.tokenExchange, .token(let source)?):
             let secret = try source.readSecret(warningOn: console)
-            // The token itself says whose it is; its digest keeps what comes of it apart.
+            // The digest of the subject token separates the cached tokens of different subjects.
             let name = "token " + secret.fingerprint.map { String($0, radix: 16) }.joined(separator: ".")
             return exchange(StaticTokenSource(AccessToken(value: secret, requested: .now)), name)
         case (.tokenExchange, .profile(let options)?):
@@ -278,7 +277,7 @@ struct GrantOptions: Sendable {
             return SignInGrant(identifier: parts.joined(separator: "\n"))
         case (.tokenExchange, nil): break
         }
-        throw CommandFailure(.failed, "there is nothing to ask for a token with")
+        throw CommandFailure(.failed, "missing credentials for the grant")
     }
 
     private func exchange(_ subject: any TokenSource, _ name: String) -> TokenExchangeGrant {

@@ -1,17 +1,19 @@
 import OAuth2
 
-/// Tokens that last for some time: one that is about to expire is replaced before it is handed out.
+/// A token source that replaces a cached token shortly before it expires.
 ///
-/// Of many processes that ask at once, one replaces it: the others find its successor in the store.
+/// When several processes request a token at the same time, only one refreshes it. The others find
+/// the new token in the store.
 struct LastingTokenSource: TokenSource {
     private let source: GrantTokenSource
     private let leastLifetime: Duration
     private let warn: @Sendable (OAuth2Error) -> Void
 
     /// - Parameters:
-    ///   - source: Where the tokens come from.
-    ///   - leastLifetime: For how long a token that was found in the store must still be good.
-    ///   - warn: Is told why a token could not be replaced that is handed out all the same.
+    ///   - source: The underlying token source.
+    ///   - leastLifetime: The minimum remaining lifetime of a token from the store.
+    ///   - warn: A closure that receives the error if a token can't be replaced and is used
+    ///     anyway.
     init(_ source: GrantTokenSource, leastLifetime: Duration, warn: @escaping @Sendable (OAuth2Error) -> Void) {
         self.source = source
         self.leastLifetime = leastLifetime

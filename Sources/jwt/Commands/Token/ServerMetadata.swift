@@ -3,38 +3,37 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// What a server has said about itself, kept in the user's cache so that not every process has to ask.
+/// The metadata of an authorization server, cached across processes.
 struct ServerMetadata: Sendable {
-    /// How long it is used without asking again, and how long after that while the server can't be asked.
+    /// The lifetime of cached metadata, and the additional lifetime while the server is
+    /// unreachable, in seconds.
     private static let lifetime = 86_400.0
     private static let staleLifetime = 7 * 86_400.0
 
-    /// What is done with what the server has said before.
+    /// The use of cached metadata.
     enum Use: Sendable {
-        /// It is used as long as it is good.
+        /// Uses cached metadata until it expires.
         case kept
-        /// It is used only if the server can't be asked.
+        /// Uses cached metadata only if the server is unreachable.
         case renewed
-        /// It is not looked at, and nothing is kept.
+        /// Neither reads nor writes the cache.
         case none
     }
 
     let issuer: String
     let use: Use
-    /// How long the server may take for each of its documents.
+    /// The timeout for each metadata document.
     let timeout: Duration
 
-    /// How the server is asked.
+    /// The discovery options.
     var options: AuthorizationServerDiscovery.Options {
         var options = AuthorizationServerDiscovery.Options()
         options.timing.timeout = timeout
         return options
     }
 
-    /// The server as it says it is.
+    /// Returns the server with its metadata.
     ///
-    /// - Parameter client: What asks.
-    /// - Returns: The server.
     /// - Throws: `OAuth2Error`.
     func server(_ client: NetworkClient) async throws -> AuthorizationServer {
         let now = Date().timeIntervalSince1970
@@ -52,13 +51,14 @@ struct ServerMetadata: Sendable {
         }
     }
 
-    /// The file; `nil` if the user has no folder for it.
+    /// The path of the cache file, or `nil` if the user has no cache folder.
     private var path: String? {
         let name = Secret(issuer).fingerprint.map { String($0, radix: 16) }.joined(separator: "-")
         return (try? UserFolder.cache.path(orElse: "")).map { "\($0)/servers/\(name).json" }
     }
 
-    /// What was kept, unless somebody else can have written it: whoever says where the token endpoint is gets the secrets.
+    /// Reads cached metadata, but only from a file that no other user could have written: the
+    /// metadata determines which server receives the client's secrets.
     private static func read(_ path: String, _ issuer: String) -> (server: AuthorizationServer, fetched: Double)? {
         guard let bytes = try? ownContent(path), let object = try? JSONObject(parsing: Data(bytes)),
             object["issuer"] == .string(issuer),
@@ -73,7 +73,8 @@ struct ServerMetadata: Sendable {
         return file.isOwn ? try file.readAll(limit: 1 << 20) : nil
     }
 
-    /// Keeps what was said; if that can't be, the next process asks again.
+    /// Writes metadata to the cache, or does nothing if that fails, so that the next process
+    /// fetches it again.
     private static func write(_ server: AuthorizationServer, fetched: Double, to path: String) {
         let object: JSONObject = [
             "issuer": .string(server.issuer), "fetched": .number(JSONNumber(Int(fetched))),

@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import OAuth2
 
-/// The options that say whom to ask for a token, and how.
+/// The options for the authorization server.
 struct ServerOptions: Sendable {
     static let section = "Authorization server"
 
@@ -10,40 +10,40 @@ struct ServerOptions: Sendable {
         "token-endpoint",
         value: "URL",
         section: section,
-        "Where tokens are asked for (default: where the issuer says)"
+        "The token endpoint (default: from the issuer's metadata)"
     )
     private static let issuer = Option<NonEmptyText>(
         "issuer",
         value: "ISSUER",
         section: section,
         """
-        The server's identifier: its URL, whose metadata say the rest (RFC 8414, OpenID Connect Discovery) unless \
-        --token-endpoint does; assertions are addressed to it
+        The server's issuer identifier, a URL; provides the metadata (RFC 8414, OpenID Connect Discovery) unless you \
+        pass --token-endpoint, and the audience of client assertions
         """
     )
     private static let authorizationEndpoint = Option<ServiceURL>(
         "authorization-endpoint",
         value: "URL",
         section: section,
-        "Where users sign in in a browser (default: where the issuer says)"
+        "The endpoint where users sign in with a browser (default: from the issuer's metadata)"
     )
     private static let deviceEndpoint = Option<ServiceURL>(
         "device-endpoint",
         value: "URL",
         section: section,
-        "Where users sign in on another device (default: where the issuer says)"
+        "The endpoint where users sign in on another device (default: from the issuer's metadata)"
     )
     private static let roots = Option<InputFile>(
         "roots",
         value: "FILE",
         section: section,
-        "The only root certificates under which a server is trusted, PEM or DER (default: the system's)"
+        "The trusted root certificates, instead of the system's, in PEM or DER"
     )
     private static let timeout = Option<TimeSpan>(
         "token-timeout",
         value: "DURATION",
         section: section,
-        "The longest time that getting a token may take, and each of the issuer's documents before, repetitions included (default: 30s)"
+        "The timeout for getting a token, and for each metadata document, including retries (default: 30s)"
     )
 
     static let members = [
@@ -51,12 +51,12 @@ struct ServerOptions: Sendable {
         ProfileMember(deviceEndpoint), ProfileMember(roots), ProfileMember(timeout),
     ]
 
-    /// How messages call the server.
+    /// The name of the server in messages.
     let name: String
     let timeout: Duration
-    /// Whether the server has an identifier other than its token endpoint.
+    /// A Boolean value that indicates whether the issuer identifier is known.
     let hasIssuer: Bool
-    /// The server as far as the options say it; `nil` if it says itself where its endpoints are.
+    /// The server as specified by the options, or `nil` if its metadata must be fetched.
     private let known: AuthorizationServer?
     private let issuer: String
     private let authorizationEndpoint: URL?
@@ -68,7 +68,7 @@ struct ServerOptions: Sendable {
         let issuer = try arguments.value(of: Self.issuer)?.text
         guard let identifier = issuer ?? endpoint?.url.absoluteString else {
             throw arguments.usageError(
-                "where are tokens asked for? --token-endpoint URL, --issuer ISSUER or --profile NAME says it"
+                "missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME"
             )
         }
         if endpoint == nil, let issuer { try Self.checkLookup(of: issuer, arguments) }
@@ -82,7 +82,8 @@ struct ServerOptions: Sendable {
         timeout = .seconds(try arguments.value(of: Self.timeout)?.seconds ?? 30)
     }
 
-    /// An issuer that says nothing but who it is may be any text; one that is looked up has to be a URL.
+    /// Checks that the issuer is a URL, as required for discovery but not for other uses of an
+    /// issuer.
     private static func checkLookup(of issuer: String, _ arguments: ParsedArguments) throws(UsageError) {
         do throws(ValueError) {
             _ = try ServiceURL(argument: issuer)
@@ -91,13 +92,7 @@ struct ServerOptions: Sendable {
         }
     }
 
-    /// The server with its endpoints.
-    ///
-    /// - Parameters:
-    ///   - client: What asks the server for them, if need be.
-    ///   - use: What is done with what it has said before.
-    /// - Returns: The server.
-    /// - Throws: ``CommandFailure``.
+    /// Returns the server with its endpoints, which may require fetching its metadata.
     func server(_ client: NetworkClient, _ use: ServerMetadata.Use) throws(CommandFailure) -> AuthorizationServer {
         var server: AuthorizationServer
         if let known {
@@ -119,11 +114,10 @@ struct ServerOptions: Sendable {
 
     var takesStandardInput: Bool { roots?.isStandardInput ?? false }
 
-    /// What asks the server and, if there is one, the API.
+    /// Returns the transport for the authorization server and the API.
     ///
-    /// - Parameter identity: What it shows in the handshake, if anything.
-    /// - Returns: The transport.
-    /// - Throws: ``CommandFailure`` if the roots can't be read, or this machine lacks what the client works on.
+    /// - Throws: ``CommandFailure`` if the roots can't be read, or the system lacks a requirement
+    ///   of the transport.
     func transport(_ identity: ClientIdentity?) throws(CommandFailure) -> CurlTransport {
         let tls = TLSConfiguration(trustRoots: try RootsOption.roots(roots), clientIdentity: identity)
         do throws(NetworkError) {

@@ -3,35 +3,36 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// How somebody signs in, so that the command gets tokens for them.
+/// A sign-in that gets tokens for a user.
 struct SignIn: Sendable {
-    /// Where somebody signs in.
+    /// The device on which the user signs in.
     enum Place: Sendable {
-        /// On another device ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
+        /// Another device ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)).
         case device
-        /// In a browser on this machine ([RFC 8252](https://www.rfc-editor.org/rfc/rfc8252)).
+        /// A browser on this machine ([RFC 8252](https://www.rfc-editor.org/rfc/rfc8252)).
         case browser(path: String, port: UInt16, opens: Bool)
     }
 
-    /// How long somebody may take whom nobody sets a limit.
+    /// The default timeout for a sign-in with a browser: 5 minutes.
     private static let patience = Duration.seconds(300)
-    /// How long others wait while somebody signs in.
+    /// The maximum time that other processes wait for a sign-in: 30 minutes.
     static let queueTimeout = Duration.seconds(1_800)
 
     let place: Place
     let scope: String?
-    /// The service that the token is for, as the server calls it; several servers want it instead of resources.
+    /// The name of the service for the token, which several servers use instead of resources.
     let audience: String?
     let resources: [String]
-    /// How long somebody may take; `nil` for as long as is usual.
+    /// The timeout for the sign-in, or `nil` for the default.
     let timeout: Duration?
 
-    /// Tells somebody what to do, and waits until they have done it.
+    /// Asks the user to sign in, and waits for the result.
     ///
     /// - Parameters:
-    ///   - client: Who asks for the tokens.
-    ///   - network: What fetches the keys that an ID token is verified with.
-    ///   - console: Where that is said; standard output is for the token.
+    ///   - client: The OAuth client.
+    ///   - network: The HTTP client that fetches the keys for verifying ID tokens.
+    ///   - console: The console that shows the instructions, on standard error. Standard output
+    ///     is for the token.
     /// - Returns: The tokens.
     /// - Throws: `OAuth2Error`.
     func tokens(_ client: OAuth2Client, _ network: NetworkClient, _ console: Console) async throws -> IssuedTokens {
@@ -44,9 +45,11 @@ struct SignIn: Sendable {
         }
     }
 
-    /// The check of the ID token: there is one if the scope asks for it and the server's metadata say what it is signed with.
+    /// Returns the verification rule for the ID token.
     ///
-    /// The command uses the access token only. A bad ID token still says that something is wrong with the answer.
+    /// The ID token is verified if the scope includes `openid` and the server's metadata lists its
+    /// keys and algorithms. The command uses only the access token, but an invalid ID token means
+    /// that the response can't be trusted.
     private func idTokenRule(_ client: OAuth2Client, _ network: NetworkClient) -> IDTokenRule {
         let names = client.server.values(of: "id_token_signing_alg_values_supported") ?? []
         let algorithms = names.compactMap { JWSAlgorithm(rawValue: $0) }.filter { name in
@@ -114,18 +117,19 @@ struct SignIn: Sendable {
     }
 }
 
-/// What somebody has granted by signing in: the tokens come into the store with the sign-in, and are refreshed there.
+/// The grant of a user who signed in, whose tokens are stored by the sign-in and refreshed in the
+/// store.
 struct SignInGrant: Grant {
     let identifier: String
 
-    /// Never: without a refresh token somebody has to sign in again.
+    /// Always `false`, because the user must sign in again without a refresh token.
     var isRepeatable: Bool { false }
 
     func parameters(at date: Date) -> [(name: String, value: String)]? { nil }
 }
 
 extension DeviceAuthorization {
-    /// The same for a user who may take no longer than this.
+    /// Returns the authorization with its expiry limited to the timeout.
     fileprivate func expiring(within timeout: Duration?) -> Self {
         guard let timeout else { return self }
         return Self(

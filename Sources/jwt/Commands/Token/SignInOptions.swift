@@ -1,29 +1,29 @@
-/// The options that say how users sign in.
+/// The options for signing in.
 struct SignInOptions: Sendable {
-    static let section = "Signing in"
+    static let section = "Sign-in"
 
     private static let redirectPath = Option<NonEmptyText>(
         "redirect-path",
         value: "PATH",
         section: section,
-        "With authorization_code: where the browser comes back to on this machine, as it was registered (default: /callback)"
+        "With authorization_code: the registered path of the redirect URI on this machine (default: /callback)"
     )
     private static let redirectPort = Option<PortNumber>(
         "redirect-port",
         value: "PORT",
         section: section,
-        "With authorization_code: the port of it, for a server that insists on one (default: one that is free)"
+        "With authorization_code: the port of the redirect URI, if the server requires a fixed one (default: a free port)"
     )
     private static let isBrowserless = Flag(
         "no-browser",
         section: section,
-        "With authorization_code: open no browser; the address is on standard error in any case"
+        "With authorization_code: don't open a browser; the address is always printed on standard error"
     )
     private static let timeout = Option<TimeSpan>(
         "sign-in-timeout",
         value: "DURATION",
         section: section,
-        "How long somebody has to sign in (default: 5m; with device_code as long as the server says)"
+        "The time limit for signing in (default: 5m; with device_code, the server's limit)"
     )
 
     static let members = [
@@ -33,13 +33,13 @@ struct SignInOptions: Sendable {
     let redirectPath: String
     let redirectPort: UInt16
     let opensBrowser: Bool
-    /// `nil` if the user has set no limit.
+    /// The time limit, or `nil` if the user sets none.
     let timeout: Duration?
 
     /// - Parameters:
     ///   - arguments: The command line and the profile.
-    ///   - kind: What entitles the client.
-    /// - Throws: ``UsageError`` if there is an option that the grant has no use for.
+    ///   - kind: The grant.
+    /// - Throws: ``UsageError`` if an option doesn't apply to the grant.
     init(_ arguments: ParsedArguments, for kind: GrantOptions.Kind) throws(UsageError) {
         redirectPath = try arguments.value(of: Self.redirectPath)?.text ?? "/callback"
         redirectPort = try arguments.value(of: Self.redirectPort)?.number ?? 0
@@ -49,10 +49,10 @@ struct SignInOptions: Sendable {
             Self.redirectPath.definition, Self.redirectPort.definition, Self.isBrowserless.definition,
         ]
         if kind != .authorizationCode, let option = browserOptions.first(where: arguments.contains) {
-            throw arguments.usageError("\(option.spelling) is for --grant authorization_code")
+            throw arguments.usageError("\(option.spelling) requires --grant authorization_code")
         }
         if !kind.isInteractive, timeout != nil {
-            throw arguments.usageError("--sign-in-timeout is for --grant device_code and authorization_code")
+            throw arguments.usageError("--sign-in-timeout requires --grant device_code or authorization_code")
         }
     }
 }

@@ -1,13 +1,14 @@
 import Networking
 import OAuth2
 
-/// The way to a token: what is kept will do if it lasts, and otherwise the server is asked.
+/// Access to tokens, from the cache or from the server.
 struct TokenAccess: Sendable {
-    /// Who the token's subject is, without secrets.
+    /// An identifier of the server, client and grant, without secrets.
     let identifier: String
-    /// How somebody signs in, if that is what it takes.
+    /// The sign-in that the grant requires, if any.
     let signIn: SignIn?
-    /// What asks the authorization server, and may ask the API; both are shown the client's certificate, if it has one.
+    /// The transport for the authorization server and the API, which both receive the client
+    /// certificate, if any.
     let transport: CurlTransport
     private let name: String
     private let makeAuthenticator: @Sendable () -> OAuth2Authenticator
@@ -68,22 +69,17 @@ struct TokenAccess: Sendable {
         }
     }
 
-    /// A source that uses what is kept while it lasts long enough.
+    /// A token source that returns a cached token with sufficient remaining lifetime.
     var source: LastingTokenSource {
         LastingTokenSource(grantSource, leastLifetime: leastLifetime) { [console, name] in
             console.warn(
-                "\(name): no new token, so the kept one is used, which is about to expire: \($0.message)"
+                "\(name): can't get a new token, so the cached one, which expires soon, is used: \($0.message)"
             )
         }
     }
 
-    /// Gets a token.
-    ///
-    /// - Parameters:
-    ///   - isForced: Whether a kept one won't do.
-    ///   - asksUser: Whether somebody is there who can sign in.
-    /// - Returns: The token.
-    /// - Throws: ``CommandFailure``.
+    /// Returns a token, from the cache unless `isForced` is `true`, and asks the user to sign in
+    /// only if `asksUser` is `true`.
     func token(isForced: Bool, asksUser: Bool) throws(CommandFailure) -> AccessToken {
         try failing { [self] in
             var need = TokenRequirements()
@@ -100,24 +96,16 @@ struct TokenAccess: Sendable {
         }
     }
 
-    /// Has somebody sign in.
-    ///
-    /// - Returns: Their token.
-    /// - Throws: ``CommandFailure``.
+    /// Asks the user to sign in, and returns the user's token.
     func signedIn() throws(CommandFailure) -> AccessToken {
         try failing { [self] in
-            guard let signIn else { throw CommandFailure(.failed, "nobody has to sign in for this grant") }
+            guard let signIn else { throw CommandFailure(.failed, "this grant doesn't require signing in") }
             return try await token(signIn, unlessKeptFor: nil)
         }
     }
 
-    /// Somebody signs in once, however many processes wait for that.
-    ///
-    /// - Parameters:
-    ///   - signIn: How they do.
-    ///   - need: What a token has to be like that another process has got meanwhile; `nil` if none will do.
-    /// - Returns: Their token.
-    /// - Throws: `OAuth2Error`.
+    /// Asks the user to sign in once, even if several processes wait for a sign-in, unless another
+    /// process has stored a token that meets the requirements.
     private func token(_ signIn: SignIn, unlessKeptFor need: TokenRequirements?) async throws -> AccessToken {
         try await store.withExclusiveAccess(to: "sign-in " + identifier, timeout: SignIn.queueTimeout) {
             if let need {
@@ -134,14 +122,12 @@ struct TokenAccess: Sendable {
     private static func nobody(_ error: OAuth2Error) -> CommandFailure {
         CommandFailure(
             .rejected,
-            "nobody is signed in, and nobody is at a terminal to do it; jwt token --sign-in, with the same options, does",
+            "not signed in; run jwt token --sign-in with the same options in a terminal",
             cause: error
         )
     }
 
-    /// Drops the tokens that are kept.
-    ///
-    /// - Throws: ``CommandFailure``.
+    /// Removes the tokens from the cache.
     func signOut() throws(CommandFailure) {
         try failing { [makeAuthenticator] in try await makeAuthenticator().signOut() }
     }
@@ -162,11 +148,7 @@ struct TokenAccess: Sendable {
 }
 
 extension CommandFailure {
-    /// What getting a token failed for.
-    ///
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - name: How messages call the token endpoint.
+    /// Creates a failure from an error of the OAuth client, with the server's name for messages.
     init(_ error: OAuth2Error, at name: String) {
         let refusals: Set<OAuth2Error.Code> = [
             .requestRejected, .invalidClient, .reauthenticationRequired, .proofRejected, .missingNonce, .repeatedNonce,
@@ -178,24 +160,25 @@ extension CommandFailure {
         let code = error.serverCode.map { " [\($0)]" } ?? ""
         switch error.code {
         case .reauthenticationRequired where error.serverCode == nil && error.status == nil:
-            // Whose own token is asked for has been told otherwise.
-            message = "nobody has signed in for the token to exchange"
-            advice = "; jwt token --sign-in --profile NAME, with the name of --subject-profile, does"
+            // If the user must sign in for the requested token itself, `token(isForced:asksUser:)`
+            // has already handled the error.
+            message = "not signed in with the profile whose token is exchanged"
+            advice = "; run jwt token --sign-in --profile NAME with its name"
         case .reauthenticationRequired:
-            message = "the refresh token is not accepted (any more)"
-            if error.isPossiblyLostRotation { message += "; an earlier answer, which was lost, may have replaced it" }
-            advice = "; get a new one and put it into the place of the old one"
+            message = "the server rejected the refresh token"
+            if error.isPossiblyLostRotation { message += "; a lost response may have rotated it" }
+            advice = "; get a new one and replace the old one with it"
         case .storeFailed, .storeBusy, .storeUnavailable, .storeDamaged, .storeTooNew:
-            advice = "; --cache-dir FOLDER names another place"
+            advice = "; choose another folder with --cache-dir FOLDER"
         case .serverUnreachable:
             if let cause = error.cause as? NetworkError { message += ": \(cause.message)" }
             if (error.cause as? NetworkError)?.tlsFailure == .untrustedChain {
-                advice = "; to name its root: --roots FILE"
+                advice = "; pass its root certificate with --roots FILE"
             }
         case .endpointMissing:
             message = String(error.message.prefix { $0 != ";" })
-            advice = "; --issuer ISSUER looks it up, --device-endpoint URL or --authorization-endpoint URL names it"
-        case .unsupportedTokenType: advice = "; --dpop has tokens bound to a key"
+            advice = "; pass --issuer ISSUER to discover it, or --device-endpoint URL or --authorization-endpoint URL"
+        case .unsupportedTokenType: advice = "; use --dpop to bind tokens to a key"
         default: break
         }
         self.init(

@@ -2,22 +2,22 @@ import Glibc
 import OAuth2
 import TokenGeneration
 
-/// `jwt token`: gets an access token.
+/// The `jwt token` command: gets an access token.
 struct TokenCommand {
     private static let isForced = Flag(
         "refresh",
         section: CacheOptions.section,
-        "Get a new token even if the kept one is good"
+        "Get a new token even if the cached one is valid"
     )
     private static let isSignOut = Flag(
         "sign-out",
         section: CacheOptions.section,
-        "Drop the kept tokens, refresh token included, and print none; the server does not hear of it"
+        "Remove the tokens, including the refresh token, from the cache; doesn't notify the server"
     )
     private static let isSignIn = Flag(
         "sign-in",
         section: SignInOptions.section,
-        "Have somebody sign in even if there is a token, or no terminal; with device_code and authorization_code"
+        "Ask the user to sign in even with a cached token or without a terminal (device_code and authorization_code)"
     )
 
     static let definition = CommandDefinition(
@@ -25,24 +25,24 @@ struct TokenCommand {
         summary: "Get an access token from an authorization server",
         discussion: [
             """
-            Prints the access token alone (OAuth 2.0, RFC 6749). It is kept for you alone and printed again while it is good; \
-            however many ask at a time, the server is asked once. Refresh tokens that the server replaces are kept as \
-            well.
+            Prints only the access token (OAuth 2.0, RFC 6749). The token is cached for you alone and printed again \
+            while it's valid. Concurrent calls send a single request to the server. Rotated refresh tokens are \
+            cached, too.
             """,
             """
-            A profile is an object in the configuration file whose members are the options below without their dashes: \
+            A profile is an object in the configuration file. Its members are the options below without dashes: \
             {"profiles": {"prod": {"token-endpoint": "https://id.example/token", "client-id": "reports", \
-            "client-secret-file": "secret", "scope": "read"}}}. Files stand relative to the configuration file; ~/ is your \
-            folder.
+            "client-secret-file": "secret", "scope": "read"}}}. File names are relative to the configuration file; \
+            ~/ is your home folder.
             """,
             """
-            With device_code and authorization_code somebody signs in once, and the refresh token does for the time after. \
-            Standard error says where; if nobody is at a terminal there, the command ends with exit code 1 and says so, \
-            unless --sign-in makes it ask all the same.
+            With device_code and authorization_code, the user signs in once, and the refresh token serves later \
+            calls. The instructions are printed on standard error. If standard error isn't a terminal, the command \
+            fails with exit code 1 unless you pass --sign-in.
             """,
             """
-            With --json: {"access_token": "…", "token_type": "Bearer", "expires_in": 299, "scope": "…", "cached": true}, on \
-            one line, with the members of the server's answer.
+            With --json, prints the members of the server's response on one line: {"access_token": "…", \
+            "token_type": "Bearer", "expires_in": 299, "scope": "…", "cached": true}.
             """,
         ],
         options: TokenOptions.options + [isForced.definition, isSignIn.definition, isSignOut.definition],
@@ -52,30 +52,30 @@ struct TokenCommand {
                 line: #"curl -H "Authorization: Bearer $(jwt token --profile prod)" https://api.example/reports"#
             ),
             .init(
-                purpose: "Without a profile",
+                purpose: "Get a token without a profile",
                 line: """
                     jwt token --token-endpoint https://id.example/token --client-id reports --client-secret-env SECRET
                     """
             ),
             .init(
-                purpose: "With a signed assertion in place of a secret (private_key_jwt)",
+                purpose: "Authenticate with a key instead of a secret (private_key_jwt)",
                 line: "jwt token --token-endpoint https://id.example/token --client-id reports --key key.pem"
             ),
             .init(
-                purpose: "As somebody who signs in in a browser",
+                purpose: "Sign in with a browser",
                 line: "jwt token --issuer https://id.example --client-id cli --grant authorization_code --scope openid"
             ),
             .init(
-                purpose: "As somebody who signs in on another device, such as a telephone",
+                purpose: "Sign in on another device, such as a phone",
                 line: "jwt token --issuer https://id.example --client-id cli --grant device_code"
             ),
-            .init(purpose: "One that is good for ten minutes", line: "jwt token --profile prod --min-valid 10m"),
-            .init(purpose: "After somebody has been given more rights", line: "jwt token --profile prod --refresh"),
+            .init(purpose: "Require ten more minutes of validity", line: "jwt token --profile prod --min-valid 10m"),
+            .init(purpose: "Get a new token after a change of permissions", line: "jwt token --profile prod --refresh"),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The token is printed"),
-            .init(code: 1, meaning: "The authorization server or the user refuses, or nobody signs in"),
-            .init(code: 2, meaning: "The server can't be asked, or a file, a key or the configuration can't be used"),
+            .init(code: 0, meaning: "The token was printed"),
+            .init(code: 1, meaning: "The authorization server or the user denied the request, or nobody signed in"),
+            .init(code: 2, meaning: "The server can't be reached, or a file, a key or the configuration is unusable"),
             .usage,
         ],
         action: { try TokenCommand($0).run(on: $1) }
@@ -91,12 +91,12 @@ struct TokenCommand {
         isSignOut = arguments.contains(Self.isSignOut)
         isSignIn = arguments.contains(Self.isSignIn)
         if isSignIn, isForced || isSignOut {
-            throw arguments.usageError("--sign-in excludes --refresh and --sign-out")
+            throw arguments.usageError("--sign-in can't be combined with --refresh or --sign-out")
         }
-        if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out exclude each other") }
+        if isForced, isSignOut { throw arguments.usageError("--refresh and --sign-out can't be combined") }
         options = try TokenOptions(arguments, others: RequestOptions.members)
         if isSignIn, !options.isInteractive {
-            throw arguments.usageError("--sign-in is for --grant device_code and authorization_code")
+            throw arguments.usageError("--sign-in requires --grant device_code or authorization_code")
         }
     }
 
@@ -112,7 +112,7 @@ struct TokenCommand {
             isSignIn ? try access.signedIn() : try access.token(isForced: isForced, asksUser: isAtTerminal)
         if options.binding.isKeyKept {
             console.warn(
-                "the token is bound to a key that is kept with it: use it with jwt request, or bind it by --dpop-key"
+                "the token is bound to a key in the token cache: call the API with jwt request, or use a key file with --dpop-key"
             )
         }
         guard console.writesJSON else { return try console.print(token.value.expose { $0 }) }

@@ -1,9 +1,9 @@
 import Networking
 import OAuth2
 
-/// Where a token comes from, as options and a profile say together.
+/// The options for getting a token, from the command line and the profile.
 struct TokenOptions: Sendable {
-    /// The options that a profile can have.
+    /// The token options that a profile can set.
     static let members =
         ServerOptions.members + ClientOptions.members + GrantOptions.members + BindingOptions.members
         + CacheOptions.members
@@ -15,7 +15,7 @@ struct TokenOptions: Sendable {
         ClientOptions.alternatives + GrantOptions.alternatives + BindingOptions.alternatives
         + CacheOptions.alternatives
 
-    /// The command line with what the profile adds to it.
+    /// The command line, completed by the profile.
     let arguments: ParsedArguments
     let server: ServerOptions
     let binding: BindingOptions
@@ -24,12 +24,12 @@ struct TokenOptions: Sendable {
     private let cache: CacheOptions
     private let warnings: [String]
 
-    /// Reads the command line and the profile that it names, if it names one.
+    /// Parses the command line and the profile, if any.
     ///
     /// - Parameters:
     ///   - arguments: The command line.
-    ///   - others: What a profile may have besides the options of tokens.
-    /// - Throws: ``UsageError`` or, for what is wrong with the configuration file, ``CommandFailure``.
+    ///   - others: Additional members that a profile can have.
+    /// - Throws: ``UsageError``, and ``CommandFailure`` if the configuration file is invalid.
     init(_ arguments: ParsedArguments, others: [ProfileMember] = []) throws {
         let configuration = try arguments.value(of: ConfigurationFile.option)
         guard let name = try arguments.value(of: ConfigurationFile.profile)?.text else {
@@ -46,16 +46,16 @@ struct TokenOptions: Sendable {
         )
     }
 
-    /// Reads a profile that another names.
+    /// Parses a profile that another profile refers to.
     ///
     /// - Parameters:
-    ///   - arguments: The command line, for the place of the configuration file alone.
-    ///   - name: The profile's name.
-    ///   - profiles: The names of the profiles that led here.
-    /// - Throws: As ``init(_:others:)``.
+    ///   - arguments: The command line. Only its configuration file applies.
+    ///   - name: The name of the profile.
+    ///   - profiles: The names of the referring profiles.
+    /// - Throws: The errors of ``init(_:others:)``.
     init(_ arguments: ParsedArguments, ofProfile name: String, in profiles: [String]) throws {
         let file = try ConfigurationFile(arguments.value(of: ConfigurationFile.option))
-        // What another command takes besides is no mistake here.
+        // The profile may contain the options of other commands.
         let profile = try file.profile(name, members: Self.members + RequestOptions.members)
         var own = ParsedArguments(path: arguments.path)
         if let configuration = try arguments.value(of: ConfigurationFile.option) {
@@ -81,22 +81,17 @@ struct TokenOptions: Sendable {
         }
     }
 
-    /// Whether somebody has to sign in.
     var isInteractive: Bool { grant.kind.isInteractive }
 
-    /// How many of the options read standard input.
     var standardInputReaders: Int {
         (server.takesStandardInput ? 1 : 0) + client.standardInputReaders + grant.standardInputReaders
             + binding.standardInputReaders + cache.standardInputReaders
     }
 
-    /// Reads keys and secrets, opens the store and finds the server.
+    /// Reads keys and secrets, opens the store and finds the server, with new metadata if
+    /// `isForced` is `true`.
     ///
-    /// - Parameters:
-    ///   - console: Where warnings go.
-    ///   - isForced: Whether the server is asked about itself even if it has said it before.
-    /// - Returns: The way to a token.
-    /// - Throws: ``CommandFailure`` if something can't be used.
+    /// - Throws: ``CommandFailure`` if a key, secret, store or server is unusable.
     func access(_ console: Console, isForced: Bool = false) throws -> TokenAccess {
         for warning in warnings { console.warn(warning) }
         let clientAuthentication = try client.authentication(for: server, console)
@@ -124,6 +119,5 @@ struct TokenOptions: Sendable {
 }
 
 extension UserAgent {
-    /// What the command says about itself.
     static let command = UserAgent(applicationName: "jwt", applicationVersion: Program.version)
 }

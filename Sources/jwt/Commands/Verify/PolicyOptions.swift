@@ -1,33 +1,33 @@
 import Foundation
 import TokenGeneration
 
-/// The options that say what a token must be like.
+/// The options for validating a token.
 struct PolicyOptions {
     private static let section = "Checks"
 
-    private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: section, "The issuer it must have")
+    private static let issuer = Option<NonEmptyText>("iss", value: "TEXT", section: section, "The required issuer")
     private static let audience = Option<NonEmptyText>(
         "aud",
         value: "TEXT",
         section: section,
-        "The audience it must be meant for; without it, a token that names an audience is refused"
+        "The required audience; without it, tokens with an audience are rejected"
     )
     private static let anyAudience = Flag(
         "any-aud",
         section: section,
-        "Accept a token whatever audience it is meant for"
+        "Accept tokens with any audience"
     )
     private static let subject = Option<NonEmptyText>(
         "sub",
         value: "TEXT",
         section: section,
-        "The subject it must have"
+        "The required subject"
     )
     private static let type = Option<NonEmptyText>(
         "typ",
         value: "TYPE",
         section: section,
-        "The type its header must state, such as at+jwt"
+        "The required type in the header, such as at+jwt"
     )
     private static let claim = Option<Assignment>(
         "claim",
@@ -35,47 +35,47 @@ struct PolicyOptions {
         value: "NAME=VALUE",
         isRepeatable: true,
         section: section,
-        "A claim it must have with this value, which is JSON if it can be read as JSON"
+        "A claim with a required value, which is JSON if it parses as JSON"
     )
     private static let required = Option<NonEmptyText>(
         "require",
         value: "NAME",
         isRepeatable: true,
         section: section,
-        "A claim it must have"
+        "A claim that must be present"
     )
     private static let prohibited = Option<NonEmptyText>(
         "prohibit",
         value: "NAME",
         isRepeatable: true,
         section: section,
-        "A claim it must not have"
+        "A claim that must not be present"
     )
     private static let maximumAge = Option<TimeSpan>(
         "max-age",
         value: "DURATION",
         section: section,
-        "The longest time since it was issued; then it needs iat"
+        "The maximum time since the token was issued; requires the claim iat"
     )
     private static let maximumLifetime = Option<TimeSpan>(
         "max-lifetime",
         value: "DURATION",
         section: section,
-        "The longest time from iat to exp"
+        "The maximum time from iat to exp"
     )
     private static let leeway = Option<TimeSpan>(
         "leeway",
         value: "DURATION",
         section: section,
-        "How far the issuer's clock and this one may differ (default: 60s)"
+        "The tolerance for clock differences (default: 60s)"
     )
     private static let time = Option<Timestamp>(
         "at",
         value: "TIME",
         section: section,
-        "Check as if it were this time: 2026-01-31T12:00:00Z, or seconds since 1970"
+        "Check as of this time: 2026-01-31T12:00:00Z, or seconds since 1970"
     )
-    private static let allowNoExpiration = Flag("allow-no-exp", section: section, "Accept a token that never expires")
+    private static let allowNoExpiration = Flag("allow-no-exp", section: section, "Accept tokens without expiration")
 
     static let options = [
         issuer.definition, audience.definition, anyAudience.definition, subject.definition, type.definition,
@@ -88,10 +88,10 @@ struct PolicyOptions {
 
     /// - Parameters:
     ///   - arguments: The command line.
-    ///   - keyIssuer: Whose keys the verifier has, if that is known.
+    ///   - keyIssuer: The issuer of the verification keys, if known.
     /// - Throws: ``UsageError``.
     init(_ arguments: ParsedArguments, keyIssuer: String?) throws(UsageError) {
-        // What was made by `jwt sign` of a large claims file shall pass, too.
+        // Also accept the tokens that `jwt sign` creates from large claims files.
         var policy = ValidationPolicy(maximumTokenSize: TokenInput.sizeLimit)
         if let issuer = try arguments.value(of: Self.issuer)?.text {
             if let keyIssuer, Array(keyIssuer.utf8) != Array(issuer.utf8) {
@@ -117,16 +117,16 @@ struct PolicyOptions {
         self.policy = policy
     }
 
-    /// The audience that the command line names, or the rule that there must be none.
+    /// Returns the rule for the audience, which by default must be absent.
     private static func audience(_ arguments: ParsedArguments) throws(UsageError) -> AudienceRule {
         let name = try arguments.value(of: audience)?.text
         let acceptsAny = arguments.contains(anyAudience)
         if let name {
-            guard !acceptsAny else { throw arguments.usageError("--aud and --any-aud exclude each other") }
+            guard !acceptsAny else { throw arguments.usageError("--aud and --any-aud can't be combined") }
             return .contains(name)
         }
         if acceptsAny { return .skipAudienceCheck }
-        // Without either option no token with the claim would pass.
+        // Without either option, the verifier would reject every token with the claim.
         let names = try arguments.values(of: required).map(\.text) + arguments.values(of: claim).map(\.name)
         guard !names.contains("aud") else {
             throw arguments.usageError("a token with the claim aud needs --aud TEXT, or --any-aud for every audience")
@@ -134,20 +134,17 @@ struct PolicyOptions {
         return .absent
     }
 
-    /// The error in the words of the command line.
-    ///
-    /// - Parameter error: The verifier's error.
-    /// - Returns: The error, with the options that help.
+    /// Adds advice about the command's options to a verifier's error.
     func explained(_ error: TokenError) -> TokenError {
         guard error.code == .audienceMismatch, policy.audience == .absent else { return error }
         return TokenError(
             error.code,
-            "the token is for an audience (“aud”): --aud TEXT accepts yours, --any-aud every one",
+            "the token has an audience (“aud”): pass yours with --aud TEXT, or accept any audience with --any-aud",
             cause: error
         )
     }
 
-    /// What helps the user to see why the token was rejected, where the reason alone does not.
+    /// Returns advice or details that help explain why the token was rejected.
     static func advice(for error: TokenError, on token: String) -> String {
         let claims = (try? UnverifiedToken(token, maximumSize: TokenInput.sizeLimit))?.unverifiedClaims
         switch error.code {

@@ -2,7 +2,7 @@ import Foundation
 import Networking
 import TokenGeneration
 
-/// The keys by which a command verifies: one key, or the keys of a set in a file, on the web, or of an issuer.
+/// The verification keys: a single key, or a key set from a file, a URL or an issuer.
 struct VerificationKeys {
     private static let key = Option<InputFile>(
         "key",
@@ -10,27 +10,27 @@ struct VerificationKeys {
         short: "k",
         value: "FILE",
         section: KeySource.section,
-        "The key: PEM, DER or JWK, a certificate, or a JWK Set; of a private key the public half is used"
+        "The key: PEM, DER, JWK, certificate or JWK Set; a private key verifies with its public part"
     )
     private static let algorithm = Option<KeyAlgorithm>(
         "alg",
         value: "ALG",
         section: KeySource.section,
-        "The algorithm, for keys that do not state it, such as an RSA key in PEM"
+        "The algorithm, for keys that don't state it, such as an RSA key in PEM"
     )
     private static let set = Option<NonEmptyText>(
         "jwks",
         value: "FILE|URL",
         section: KeySource.section,
-        "A JWK Set: a file, or an https URL (on this machine also http); the token's kid chooses the key"
+        "A JWK Set: a file or an https URL (http only for this machine); the token's kid selects the key"
     )
     private static let discovery = Option<NonEmptyText>(
         "discover",
         value: "ISSUER",
         section: KeySource.section,
         """
-        The https URL of the issuer (on this machine also http), whose metadata says where its keys are; the token's iss must \
-        be the same
+        The https URL of the issuer (http only for this machine), whose metadata locates the keys; the token's iss \
+        must match
         """
     )
 
@@ -38,7 +38,7 @@ struct VerificationKeys {
         "timeout",
         value: "DURATION",
         section: KeySource.section,
-        "The longest time that fetching each document may take (default: 20s)"
+        "The timeout for each document (default: 20s)"
     )
 
     static let options =
@@ -47,9 +47,9 @@ struct VerificationKeys {
             timeout.definition,
         ]
 
-    /// What a command can end with before it has come to the token.
+    /// The exit codes for failures before the token is checked.
     static let exitStatuses: [CommandDefinition.ExitStatus] = [
-        .init(code: 2, meaning: "The key cannot be used, or a file, a pipe or the network failed"), .usage,
+        .init(code: 2, meaning: "The key is unusable, or a file, a pipe or the network failed"), .usage,
     ]
 
     private enum Place {
@@ -59,20 +59,19 @@ struct VerificationKeys {
         case issuer(String, WebDocument, WebDocument)
     }
 
-    /// What verifies.
     enum Keys {
         case one(VerificationKey)
         case set(JWKSet, KeySelection)
     }
 
-    /// The issuer whose keys these are, if it is known.
+    /// The issuer of the keys, if known.
     let issuer: String?
     let algorithm: JWSAlgorithm?
     private let place: Place
     private let roots: InputFile?
     private let timeout: Duration
 
-    /// - Throws: ``UsageError`` if there is not exactly one place.
+    /// - Throws: ``UsageError`` unless the command line specifies exactly one source.
     init(_ arguments: ParsedArguments) throws(UsageError) {
         algorithm = try arguments.value(of: Self.algorithm)?.algorithm
         roots = try arguments.value(of: RootsOption.option)
@@ -87,19 +86,19 @@ struct VerificationKeys {
         case (nil, nil, let issuer?): place = try Self.place(ofIssuer: issuer, arguments)
         case (nil, nil, nil):
             throw arguments.usageError(
-                "a key is needed: --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
+                "missing key; pass --key FILE, --key-env NAME, --jwks FILE|URL or --discover ISSUER"
             )
-        default: throw arguments.usageError("--key, --jwks and --discover exclude each other")
+        default: throw arguments.usageError("--key, --jwks and --discover can't be combined")
         }
         if roots != nil {
             switch place {
-            case .key, .setFile: throw arguments.usageError("--roots is for keys that are fetched from a URL")
+            case .key, .setFile: throw arguments.usageError("--roots applies only to keys from a URL")
             case .setOnWeb, .issuer: break
             }
         }
     }
 
-    /// Whether standard input is used up by a key.
+    /// A Boolean value that indicates whether the key is read from standard input.
     var takesStandardInput: Bool {
         switch place {
         case .key(let source): source.takesStandardInput
@@ -108,13 +107,9 @@ struct VerificationKeys {
         }
     }
 
-    /// Reads or fetches the keys.
+    /// Reads or fetches the keys, and warns about certificates that aren't valid at the given time.
     ///
-    /// - Parameters:
-    ///   - console: Where a warning goes.
-    ///   - time: The time at which a certificate has to be valid.
-    /// - Returns: The keys.
-    /// - Throws: ``CommandFailure`` if there are none.
+    /// - Throws: ``CommandFailure`` if the keys can't be read or fetched.
     func keys(_ console: Console, at time: Date = Date()) throws(CommandFailure) -> Keys {
         switch place {
         case .key(let source):
@@ -148,7 +143,8 @@ struct VerificationKeys {
         .set(set, KeySelection(assumedAlgorithms: algorithm.map { [$0] } ?? []))
     }
 
-    /// Asks the issuer where its keys are: OpenID Connect Discovery 1.0 §4, and RFC 8414 §3 if it does not know that.
+    /// Discovers the issuer's keys with OpenID Connect Discovery 1.0 §4, or with RFC 8414 §3 if the
+    /// server responds with a 404.
     private func discover(
         _ issuer: String,
         _ openID: WebDocument,
@@ -165,16 +161,16 @@ struct VerificationKeys {
             metadata = try oauth.fetch(roots: roots, timeout: timeout)
         }
         guard let object = try? JSONObject(parsing: metadata) else {
-            throw CommandFailure(.failed, "\(place.name): the metadata is no JSON object")
+            throw CommandFailure(.failed, "\(place.name): the metadata isn't a JSON object")
         }
-        // Who answers for another issuer could hand out keys of their own (RFC 8414 §3.3).
+        // A server that responds for another issuer could serve its own keys (RFC 8414 §3.3).
         guard let stated = object["issuer"]?.string, Array(stated.utf8) == Array(issuer.utf8) else {
-            throw CommandFailure(.failed, "\(place.name): the metadata is that of another issuer")
+            throw CommandFailure(.failed, "\(place.name): the metadata belongs to another issuer")
         }
         guard let address = object["jwks_uri"]?.string, let document = WebDocument(address),
             place.canName(document)
         else {
-            throw CommandFailure(.failed, "\(place.name): the metadata names no https URL of keys (jwks_uri)")
+            throw CommandFailure(.failed, "\(place.name): the metadata has no https URL for the keys (jwks_uri)")
         }
         let fetched = Array(try document.fetch(roots: roots, timeout: timeout))
         return selected(try Self.set(fetched, document.name, RSAKeyLimit.message))
@@ -188,7 +184,7 @@ struct VerificationKeys {
         do throws(TokenError) {
             return try JWKSet(parsing: Data(bytes), maximumRSAKeySize: maximumRSAKeySize)
         } catch {
-            let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; for a key in PEM: --key FILE" : ""
+            let advice = bytes.starts(with: "-----BEGIN".utf8) ? "; pass a PEM key with --key FILE" : ""
             throw CommandFailure(.failed, "\(name): not a JWK Set: \(error.message)\(advice)", cause: error)
         }
     }
@@ -197,7 +193,7 @@ struct VerificationKeys {
         if text.contains("://") {
             guard let document = WebDocument(text) else {
                 throw arguments.usageError(
-                    "--jwks must be a file or an https URL without a password; http is for addresses of this machine only"
+                    "--jwks must be a file or an https URL without a password; http is allowed only for this machine"
                 )
             }
             return .setOnWeb(document)
@@ -216,13 +212,14 @@ struct VerificationKeys {
             let oauth = WebDocument(wellKnown(document.url, base))
         else {
             throw arguments.usageError(
-                "--discover must be an https URL without a query; http is for addresses of this machine only"
+                "--discover must be an https URL without a query; http is allowed only for this machine"
             )
         }
         return .issuer(issuer, openID, oauth)
     }
 
-    /// RFC 8414 puts its part in front of the issuer's path.
+    /// Returns the metadata URL of RFC 8414, which inserts the well-known path before the issuer's
+    /// path.
     private static func wellKnown(_ url: URL, _ base: String) -> String {
         let part = "/.well-known/oauth-authorization-server"
         let host = base.firstRange(of: "://")?.upperBound ?? base.startIndex

@@ -1,18 +1,19 @@
 import TokenGeneration
 
-/// `jwt verify`: checks a token and prints its claims.
+/// The `jwt verify` command: verifies a token and prints its claims.
 struct VerifyCommand {
     static let definition = CommandDefinition(
         name: "verify",
-        summary: "Check a token and print its claims",
+        summary: "Verify a token and print its claims",
         discussion: [
             """
-            Checks the signature and the claims exp, nbf, iat and aud, and what the options ask for. A token that names an \
-            audience is refused unless --aud names it, too, or --any-aud is given. Prints the claims as JSON if the token passes, and otherwise one line on standard error. The key decides the algorithm, never \
-            the token.
+            Verifies the signature, and validates the claims exp, nbf, iat and aud and the requirements of the \
+            options. A token with an audience is rejected unless --aud names that audience or --any-aud is given. \
+            Prints the claims as JSON if the token is valid, and otherwise one line on standard error. The key \
+            determines the algorithm, never the token.
             """,
             """
-            With --batch, each line of standard input is a token and becomes one line of JSON, in the same order: \
+            With --batch, each line of standard input is a token and produces one line of JSON, in the same order: \
             {"valid":true,"header":{…},"claims":{…}}, or {"valid":false,"error":{"code":"…","message":"…"}}.
             """,
         ],
@@ -20,25 +21,25 @@ struct VerifyCommand {
         operands: [TokenInput.operand],
         examples: [
             .init(
-                purpose: "Check a token, then use a claim",
+                purpose: "Verify a token and extract a claim",
                 line: "jwt verify --key public.pem --aud api < token | jq -r .sub"
             ),
             .init(
-                purpose: "By the keys that an issuer publishes",
+                purpose: "Verify with the keys that an issuer publishes",
                 line: "jwt verify --discover https://id.example.org --aud api < token"
             ),
             .init(
-                purpose: "Was it good at that time?",
+                purpose: "Check whether a token was valid at a given time",
                 line: "jwt verify --key public.pem --aud api --at 2026-01-31T12:00:00Z < token"
             ),
             .init(
-                purpose: "Which of these tokens are bad, and why?",
+                purpose: "Print the error codes of the invalid tokens",
                 line:
                     "jwt verify --jwks keys.jwks --aud api --batch < tokens | jq -r 'select(.valid | not) | .error.code'"
             ),
         ],
         exitStatuses: [
-            .init(code: 0, meaning: "The token is good"),
+            .init(code: 0, meaning: "The token is valid"),
             .init(code: 1, meaning: "The token was rejected; with --batch: at least one was"),
         ] + VerificationKeys.exitStatuses,
         action: { try VerifyCommand($0).run(on: $1) }
@@ -55,7 +56,7 @@ struct VerifyCommand {
         options = try PolicyOptions(arguments, keyIssuer: keys.issuer)
         isBatch = arguments.contains(BatchRun.flag)
         if keys.takesStandardInput, token.isStandardInput {
-            throw arguments.usageError("the key and the token cannot both come from standard input")
+            throw arguments.usageError("the key and the token can't both come from standard input")
         }
     }
 

@@ -6,12 +6,13 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Signing in to jwt token in a browser", .serialized, .limitedConcurrency)
+@Suite("Sign-in with a browser in jwt token", .serialized, .limitedConcurrency)
 struct BrowserSignInTests {
-    /// A browser that shows nothing.
+    /// A browser that only follows redirects.
     private static let browser = ["BROWSER": "curl -s -L -o /dev/null"]
 
-    /// A browser that runs a script, in which `$back` is the address that the answer belongs to, and `$state` what it must have.
+    /// A browser that runs a script with the redirect URI in `$back` and the expected state in
+    /// `$state`.
     private static func browser(_ script: String) -> [String: String] {
         let parameter = { (name: String) in
             #"$(printf %s "$1" | sed 's/.*[?&]\#(name)=\([^&]*\).*/\1/; s/%3A/:/g; s/%2F/\//g')"#
@@ -19,7 +20,7 @@ struct BrowserSignInTests {
         return ["BROWSER": "f() { back=\(parameter("redirect_uri")); state=\(parameter("state")); \(script); }; f"]
     }
 
-    /// What was said, with a word for what is another each time.
+    /// Replaces random values in the messages with placeholders.
     private static func masked(_ errors: String) -> String {
         let random = ["state": "[A-Za-z0-9_-]{43}", "code_challenge": "[A-Za-z0-9_-]{43}"]
         return random.reduce(errors.replacing(#/127\.0\.0\.1%3A[0-9]+/#, with: "127.0.0.1%3APORT")) { text, parameter in
@@ -31,7 +32,7 @@ struct BrowserSignInTests {
         }
     }
 
-    /// What is said to whoever is to sign in.
+    /// The instructions for signing in.
     private static func invitation(_ scene: TokenScene, scope: String = "") -> String {
         """
         to sign in, open \(scene.issuer)/authorize?response_type=code&client_id=cli&\
@@ -41,18 +42,14 @@ struct BrowserSignInTests {
         """
     }
 
-    @Test("one sign-in is enough: the token is kept, and refreshed from then on")
+    @Test("Caches and refreshes the token after a single sign-in")
     func once() async throws {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code") + ["--scope", "read"]
             let nobody = ProcessResult(
                 status: 1,
                 output: "",
-                errors: """
-                    jwt token: nobody is signed in, and nobody is at a terminal to do it; jwt token --sign-in, with the same \
-                    options, does
-
-                    """
+                errors: "jwt token: not signed in; run jwt token --sign-in with the same options in a terminal\n"
             )
             #expect(try await scene.jwt(command) == nobody)
             let first = try await scene.jwt(command + ["--sign-in"], environment: Self.browser)
@@ -68,7 +65,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("an ID token that was asked for is verified, and a bad one ends the sign-in without a token")
+    @Test("Verifies the ID token, and fails the sign-in if it's invalid")
     func idToken() async throws {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code") + ["--scope", "openid read"]
@@ -85,7 +82,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("a server that takes only requests that were left with it before gets them so")
+    @Test("Pushes the authorization request if the server requires it")
     func pushed() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.requiresPushedAuthorizationRequests = true
@@ -100,7 +97,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("--audience goes along, and tokens for one service are kept apart from those for another")
+    @Test("Sends --audience, and caches tokens separately for each audience")
     func audience() async throws {
         try await TokenScene.play { scene in
             let flags = scene.programFlags("authorization_code")
@@ -119,7 +116,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("two shells that ask at a terminal have somebody sign in once")
+    @Test("Asks the user to sign in once for two concurrent processes")
     func queue() async throws {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code")
@@ -139,7 +136,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("--refresh without a refresh token has somebody sign in again, for another token")
+    @Test("Asks the user to sign in again for --refresh without a refresh token")
     func refreshBySigningIn() async throws {
         try await TokenScene.play { scene in
             let command = ["token"] + scene.programFlags("authorization_code")
@@ -158,7 +155,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("--no-browser opens none; --json says where to sign in, for a program")
+    @Test("Opens no browser with --no-browser, and prints the address as JSON with --json")
     func noBrowser() async throws {
         try await TokenScene.play { scene in
             let flags = scene.programFlags("authorization_code") + ["--sign-in", "--no-browser", "--json"]
@@ -186,7 +183,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("whoever refuses is believed: status 1")
+    @Test("Exits with 1 if the user denies the request")
     func denied() async throws {
         try await TokenScene.play { scene in
             scene.authorization.decide { _ in .denied }
@@ -209,7 +206,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("an answer with another state is no answer: the right one still counts")
+    @Test("Ignores a redirect with another state")
     func strangersState() async throws {
         try await TokenScene.play { scene in
             let script = """
@@ -227,7 +224,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("an answer of another server than the one that was asked is refused, and its code goes nowhere")
+    @Test("Rejects a redirect from another issuer without sending its code")
     func otherIssuer() async throws {
         try await TokenScene.play { scene in
             let script = #"curl -s -o /dev/null "$back?code=theirs&state=$state&iss=https://evil.example""#
@@ -246,7 +243,7 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("whoever does not come in time is not waited for; a port that is taken is said")
+    @Test("Reports a timeout and a port in use")
     func failures() async throws {
         try await TokenScene.play { scene in
             let command = ["token", "--sign-in"] + scene.programFlags("authorization_code")
@@ -271,14 +268,14 @@ struct BrowserSignInTests {
         }
     }
 
-    @Test("jwt request has somebody sign in, also if nothing is kept")
+    @Test("Asks the user to sign in for jwt request, including with --no-cache")
     func request() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/reports", scene.authorization.protecting { _ in .json("[1]") })
             let flags = scene.programFlags("authorization_code")
             let command = ["request", "GET", scene.origin + "/reports", "--no-cache"] + flags
             let nobody = try await scene.jwt(command)
-            #expect(nobody.status == 1 && nobody.output == "" && nobody.errors.contains("nobody is signed in"))
+            #expect(nobody.status == 1 && nobody.output == "" && nobody.errors.contains("not signed in"))
             for _ in 0..<2 {
                 let result = try await scene.jwt(command, environment: Self.browser, errorsAreTerminal: true)
                 #expect(result.status == 0 && result.output == "[1]", "\(result)")

@@ -6,14 +6,14 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("How jwt token proves the client", .serialized, .limitedConcurrency)
+@Suite("Client authentication in jwt token", .serialized, .limitedConcurrency)
 struct ClientAuthenticationTests {
     private typealias Client = MockAuthorizationServer.Client
 
     private static let secret = "a secret of at least forty-eight octets, and some more of them"
 
     @Test(
-        "with a secret, in the way that is named and in no other",
+        "Authenticates with a secret and the method in --auth-method",
         arguments: [
             ("client_secret_basic", []), ("client_secret_post", []), ("client_secret_jwt", []),
             ("client_secret_jwt", ["--alg", "HS384"]),
@@ -44,7 +44,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test("a secret that is too short for an assertion is not used, and not shown")
+    @Test("Rejects a secret that is too short for an assertion, without showing it")
     func shortSecret() async throws {
         try await TokenScene.play { scene in
             let result = try await scene.jwt(["token", "--auth-method", "client_secret_jwt"] + scene.flags)
@@ -54,7 +54,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test("a secret comes from standard input, too, and a client without any says so")
+    @Test("Reads a secret from standard input, and supports public clients")
     func standardInput() async throws {
         try await TokenScene.play { scene in
             let line = "jwt token --issuer \(scene.issuer) --client-id \(TokenScene.clientID) --client-secret-file -"
@@ -73,7 +73,7 @@ struct ClientAuthenticationTests {
         }
     }
 
-    @Test("with a certificate, at the place that the server has for that; tokens are bound to it")
+    @Test("Authenticates with a certificate at the mTLS endpoint and binds tokens to it")
     func certificates() async throws {
         let authority = try MockCertificateAuthority()
         let known = try authority.issueClientCertificate(name: "reports")
@@ -110,7 +110,7 @@ struct ClientAuthenticationTests {
                     result.errors
                         == (options.contains(both)
                             ? """
-                            jwt token: warning: \(both): other users may use this private key (mode 644); to stop it: chmod 600 \
+                            jwt token: warning: \(both): other users can access this private key (mode 644); fix: chmod 600 \
                             \(both)
 
                             """ : "")
@@ -119,7 +119,7 @@ struct ClientAuthenticationTests {
                 thumbprints.insert(claims["cnf"]?.object?["x5t#S256"]?.string ?? "")
             }
             #expect(thumbprints.map(\.count) == [43])
-            // Nobody came to the port that asks for no certificate.
+            // No request reached the port that doesn't request a certificate.
             #expect(scene.authorization.server.requests(for: "/token").isEmpty)
             let strangers = try scene.home.write(stranger.chainPEM + stranger.privateKeyPEM, to: "stranger.pem")
             let refused = try await scene.jwt(command + ["--client-id", "subject", "--refresh", "--cert", strangers])
@@ -142,7 +142,7 @@ struct ClientAuthenticationTests {
                     == ProcessResult(
                         status: 2,
                         output: "",
-                        errors: "jwt token: \(chain): no private key in it; --cert-key FILE names its file\n"
+                        errors: "jwt token: \(chain): contains no private key; pass it with --cert-key FILE\n"
                     )
             )
         }
@@ -151,48 +151,48 @@ struct ClientAuthenticationTests {
     private static let base = ["--issuer", "https://x", "--client-id", "c"]
 
     @Test(
-        "usage errors",
+        "Rejects invalid options",
         arguments: [
             (
                 base + ["--sign-in", "--client-secret-env", "S"],
-                "--sign-in is for --grant device_code and authorization_code"
+                "--sign-in requires --grant device_code or authorization_code"
             ),
-            (["--sign-in", "--refresh"], "--sign-in excludes --refresh and --sign-out"),
+            (["--sign-in", "--refresh"], "--sign-in can't be combined with --refresh or --sign-out"),
             (
                 base + ["--grant", "device_code", "--redirect-port", "1"],
-                "--redirect-port is for --grant authorization_code"
+                "--redirect-port requires --grant authorization_code"
             ),
-            (base + ["--grant", "device_code", "--no-browser"], "--no-browser is for --grant authorization_code"),
+            (base + ["--grant", "device_code", "--no-browser"], "--no-browser requires --grant authorization_code"),
             (
                 base + ["--client-secret-env", "S", "--sign-in-timeout", "1m"],
-                "--sign-in-timeout is for --grant device_code and authorization_code"
+                "--sign-in-timeout requires --grant device_code or authorization_code"
             ),
             (
                 base + ["--grant", "authorization_code", "--redirect-port", "0"],
-                "--redirect-port must be a port, 1 to 65535"
+                "--redirect-port must be a port number from 1 to 65535"
             ),
             (base + ["--auth-method", "tls_client_auth"], "tls_client_auth needs a certificate: --cert FILE"),
             (
                 base + ["--auth-method", "private_key_jwt", "--client-secret-env", "S"],
                 "private_key_jwt needs a key: --key FILE or --key-env NAME"
             ),
-            (base + ["--cert-key", "k"], "--cert-key is the key of a certificate, and there is none: --cert FILE"),
+            (base + ["--cert-key", "k"], "--cert-key requires --cert FILE"),
             (
                 base + ["--auth-method", "none", "--client-secret-env", "S"],
-                "--auth-method none proves nothing; leave the secret and the key out"
+                "--auth-method none doesn't use credentials; remove the secret or key"
             ),
             (
                 base + ["--auth-method", "password"],
                 """
-                --auth-method must be client_secret_basic or client_secret_post or client_secret_jwt or private_key_jwt or \
-                tls_client_auth or self_signed_tls_client_auth or none
+                --auth-method must be one of client_secret_basic, client_secret_post, client_secret_jwt, \
+                private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none
                 """
             ),
             (
                 ["--issuer", "http://id.example", "--client-id", "c"],
-                "--issuer must be an https URL; http is for addresses of this machine only"
+                "--issuer must be an https URL; http is allowed only for this machine"
             ),
-            (["--issuer", "example"], "--issuer must be an https URL without a password and a fragment"),
+            (["--issuer", "example"], "--issuer must be an https URL without a password or fragment"),
         ]
     )
     func usageErrors(arguments: [String], message: String) throws {

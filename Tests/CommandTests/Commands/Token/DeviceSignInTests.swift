@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("Signing in to jwt token on another device", .serialized, .limitedConcurrency)
+@Suite("Sign-in on another device in jwt token", .serialized, .limitedConcurrency)
 struct DeviceSignInTests {
     private static var quick: MockAuthorizationServer.Configuration {
         var configuration = MockAuthorizationServer.Configuration()
@@ -14,9 +14,9 @@ struct DeviceSignInTests {
         return configuration
     }
 
-    /// Runs the command, and plays the user as soon as the user's code is shown.
+    /// Runs the command, and acts as the user once the user code is printed.
     ///
-    /// - Returns: What the command did, with the code, as it was shown, in place of itself.
+    /// - Returns: The result of the command, with a placeholder for the user code.
     private func run(
         _ arguments: [String],
         in scene: TokenScene,
@@ -41,7 +41,7 @@ struct DeviceSignInTests {
         "to sign in, open \(scene.issuer)/device and enter CODE, or open \(scene.issuer)/device?user_code=CODE\n"
     }
 
-    @Test("the code is shown on standard error alone, and the token when the user has entered it")
+    @Test("Prints the code on standard error, and the token once the user enters the code")
     func approved() async throws {
         try await TokenScene.play(Self.quick) { scene in
             let flags = scene.programFlags("device_code") + ["--scope", "read"]
@@ -57,7 +57,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("--audience goes along")
+    @Test("Sends --audience")
     func audience() async throws {
         try await TokenScene.play(Self.quick) { scene in
             let flags = scene.programFlags("device_code") + ["--audience", "https://a.example/api", "--sign-in"]
@@ -70,7 +70,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("a profile says it all; --json gives a program the parts")
+    @Test("Signs in with a profile, and prints the instructions as JSON with --json")
     func profile() async throws {
         try await TokenScene.play(Self.quick) { scene in
             _ = scene.programFlags("device_code")
@@ -92,7 +92,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("whoever refuses is believed: status 1")
+    @Test("Exits with 1 if the user denies the request")
     func denied() async throws {
         try await TokenScene.play(Self.quick) { scene in
             let result = try await run(scene.programFlags("device_code") + ["--sign-in"], in: scene) { code in
@@ -104,7 +104,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("whoever does not come in time is not waited for", arguments: ["server", "user"])
+    @Test("Exits with 1 if the user doesn't sign in in time", arguments: ["server", "user"])
     func expired(limit: String) async throws {
         var configuration = Self.quick
         if limit == "server" { configuration.deviceCodeLifetime = .seconds(1) }
@@ -117,7 +117,7 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("a token of somebody who has to sign in is exchanged when they have")
+    @Test("Exchanges the token of a profile once its user has signed in")
     func exchange() async throws {
         try await TokenScene.play(Self.quick) { scene in
             _ = scene.programFlags("device_code")
@@ -129,8 +129,8 @@ struct DeviceSignInTests {
             #expect(nobody.status == 1 && nobody.output == "")
             #expect(
                 nobody.errors == """
-                    jwt token: \(scene.endpoint): nobody has signed in for the token to exchange; jwt token --sign-in \
-                    --profile NAME, with the name of --subject-profile, does
+                    jwt token: \(scene.endpoint): not signed in with the profile whose token is exchanged; run jwt \
+                    token --sign-in --profile NAME with its name
 
                     """
             )
@@ -145,15 +145,15 @@ struct DeviceSignInTests {
         }
     }
 
-    @Test("a server that does not know devices is said to be one")
+    @Test("Reports a missing device authorization endpoint")
     func missingEndpoint() async throws {
         try await TokenScene.play { scene in
             _ = scene.programFlags("device_code")
             let flags = ["--token-endpoint", scene.endpoint, "--client-id", "cli", "--grant", "device_code"]
             let result = try await scene.jwt(["token", "--sign-in"] + flags)
             let message = """
-                the device authorization endpoint of the server is not known; --issuer ISSUER looks it up, --device-endpoint \
-                URL or --authorization-endpoint URL names it
+                the device authorization endpoint of the server is not known; pass --issuer ISSUER to discover it, \
+                or --device-endpoint URL or --authorization-endpoint URL
                 """
             #expect(
                 result == ProcessResult(status: 2, output: "", errors: "jwt token: \(scene.endpoint): \(message)\n")

@@ -7,7 +7,7 @@ import TokenGeneration
 
 @Suite("Profiles of jwt token", .serialized, .limitedConcurrency)
 struct ProfileTests {
-    @Test("files of a profile are found from the configuration file and from the user's folder")
+    @Test("Resolves paths in a profile relative to the file and to the home folder")
     func paths() async throws {
         try await TokenScene.play { scene in
             try scene.write(profiles: [
@@ -36,7 +36,7 @@ struct ProfileTests {
         }
     }
 
-    @Test("options on the command line win over the profile, also those that stand for others")
+    @Test("Overrides the profile, including mutually exclusive options, on the command line")
     func precedence() async throws {
         try await TokenScene.play { scene in
             try scene.write(profiles: [
@@ -57,13 +57,13 @@ struct ProfileTests {
     }
 
     @Test(
-        "what is wrong with the file is said with its name, and nothing is sent",
+        "Reports errors in the configuration file without sending a request",
         arguments: [
             (
                 #"{"profiles":{"prod":{"client-secret":"x"}}}"#,
                 #"""
-                profile “prod”: client-secret is no member: a secret stays where it is; client-secret-file or client-secret-env \#
-                names the place
+                profile “prod”: unknown member client-secret; secrets don't belong in the configuration: use client-secret-file or \#
+                client-secret-env
                 """#
             ),
             (
@@ -73,23 +73,23 @@ struct ProfileTests {
             (
                 #"{"profiles":{"prod":{"token-endpoint":"ftp://x"}}}"#,
                 """
-                profile “prod”: token-endpoint must be an https URL without a password and a fragment
+                profile “prod”: token-endpoint must be an https URL without a password or fragment
                 """
             ),
             (#"{"profiles":{"prod":{"dpop":"yes"}}}"#, "profile “prod”: dpop must be true or false"),
-            (#"{"profiles":{"prod":{"client-id":["a"]}}}"#, "profile “prod”: client-id must be a text"),
-            (#"{"profiles":{"prod":{"scope":[1]}}}"#, "profile “prod”: scope must be a list of texts"),
+            (#"{"profiles":{"prod":{"client-id":["a"]}}}"#, "profile “prod”: client-id must be a string"),
+            (#"{"profiles":{"prod":{"scope":[1]}}}"#, "profile “prod”: scope must be an array of strings"),
             (
                 #"{"profiles":{"prod":{"key":"-"}}}"#,
                 """
-                profile “prod”: key must name a file: standard input is for the command line
+                profile “prod”: key must name a file, not standard input
                 """
             ),
             (#"{"profiles":{"prod":[]}}"#, "profile “prod” must be an object"),
-            (#"{"profiles":{"test":{}}}"#, "no profile “prod”; it has test"),
+            (#"{"profiles":{"test":{}}}"#, "no profile “prod”; profiles: test"),
             (#"{"profiles":{"prods":{}}}"#, "no profile “prod”; did you mean prods?"),
-            (#"{"profiles":{}}"#, "no profile “prod”; it has none"),
-            (#"{"profile":{}}"#, "unknown member profile; the only one is profiles"),
+            (#"{"profiles":{}}"#, "no profile “prod”; the file has no profiles"),
+            (#"{"profile":{}}"#, "unknown member profile; the only member is profiles"),
             (#"{"profiles":[]}"#, #"profiles must be an object: {"profiles": {"NAME": {…}}}"#),
         ]
     )
@@ -100,7 +100,7 @@ struct ProfileTests {
         #expect(result == ProcessResult(status: 2, output: "", errors: "jwt token: \(path): \(message)\n"))
     }
 
-    @Test("a member that is nothing like any other lists them all")
+    @Test("Lists all members for an unknown member without a similar one")
     func members() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(#"{"profiles":{"prod":{"x-x-x-x":1}}}"#, to: "config.json")
@@ -109,7 +109,7 @@ struct ProfileTests {
         for name in ["token-endpoint", "client-secret-file", "scope", "api"] { #expect(result.errors.contains(name)) }
     }
 
-    @Test("a file that is missing, not JSON or has a member twice is named")
+    @Test("Names a configuration file that is missing or invalid")
     func unreadable() throws {
         let folder = try TemporaryFolder()
         let missing = try BuiltProgram.jwt.run(
@@ -124,18 +124,18 @@ struct ProfileTests {
                     status: 2,
                     output: "",
                     errors:
-                        "jwt token: \(folder.file(".config/jwt/config.json")): cannot be read: No such file or directory\n"
+                        "jwt token: \(folder.file(".config/jwt/config.json")): can't be read: No such file or directory\n"
                 )
         )
         for text in ["profiles:", #"{"profiles":{},"profiles":{}}"#] {
             let path = try folder.write(text, to: "config.json")
             let result = try BuiltProgram.jwt.run("token", "--profile", "prod", "--config", path)
             #expect(result.status == 2)
-            #expect(result.errors.hasPrefix("jwt token: \(path): not a configuration: "), "\(result)")
+            #expect(result.errors.hasPrefix("jwt token: \(path): not a configuration file: "), "\(result)")
         }
     }
 
-    @Test("profiles whose tokens are exchanged for each other in a circle are refused")
+    @Test("Rejects profiles that exchange each other's tokens in a cycle")
     func circle() async throws {
         try await TokenScene.play { scene in
             try scene.write(profiles: [
@@ -148,7 +148,7 @@ struct ProfileTests {
                     == ProcessResult(
                         status: 64,
                         output: "",
-                        errors: "jwt token: --subject-profile leads back to the profile “a” (see jwt token --help)\n"
+                        errors: "jwt token: --subject-profile forms a cycle with profile “a” (see jwt token --help)\n"
                     )
             )
         }

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @Suite("jwt request", .serialized, .limitedConcurrency)
 struct RequestCommandTests {
-    @Test("a request gets its token, and the body comes as it is")
+    @Test("Sends a request with a token and prints the body unchanged")
     func get() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/reports", scene.authorization.protecting { _ in .json("[1]") })
@@ -25,7 +25,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("method, header fields and body go out as the user says, from texts, files and standard input")
+    @Test("Sends the method, header fields and body from arguments, files and standard input")
     func bodies() async throws {
         try await TokenScene.play { scene in
             scene.api.onAnyMethod("/reports", scene.authorization.protecting { _ in .status(204) })
@@ -64,7 +64,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a token that the API refuses is replaced, and the request sent once more with its body")
+    @Test("Replaces a token that the API rejects, and retries the request with its body")
     func refused() async throws {
         try await TokenScene.play { scene in
             scene.api.on(
@@ -83,7 +83,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("an API that refuses every token is told so once, and --fail makes it a failure")
+    @Test("Warns once about an API that rejects every token, and fails with --fail")
     func alwaysRefused() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/never", .json(#"{"no":1}"#, status: 401, headers: ["WWW-Authenticate": "Bearer"]))
@@ -98,13 +98,13 @@ struct RequestCommandTests {
             #expect(failed.status == 1)
             #expect(
                 failed.errors.contains(
-                    #"{"error":{"code":"serverError","message":"\#(url): the server answered 401","status":401}}"#
+                    #"{"error":{"code":"serverError","message":"\#(url): the server responded with 401","status":401}}"#
                 )
             )
         }
     }
 
-    @Test("a scope that is missing is named")
+    @Test("Names the missing scope")
     func scope() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/reports", scene.authorization.protecting(scope: "reports.read") { _ in .json("[1]") })
@@ -115,8 +115,8 @@ struct RequestCommandTests {
                         status: 1,
                         output: "",
                         errors: """
-                            jwt request: warning: the token's scope is not enough: the API wants --scope 'reports.read'
-                            jwt request: \(scene.origin)/reports: the server answered 403
+                            jwt request: warning: the token's scope is insufficient: the API requires --scope 'reports.read'
+                            jwt request: \(scene.origin)/reports: the server responded with 403
 
                             """
                     )
@@ -129,7 +129,7 @@ struct RequestCommandTests {
     }
 
     @Test(
-        "what a status of 404 means for output and exit code",
+        "Handles a 404 according to --fail and --fail-with-body",
         arguments: [([], 0, "gone\n"), (["--fail"], 1, ""), (["--fail-with-body"], 1, "gone\n")]
             as [([String], Int32, String)]
     )
@@ -140,12 +140,13 @@ struct RequestCommandTests {
             #expect(result.status == status)
             #expect(result.output == output)
             #expect(
-                result.errors == (status == 0 ? "" : "jwt request: \(scene.origin)/gone: the server answered 404\n")
+                result.errors
+                    == (status == 0 ? "" : "jwt request: \(scene.origin)/gone: the server responded with 404\n")
             )
         }
     }
 
-    @Test("-i prints the head, --json a line with everything")
+    @Test("Prints the head with -i, and the complete response with --json")
     func heads() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/a", .text("é", headers: ["X-A": "1"]))
@@ -165,7 +166,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a terminal shows lines, and does nothing that a body says")
+    @Test("Escapes terminal commands in a body")
     func terminal() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/a", .text("one\r\ntwo\t\u{1B}[31mred"))
@@ -174,12 +175,12 @@ struct RequestCommandTests {
             let text = try await scene.shell("script -qec 'jwt request GET \(scene.origin)/a \(flags)' /dev/null")
             #expect(text == ProcessResult(status: 0, output: "one\r\ntwo\t\\u001b[31mred\r\n", errors: ""))
             let binary = try await scene.shell("script -qec 'jwt request GET \(scene.origin)/b \(flags)' /dev/null")
-            let message = "the body is not text, nothing for a terminal; use --out FILE or a pipe"
+            let message = "the body isn't text and can't be shown on a terminal; use --out FILE or a pipe"
             #expect(binary == ProcessResult(status: 2, output: "jwt request: \(message)\r\n", errors: ""))
         }
     }
 
-    @Test("-o writes a whole file or none, and replaces one only if told so")
+    @Test("Writes only complete files with -o, and replaces a file only with --force")
     func files() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/a", .text("first"))
@@ -194,7 +195,7 @@ struct RequestCommandTests {
                     == ProcessResult(
                         status: 2,
                         output: "",
-                        errors: "jwt request: \(out): exists already; --force replaces it\n"
+                        errors: "jwt request: \(out): already exists; use --force to replace it\n"
                     )
             )
             #expect(scene.api.requestCount == 1)
@@ -207,7 +208,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a body that is cut off is a failure, and no file")
+    @Test("Fails without a file if the body is truncated")
     func truncated() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/cut", .text("whole").cut(.afterBody(octets: 2)))
@@ -219,7 +220,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("redirects are shown, or followed, and no other origin sees the token or a header field of the user's")
+    @Test("Follows redirects with -L, without the token and the user's header fields for other origins")
     func redirects() async throws {
         try await TokenScene.play { scene in
             try await withLoopbackServer { foreign in
@@ -248,7 +249,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a profile's API is the only place the token goes to, and a path is enough for it")
+    @Test("Sends the token only to the profile's API, and accepts a path")
     func api() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/reports", scene.authorization.protecting { _ in .json("[1]") })
@@ -262,8 +263,8 @@ struct RequestCommandTests {
                         status: 64,
                         output: "",
                         errors: """
-                            jwt request: the token is for \(scene.origin) alone; --api URL says that it is for others, too (see jwt \
-                            request --help)
+                            jwt request: the token is only for \(scene.origin); use --api URL to allow another API \
+                            (see jwt request --help)
 
                             """
                     )
@@ -271,7 +272,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("a bound token is proved, with the nonces of both servers")
+    @Test("Sends DPoP proofs with the nonces of both servers")
     func dpop() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.dpop = .required
@@ -286,7 +287,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("--retry repeats what may be repeated")
+    @Test("Retries safe requests with --retry")
     func retries() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/busy", .status(503, headers: ["Retry-After": "0"]), .text("done"))
@@ -302,7 +303,7 @@ struct RequestCommandTests {
         }
     }
 
-    @Test("without a network, or a token, nothing is printed and the reason names the server")
+    @Test("Prints only an error with the server's name without a network or a token")
     func failures() async throws {
         try await TokenScene.play { scene in
             try scene.home.write("wrong", to: "other")
@@ -333,28 +334,28 @@ struct RequestCommandTests {
     private static let base = ["--token-endpoint", "https://x/t", "--client-id", "c", "--client-secret-env", "S"]
 
     private static let mistakes: [([String], String)] = [
-        (["get", "https://x"], "METHOD must be in upper case, such as GET"),
-        (["GET", "x"], "URL must be an https URL without a password and a fragment"),
-        (["GET", "http://x.example"], "URL must be an https URL; http is for addresses of this machine only"),
-        (["GET", "https://x", "-H", "X"], "--header must be NAME: VALUE, or @FILE for a file of such lines"),
+        (["get", "https://x"], "METHOD must be uppercase, such as GET"),
+        (["GET", "x"], "URL must be an https URL without a password or fragment"),
+        (["GET", "http://x.example"], "URL must be an https URL; http is allowed only for this machine"),
+        (["GET", "https://x", "-H", "X"], "--header must be NAME: VALUE, or @FILE for a file with one field per line"),
         (
             ["GET", "https://x", "-d", "a", "--json-body", "1"],
-            "--data and --json-body exclude each other: there is one body"
+            "--data and --json-body can't be combined: a request has one body"
         ),
-        (["GET", "https://x", "--retry", "-1"], "--retry must be a number of 0 to 100"),
-        (["GET", "https://x", "-f", "--fail-with-body"], "--fail and --fail-with-body exclude each other"),
-        (["GET", "https://x", "--force"], "--force is about the file of --out"),
+        (["GET", "https://x", "--retry", "-1"], "--retry must be a number from 0 to 100"),
+        (["GET", "https://x", "-f", "--fail-with-body"], "--fail and --fail-with-body can't be combined"),
+        (["GET", "https://x", "--force"], "--force requires --out FILE"),
         (
             ["GET", "https://x", "-d", "@-", "-H", "@-"],
             "only one of the keys, secrets, header fields and the body can come from standard input"
         ),
         (["GET"], "URL is missing"),
         ([], "URL is missing"),
-        (["x.example/reports"], "URL must be an https URL without a password and a fragment"),
+        (["x.example/reports"], "URL must be an https URL without a password or fragment"),
     ]
 
     @Test(
-        "usage errors",
+        "Rejects invalid options",
         arguments: mistakes
     )
     func usageErrors(arguments: [String], message: String) throws {
@@ -365,18 +366,18 @@ struct RequestCommandTests {
         )
     }
 
-    @Test("what can't be sent is not, before anybody is asked")
+    @Test("Reports an invalid request before contacting a server")
     func unsendable() async throws {
         try await TokenScene.play { scene in
             let url = scene.origin + "/x"
             for (arguments, message) in [
                 (
                     ["-H", "authorization: secret"],
-                    "the header has Authorization already, which is what this command sets; leave it out"
+                    "the command sets Authorization itself; remove this header field"
                 ),
                 (
                     ["-d", "@" + scene.home.file("none")],
-                    "\(scene.home.file("none")): cannot be read: No such file or directory"
+                    "\(scene.home.file("none")): can't be read: No such file or directory"
                 ),
             ] {
                 let result = try await scene.jwt(["request", "POST", url] + arguments + scene.flags)
@@ -384,7 +385,7 @@ struct RequestCommandTests {
             }
             let json = try await scene.jwt(["request", "POST", url, "--json-body", "{1}"] + scene.flags)
             #expect(
-                json.status == 2 && json.errors.hasPrefix("jwt request: --json-body: not JSON, so it was not sent: ")
+                json.status == 2 && json.errors.hasPrefix("jwt request: --json-body: the body isn't valid JSON: ")
             )
             #expect(scene.authorization.tokenRequestCount == 0 && scene.api.requestCount == 0)
         }

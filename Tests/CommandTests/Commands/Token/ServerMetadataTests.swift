@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import TokenGeneration
 
-@Suite("What an issuer says about itself, to jwt token", .serialized, .limitedConcurrency)
+@Suite("Server metadata in jwt token", .serialized, .limitedConcurrency)
 struct ServerMetadataTests {
     private func flags(_ scene: TokenScene) -> [String] {
         [
@@ -19,7 +19,7 @@ struct ServerMetadataTests {
         scene.authorization.server.requests.count { $0.path.hasPrefix("/.well-known/") }
     }
 
-    @Test("it is looked up once, kept for its owner alone, and looked up again by --refresh")
+    @Test("Fetches metadata once, caches it privately, and fetches it again with --refresh")
     func kept() async throws {
         try await TokenScene.play { scene in
             #expect(try await scene.jwt(["token"] + flags(scene)).status == 0)
@@ -38,7 +38,7 @@ struct ServerMetadataTests {
         }
     }
 
-    @Test("a kept document that others can write to, or that is damaged, is not believed", arguments: [0o666, 0o600])
+    @Test("Ignores cached metadata that is damaged or writable by other users", arguments: [0o666, 0o600])
     func distrusted(mode: Int) async throws {
         try await TokenScene.play { scene in
             #expect(try await scene.jwt(["token"] + flags(scene)).status == 0)
@@ -47,7 +47,7 @@ struct ServerMetadataTests {
             let name = try #require(
                 FileManager.default.contentsOfDirectory(atPath: scene.home.file(folder)).first
             )
-            // The secrets would go wherever it says.
+            // The metadata determines which server receives the secrets.
             let text = try scene.home.text(of: folder + name)
                 .replacingOccurrences(of: "/token\"", with: mode == 0o666 ? "/stolen\"" : "/token")
             try scene.home.write(text, to: folder + name, mode: mode)
@@ -58,7 +58,7 @@ struct ServerMetadataTests {
         }
     }
 
-    @Test("--no-cache keeps nothing")
+    @Test("Doesn't cache metadata with --no-cache")
     func notKept() async throws {
         try await TokenScene.play { scene in
             let result = try await scene.jwt(["token", "--no-cache"] + flags(scene))
@@ -67,7 +67,7 @@ struct ServerMetadataTests {
         }
     }
 
-    @Test("--token-timeout holds for an issuer, too, that takes its time")
+    @Test("Applies --token-timeout to metadata requests")
     func slow() async throws {
         try await TokenScene.play { scene in
             let metadata = #"{"issuer":"\#(scene.origin)","token_endpoint":"\#(scene.endpoint)"}"#
@@ -87,7 +87,7 @@ struct ServerMetadataTests {
         }
     }
 
-    @Test("an issuer that is another, or is not there")
+    @Test("Reports a different issuer and an unreachable issuer")
     func failures() async throws {
         try await TokenScene.play { scene in
             let client = ["--client-id", "a", "--client-secret-file", scene.home.file("secret")]
@@ -98,7 +98,7 @@ struct ServerMetadataTests {
             )
             let token = try await scene.jwt(["token"] + flags(scene))
             await scene.authorization.stop()
-            // What is kept goes on without the server.
+            // Cached metadata and tokens work without the server.
             #expect(try await scene.jwt(["token"] + flags(scene)) == token)
             let gone = try await scene.jwt(["token", "--no-cache", "--json"] + flags(scene))
             #expect(gone.status == 2 && gone.output == "")

@@ -8,7 +8,7 @@ import TokenGeneration
 
 @Suite("jwt token", .serialized, .limitedConcurrency)
 struct TokenCommandTests {
-    @Test("a token is printed alone, kept for its owner, and printed again without asking")
+    @Test("Prints only the token, caches it privately, and prints it again without a request")
     func keeps() async throws {
         try await TokenScene.play { scene in
             let first = try await scene.jwt(["token"] + scene.flags)
@@ -23,7 +23,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("--json has the members of the server's answer, and whether it was kept")
+    @Test("Prints the members of the response and the cache state with --json")
     func json() async throws {
         try await TokenScene.play { scene in
             for isCached in [false, true] {
@@ -42,7 +42,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("twenty shells that ask at once ask the server once", arguments: [false, true])
+    @Test("Sends one request for twenty concurrent processes", arguments: [false, true])
     func twentyAtOnce(hasOldToken: Bool) async throws {
         try await TokenScene.play { scene in
             try scene.write(profiles: ["prod": .object(scene.members)])
@@ -65,7 +65,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("curl calls an API with it, as the documentation says")
+    @Test("Works with curl, as documented")
     func curl() async throws {
         try await TokenScene.play { scene in
             try scene.write(profiles: ["prod": .object(scene.members)])
@@ -75,7 +75,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("--refresh replaces a good token, --sign-out drops it")
+    @Test("Replaces a valid token with --refresh, and removes it with --sign-out")
     func refreshAndSignOut() async throws {
         try await TokenScene.play { scene in
             let first = try await scene.jwt(["token"] + scene.flags)
@@ -93,7 +93,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("without a place to keep it, each call asks")
+    @Test("Requests a token in each call with --no-cache")
     func withoutCache() async throws {
         try await TokenScene.play { scene in
             for _ in 0..<2 {
@@ -105,7 +105,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("the store is where the user wants it, and encrypted if there is a key")
+    @Test("Uses the specified store, and encrypts it with a key")
     func store() async throws {
         try await TokenScene.play { scene in
             let key = ["CACHE_KEY": Data(repeating: 7, count: 32).base64EncodedString()]
@@ -127,7 +127,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("refresh tokens that are replaced are kept, also when twenty come at once, and none is used twice")
+    @Test("Stores rotated refresh tokens and uses none twice, even in twenty concurrent processes")
     func rotation() async throws {
         try await TokenScene.play { scene in
             let first = scene.authorization.issueRefreshToken(
@@ -139,7 +139,7 @@ struct TokenCommandTests {
             let command = ["token", "--refresh-token-file", scene.home.file("refresh")] + scene.flags
             let results = try await withThrowingTaskGroup(of: ProcessResult.self) { group in
                 for number in 0..<20 {
-                    // Every fourth wants a token of its own.
+                    // Every fourth process requests a new token.
                     group.addTask { try await scene.jwt(command + (number % 4 == 0 ? ["--refresh"] : [])) }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }
@@ -152,15 +152,15 @@ struct TokenCommandTests {
             #expect(refused.status == 1)
             #expect(
                 refused.errors == """
-                    jwt token: \(scene.endpoint): the refresh token is not accepted (any more) [invalid_grant]; get a new one \
-                    and put it into the place of the old one
+                    jwt token: \(scene.endpoint): the server rejected the refresh token [invalid_grant]; get a new \
+                    one and replace the old one with it
 
                     """
             )
         }
     }
 
-    @Test("a token of a file, or of another profile, is exchanged")
+    @Test("Exchanges a token from a file and from another profile")
     func exchange() async throws {
         try await TokenScene.play { scene in
             try scene.write(profiles: [
@@ -171,7 +171,7 @@ struct TokenCommandTests {
             #expect(result.status == 0 && result.errors == "", "\(result)")
             #expect(try JSONObject(parsing: result.output)["scope"] == "read")
             #expect(scene.authorization.tokenRequestCount == 2)
-            // The user's token has been kept, too.
+            // The user's token is cached, too.
             let user = try await scene.jwt(["token", "--profile", "user"])
             try scene.home.write(user.output, to: "user-token")
             let flags = ["--subject-token-file", scene.home.file("user-token"), "--audience", "reports"]
@@ -184,7 +184,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("a client proves itself with a key, and the server's clock may differ")
+    @Test("Authenticates with a key, even if the server's clock differs")
     func privateKeyJWT() async throws {
         var configuration = MockAuthorizationServer.Configuration()
         configuration.clockOffset = .seconds(-300)
@@ -198,7 +198,7 @@ struct TokenCommandTests {
             #expect(result.status == 0, "\(result)")
             #expect(
                 result.errors
-                    == "jwt token: warning: \(path): other users may use this private key (mode 644); to stop it: chmod 600 \(path)\n"
+                    == "jwt token: warning: \(path): other users can access this private key (mode 644); fix: chmod 600 \(path)\n"
             )
             let request = try #require(scene.authorization.server.requests(for: "/token").last)
             let assertion = try UnverifiedToken(try #require(request.formValue("client_assertion")))
@@ -207,7 +207,7 @@ struct TokenCommandTests {
         }
     }
 
-    @Test("a token bound to a key of the user's is proved by jwt dpop")
+    @Test("Creates proofs with jwt dpop for a token bound to the user's key")
     func dpop() async throws {
         try await TokenScene.play { scene in
             scene.api.on(.get, "/reports", scene.authorization.protecting { _ in .json("[1]") })
@@ -223,11 +223,11 @@ struct TokenCommandTests {
             #expect(try await scene.shell(script) == ProcessResult(status: 0, output: "[1]", errors: ""))
             let result = try await scene.jwt(["token", "--dpop"] + scene.flags)
             #expect(result.status == 0)
-            #expect(result.errors.hasPrefix("jwt token: warning: the token is bound to a key that is kept with it"))
+            #expect(result.errors.hasPrefix("jwt token: warning: the token is bound to a key in the token cache"))
         }
     }
 
-    @Test("while the server fails, a token that is about to expire is still used, with a warning")
+    @Test("Uses a token that expires soon, with a warning, while the server is failing")
     func staleToken() async throws {
         try await TokenScene.play { scene in
             scene.authorization.answerNextTokenRequests(
@@ -236,15 +236,15 @@ struct TokenCommandTests {
                 .json(#"{"error":"temporarily_unavailable"}"#, status: 503, headers: ["Retry-After": "3600"])
             )
             #expect(try await scene.jwt(["token"] + scene.flags).output == "old\n")
-            // What is no failure of the moment is reported.
+            // Permanent failures are reported.
             let refused = try await scene.jwt(["token"] + scene.flags)
             #expect(refused.status == 2)
             let stale = try await scene.jwt(["token"] + scene.flags)
             #expect(stale.status == 0 && stale.output == "old\n", "\(stale)")
             #expect(
                 stale.errors == """
-                    jwt token: warning: \(scene.endpoint): no new token, so the kept one is used, which is about to expire: the \
-                    token endpoint has failed for the moment
+                    jwt token: warning: \(scene.endpoint): can't get a new token, so the cached one, which expires \
+                    soon, is used: the token endpoint has failed for the moment
 
                     """
             )

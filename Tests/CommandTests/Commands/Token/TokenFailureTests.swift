@@ -8,7 +8,7 @@ import TokenGeneration
 
 @Suite("Failures of jwt token", .serialized, .limitedConcurrency)
 struct TokenFailureTests {
-    @Test("what the server refuses is status 1, with the server's reason and what to do")
+    @Test("Exits with 1 and the server's reason if the server rejects the client")
     func refused() async throws {
         try await TokenScene.play { scene in
             try scene.home.write("guessed", to: "secret")
@@ -29,10 +29,10 @@ struct TokenFailureTests {
         }
     }
 
-    @Test("a server that is not there, or is no authorization server, is status 2")
+    @Test("Exits with 2 for a server that is unreachable or isn't an authorization server")
     func unreachable() async throws {
         try await TokenScene.play { scene in
-            // What can't be read is asked for once more.
+            // The client retries once after a malformed response.
             scene.authorization.answerNextTokenRequests(with: .text("<h1>Hello</h1>"), .text("<h1>Hello</h1>"))
             let html = try await scene.jwt(["token"] + scene.flags)
             #expect(
@@ -58,7 +58,7 @@ struct TokenFailureTests {
         }
     }
 
-    @Test("a secret or a configuration that others may use draws a warning")
+    @Test("Warns about a secret or a configuration that other users can access")
     func permissions() async throws {
         try await TokenScene.play { scene in
             let secret = try scene.home.write(TokenScene.secret, to: "secret", mode: 0o640)
@@ -67,18 +67,17 @@ struct TokenFailureTests {
             #expect(result.status == 0)
             #expect(
                 result.errors == """
-                    jwt token: warning: \(scene.home.file(".config/jwt/config.json")): other users may change where your secrets \
-                    go (mode 666); to stop it: \
-                    chmod go-w \(scene.home.file(".config/jwt/config.json"))
-                    jwt token: warning: \(secret): other users may use this secret (mode 640); \
-                    to stop it: chmod 600 \(secret)
+                    jwt token: warning: \(scene.home.file(".config/jwt/config.json")): other users can change where \
+                    your secrets are sent (mode 666); fix: chmod go-w \(scene.home.file(".config/jwt/config.json"))
+                    jwt token: warning: \(secret): other users can access this secret (mode 640); fix: chmod 600 \
+                    \(secret)
 
                     """
             )
         }
     }
 
-    @Test("a reader that has left, and a full disk, end it with status 2")
+    @Test("Exits with 2 if the reader has exited or the disk is full")
     func closedPipe() async throws {
         try await TokenScene.play { scene in
             let quoted = scene.flags.map { "'\($0)'" }.joined(separator: " ")
@@ -86,11 +85,11 @@ struct TokenFailureTests {
             #expect(closed.output == "" && ["0\n", "2\n"].contains(closed.errors), "\(closed)")
             let full = try await scene.shell("jwt token \(quoted) > /dev/full")
             #expect(full.status == 2)
-            #expect(full.errors == "jwt token: cannot write to standard output: No space left on device\n")
+            #expect(full.errors == "jwt token: can't write to standard output: No space left on device\n")
         }
     }
 
-    @Test("a store that others can write to, or that can't be made, is not used")
+    @Test("Rejects a store that is writable by other users or can't be created")
     func store() async throws {
         try await TokenScene.play { scene in
             let folder = scene.home.file("open")
@@ -122,7 +121,7 @@ struct TokenFailureTests {
         (try? FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: folder)) != nil
     }
 
-    @Test("without a home there is no place to look", arguments: [[], ["--profile", "prod"]])
+    @Test("Reports a missing home folder", arguments: [[], ["--profile", "prod"]])
     func homeless(extra: [String]) async throws {
         try await TokenScene.play { scene in
             let result = try await scene.jwt(
@@ -131,7 +130,7 @@ struct TokenFailureTests {
             )
             let (variable, option) =
                 extra.isEmpty ? ("XDG_STATE_HOME", "--cache-dir FOLDER") : ("XDG_CONFIG_HOME", "--config FILE")
-            let message = "jwt token: HOME is not set to a folder; set it, or give \(variable) or \(option)\n"
+            let message = "jwt token: HOME isn't set to an absolute path; set it, or use \(variable) or \(option)\n"
             #expect(result == ProcessResult(status: 2, output: "", errors: message))
         }
     }
@@ -139,27 +138,27 @@ struct TokenFailureTests {
     private static let base = ["--token-endpoint", "https://x/t", "--client-id", "c"]
 
     private static let mistakes: [([String], String)] = [
-        ([], "where are tokens asked for? --token-endpoint URL, --issuer ISSUER or --profile NAME says it"),
-        (["--token-endpoint", "https://x/t"], "who asks? --client-id ID or --profile NAME says it"),
+        ([], "missing authorization server; pass --token-endpoint URL, --issuer ISSUER or --profile NAME"),
+        (["--token-endpoint", "https://x/t"], "missing client ID; pass --client-id ID or --profile NAME"),
         (
             ["--token-endpoint", "http://x/t"],
-            "--token-endpoint must be an https URL; http is for addresses of this machine only"
+            "--token-endpoint must be an https URL; http is allowed only for this machine"
         ),
-        (["--token-endpoint", "x"], "--token-endpoint must be an https URL without a password and a fragment"),
+        (["--token-endpoint", "x"], "--token-endpoint must be an https URL without a password or fragment"),
         (
             base,
             """
-            how does the client prove who it is? With --client-secret-file FILE, --client-secret-env NAME, --key FILE \
-            or --cert FILE
+            missing client credentials; pass --client-secret-file FILE, --client-secret-env NAME, --key FILE or \
+            --cert FILE
             """
         ),
         (
             base + ["--client-secret-file", "a", "--key", "b"],
-            "the client has a secret and a key; leave one of them out"
+            "the client can have a secret or a key, but not both"
         ),
         (
             base + ["--client-secret-file", "a", "--client-secret-env", "B"],
-            "--client-secret-file and --client-secret-env exclude each other"
+            "--client-secret-file and --client-secret-env can't be combined"
         ),
         (base + ["--auth-method", "private_key_jwt"], "private_key_jwt needs a key: --key FILE or --key-env NAME"),
         (
@@ -168,31 +167,31 @@ struct TokenFailureTests {
         ),
         (
             base + ["--client-secret-env", "S", "--refresh-token-env", "R", "--scope", "a"],
-            "a refresh token is for what was granted: leave the scope and the service out"
+            "a refresh token keeps its original grant; remove --scope, --audience and --resource"
         ),
         (
             base + ["--client-secret-env", "S", "--refresh-token-env", "R", "--no-cache"],
-            "--no-cache would lose the refresh token that follows this one; leave it out"
+            "--no-cache would lose the rotated refresh token; remove it"
         ),
         (
             base + ["--client-secret-env", "S", "--refresh-token-env", "R", "--subject-token-env", "T"],
-            "a refresh token and a token to exchange are two grants; leave one of them out"
+            "a refresh token and a token to exchange can't be combined; remove one of them"
         ),
         (
             base + ["--client-secret-env", "S", "--subject-token-type", "jwt"],
-            "--subject-token-type is about a token to exchange, and there is none"
+            "--subject-token-type requires a token to exchange"
         ),
         (
             base + ["--client-secret-file", "-", "--refresh-token-file", "-"],
             "only one key or secret can come from standard input"
         ),
         (["--config", "x"], "--config needs --profile NAME"),
-        (["--refresh", "--sign-out"], "--refresh and --sign-out exclude each other"),
+        (["--refresh", "--sign-out"], "--refresh and --sign-out can't be combined"),
         (["--client-secret", "x"], "unknown option --client-secret, did you mean --client-secret-file?"),
     ]
 
     @Test(
-        "contradictions and what is missing are usage errors",
+        "Rejects contradictory and missing options",
         arguments: mistakes
     )
     func usageErrors(arguments: [String], message: String) throws {

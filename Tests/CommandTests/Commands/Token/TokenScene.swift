@@ -4,7 +4,8 @@ import Networking
 import OAuth2
 import TokenGeneration
 
-/// A user with a home folder, an authorization server that knows a client of theirs, and an API.
+/// A test environment with a home folder, an authorization server with a registered client, and an
+/// API.
 final class TokenScene: Sendable {
     let home: TemporaryFolder
     let authorization: MockAuthorizationServer
@@ -23,7 +24,7 @@ final class TokenScene: Sendable {
         try home.write(Self.secret + "\n", to: "secret")
     }
 
-    /// Sets the scene, plays the test and clears away.
+    /// Creates the environment, runs the test and stops the servers.
     static func play(
         _ configuration: MockAuthorizationServer.Configuration = .init(),
         _ test: (TokenScene) async throws -> Void
@@ -56,13 +57,13 @@ final class TokenScene: Sendable {
     /// The server's issuer identifier.
     var issuer: String { authorization.metadata.issuer }
 
-    /// Has the server know a program for people, and gives the options of it that say no more than who it is and where the server is.
+    /// Registers a public client, and returns the options for the client, the issuer and the grant.
     func programFlags(_ grant: String) -> [String] {
         authorization.register(.init(id: "cli", authentication: .none, redirectURIs: ["http://127.0.0.1/callback"]))
         return ["--issuer", issuer, "--client-id", "cli", "--grant", grant]
     }
 
-    /// The members of a profile of the same client.
+    /// The members of a profile for the client.
     var members: JSONObject {
         [
             "token-endpoint": .string(endpoint), "client-id": .string(Self.clientID),
@@ -91,7 +92,8 @@ final class TokenScene: Sendable {
         )
     }
 
-    /// The same with as much time as two busy processors may need to come to the servers, which are in this process.
+    /// Adds a long timeout, because the servers run in this process and may respond slowly under
+    /// load.
     private func patient(_ arguments: [String]) -> [String] {
         guard ["token", "request"].contains(arguments.first),
             !arguments.contains(where: { $0.hasPrefix("--token-timeout") || $0 == "--" || $0 == "--help" })
@@ -112,21 +114,21 @@ final class TokenScene: Sendable {
         ]
     }
 
-    /// The token in what a command has printed.
+    /// Returns the token that a command printed.
     static func token(_ result: ProcessResult) -> String {
         String(result.output.dropLast())
     }
 }
 
 extension JSONObject {
-    /// The object with other members besides.
+    /// Returns the object with additional members.
     func with(_ members: JSONObject) -> JSONObject {
         var result = self
         for member in members { result[member.name] = member.value }
         return result
     }
 
-    /// The object without a member.
+    /// Returns the object without a member.
     func without(_ name: String) -> JSONObject {
         var result = self
         result[name] = nil
