@@ -1,26 +1,26 @@
-/// A service that signs bytes where they are, without a copy into `Data`.
+/// A service that signs bytes without copying them into `Data`.
 package protocol InPlaceSigningService: SigningService {
-    /// Signs, as ``SigningService/sign(data:)`` does.
+    /// Signs a message, as ``SigningService/sign(data:)`` does.
     func signature(for message: RawSpan) throws(TokenError) -> [UInt8]
 
-    /// Makes a compact JWS.
+    /// Creates a compact JWS.
     ///
     /// - Parameters:
-    ///   - header: The header in base64url, with the period that comes after it; `nil` for that of a JWT which has no other
-    ///     members than `alg`, `kid` and `typ`.
-    ///   - payload: The payload's octets.
-    /// - Returns: The text.
+    ///   - header: The header in base64url, followed by a period. `nil` stands for a JWT header
+    ///     with no members other than `alg`, `kid` and `typ`.
+    ///   - payload: The payload's bytes.
+    /// - Returns: The compact JWS.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     func token(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String
 }
 
 extension SigningService {
-    /// Makes a compact JWS, if the service signs in place.
+    /// Creates a compact JWS, if the service signs in place.
     ///
     /// - Parameters:
     ///   - header: The header, as for ``InPlaceSigningService/token(header:payload:)``.
-    ///   - payload: The payload's octets.
-    /// - Returns: The text, or `nil` if the service does not sign in place.
+    ///   - payload: The payload's bytes.
+    /// - Returns: The compact JWS, or `nil` if the service doesn't sign in place.
     /// - Throws: ``TokenError`` with the code `signingFailed`.
     func tokenInPlace(header: [UInt8]?, payload: [UInt8]) throws(TokenError) -> String? {
         try (self as? any InPlaceSigningService)?.token(header: header, payload: payload)
