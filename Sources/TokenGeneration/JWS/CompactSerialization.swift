@@ -1,16 +1,16 @@
 internal import OpenSSLCrypto
 
-/// Writes a compact JWS into one buffer.
+/// A writer of compact JWSs that uses a single buffer.
 enum CompactSerialization {
     /// Writes the three segments.
     ///
     /// - Parameters:
-    ///   - header: The header in base64url, with the period that comes after it.
-    ///   - payload: The payload's octets.
-    ///   - signatureSize: How many octets the signature can have at most.
-    ///   - sign: Appends the signature of the signing input.
-    /// - Returns: The text.
-    /// - Throws: What `sign` throws.
+    ///   - header: The header in base64url, followed by a period.
+    ///   - payload: The payload's bytes.
+    ///   - signatureSize: The maximum size of the signature in bytes.
+    ///   - sign: A closure that appends the signature of the signing input.
+    /// - Returns: The compact JWS.
+    /// - Throws: The error that `sign` throws.
     @inline(__always)
     static func make<Failure: Error>(
         _ header: [UInt8],

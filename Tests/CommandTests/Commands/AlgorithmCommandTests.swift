@@ -36,7 +36,7 @@ struct AlgorithmCommandTests {
         #expect(try BuiltProgram.shell(script, in: folder).status == 0)
         let other = try BuiltProgram.shell("jwt verify -k public --alg RS384 < token", in: folder)
         #expect(other.status == 1)
-        #expect(other.errors == "jwt verify: “alg” of the header is “\(algorithm)”, the key is for RS384\n")
+        #expect(other.errors == "jwt verify: “alg” of the header is “\(algorithm)”, but the key is for RS384\n")
         let unnamed = try BuiltProgram.shell("jwt verify -k public < token", in: folder)
         #expect(unnamed.status == 2)
         #expect(unnamed.errors.hasSuffix("name the algorithm with --alg\n"))

@@ -66,7 +66,7 @@ struct VerifyCommandTests {
         let split = token.replacing(".", with: " .", maxReplacements: 1)
         let result = try verify(split)
         #expect(result.status == 1)
-        #expect(result.errors.hasPrefix("jwt verify: the header is not base64url: "))
+        #expect(result.errors.hasPrefix("jwt verify: the header isn't base64url: "))
     }
 
     @Test("the key may come from standard input")
@@ -251,10 +251,10 @@ struct VerifyCommandTests {
         let unsigned = SampleTokens.unsigned(claims: "{\"exp\":4102444800}")
         let result = try verify(unsigned)
         #expect(result.status == 1)
-        #expect(result.errors == "jwt verify: “alg” of the header is “none”, the key is for ES256\n")
+        #expect(result.errors == "jwt verify: “alg” of the header is “none”, but the key is for ES256\n")
         for (vector, name) in [("rfc7515-a1-hs256", "HS256"), ("rfc7515-a2-rs256", "RS256")] {
             let other = try SampleTokens.text("compact", of: vector)
-            #expect(try verify(other) == rejection("“alg” of the header is “\(name)”, the key is for ES256"))
+            #expect(try verify(other) == rejection("“alg” of the header is “\(name)”, but the key is for ES256"))
         }
     }
 
