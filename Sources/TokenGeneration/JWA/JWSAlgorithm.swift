@@ -1,15 +1,16 @@
-/// A signature algorithm by the name that stands in a header's `alg`.
+/// A signature algorithm, identified by its name in a header's `alg`.
 ///
-/// The package's own keys and services work with the algorithms that have a static member here. Any other name is good for
-/// a ``SigningService`` of your own; `none` never is.
+/// The package's keys and services implement the algorithms that have a static member here. A
+/// custom ``SigningService`` can use any other name, except `none`.
 public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The name, as in [RFC 7518 §3.1](https://www.rfc-editor.org/rfc/rfc7518#section-3.1) or the IANA registry.
     public let rawValue: String
 
-    /// Makes an algorithm from its name.
+    /// Creates an algorithm from its name.
     ///
-    /// - Parameter rawValue: The name: 1 to 64 printable ASCII characters, none of them a space, a quotation mark or a backslash. Names
-    ///   are case-sensitive. `none`, in any case, makes `nil`: an unsigned token is not a signed one.
+    /// - Parameter rawValue: The case-sensitive name: 1 to 64 printable ASCII characters other than
+    ///   space, quotation mark and backslash. The result is `nil` for `none`, in any case, because
+    ///   an unsigned token isn't a signed one.
     public init?(rawValue: String) {
         guard (1...64).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(Self.isAllowed),
             !rawValue.isExactlyIgnoringASCIICase("none")
@@ -20,7 +21,7 @@ public struct JWSAlgorithm: RawRepresentable, Hashable, Sendable, CustomStringCo
     /// The name.
     public var description: String { rawValue }
 
-    /// Makes an algorithm of the table.
+    /// Creates an algorithm of the table.
     init(tableName: String) {
         rawValue = tableName
     }
@@ -63,7 +64,8 @@ extension JWSAlgorithm {
     public static let ed448 = JWSAlgorithm(tableName: "Ed448")
     /// EdDSA on the curve of the key ([RFC 8037 §3.1](https://www.rfc-editor.org/rfc/rfc8037#section-3.1)).
     ///
-    /// The name does not say which curve, so [RFC 9864](https://www.rfc-editor.org/rfc/rfc9864) deprecates it; many
-    /// implementations know no other. ``ed25519`` and ``ed448`` make the same signatures under names that say it.
+    /// The name doesn't determine the curve, so [RFC 9864](https://www.rfc-editor.org/rfc/rfc9864)
+    /// deprecates it, but many implementations support no other. ``ed25519`` and ``ed448`` make the
+    /// same signatures under names that determine the curve.
     public static let edDSA = JWSAlgorithm(tableName: "EdDSA")
 }

@@ -55,7 +55,7 @@ struct VerificationKeysTests {
         #expect(other == ProcessResult(status: 1, output: "", errors: error + "\n"))
         let single = try folder.write(key.verificationKey.jwk.members.serialized(), to: "key.jwk")
         let refused = try BuiltProgram.jwt.run("verify", "--jwks", single, try token())
-        let reason = "not a JWK Set: the key set needs a member “keys” that is an array"
+        let reason = "not a JWK Set: the key set must have an array “keys”"
         #expect(refused.errors == "jwt verify: \(single): \(reason)\n")
         #expect(refused.status == 2)
         let pem = try folder.write(key.verificationKey.pem(), to: "key.pem")
