@@ -67,7 +67,7 @@ struct AlgorithmCommandTests {
             try SampleTokens.es256Token()
         )
         #expect(result.status == 1)
-        #expect(result.errors == "jwt verify: the signature is not one by this key over this token\n")
+        #expect(result.errors == "jwt verify: the signature doesn't verify with this key\n")
     }
 
     @Test("a secret signs only from a file, and a key that is made for one token is for the algorithm that is named")
