@@ -134,7 +134,7 @@ struct JSONParserTests {
         "The message names the place",
         arguments: [
             (#"{"aud":[1,]}"#, ["byte 10", "“aud”"]), (#"{"a":{"b":tru}}"#, ["byte 10", "“a.b”"]),
-            (#"{"a":1} x"#, ["more after", "byte 8"]), (#"{"iss":"a","iss":"b"}"#, ["“iss”", "twice", "byte 11"]),
+            (#"{"a":1} x"#, ["after the value", "byte 8"]), (#"{"iss":"a","iss":"b"}"#, ["“iss”", "duplicate", "byte 11"]),
             ("[1]", ["an array"]),
         ]
     )

@@ -133,7 +133,7 @@ struct ClaimsAttackTests {
         #expect(try Fixture.verifier().verify(good, as: Claims.self) == expected)
         #expect(try Fixture.verifier().verify(good).decode() == expected)
         for (inner, word) in [
-            (#"[{"level":"s3cr3t"}]"#, "another type"), ("[{}]", "missing"), (#"[{"level":null}]"#, "null"),
+            (#"[{"level":"s3cr3t"}]"#, "wrong type"), ("[{}]", "missing"), (#"[{"level":null}]"#, "null"),
 
         ] {
             let token = try Fixture.token(payload: #"{"exp":1700000100,"inner":\#(inner)}"#)
