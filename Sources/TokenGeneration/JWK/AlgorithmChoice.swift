@@ -29,8 +29,8 @@ struct AlgorithmChoice: Sendable {
     /// If two names stand for the same operation, the choice is the one that RFC 9864 doesn't
     /// deprecate ([§4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
     ///
-    /// - Throws: ``TokenError`` with the code `unsupportedKey`, `unsupportedAlgorithm`, `algorithmRequired` or
-    ///   `algorithmMismatch`.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey`, `unsupportedAlgorithm`,
+    ///   `algorithmRequired` or `algorithmMismatch`.
     init(for keyType: KeyType, curve: String?, named wanted: JWSAlgorithm?) throws(TokenError) {
         if let wanted {
             details = try wanted.supportedDetails()

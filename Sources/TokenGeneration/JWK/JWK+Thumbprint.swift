@@ -19,8 +19,7 @@ extension JWK {
     /// The SHA-256 thumbprint in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
     ///
     /// It covers only the members that define the key. A private key and its public part therefore
-    /// have the same thumbprint, regardless of `kid` or `alg`. The members are hashed as they are,
-    /// without checking the key's numbers.
+    /// have the same thumbprint, regardless of `kid` or `alg`. The key's numbers aren't checked.
     ///
     /// - Warning: The thumbprint of a symmetric key (`oct`) is a hash of the secret. Don't publish
     ///   it if the secret could be guessed.

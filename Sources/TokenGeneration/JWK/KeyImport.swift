@@ -20,8 +20,8 @@ extension JWK {
     ///   - purpose: The purpose of the key.
     ///   - wanted: The algorithm that the caller names, or `nil`.
     /// - Returns: The algorithm.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `unsupportedAlgorithm`, `algorithmRequired`,
-    ///   `algorithmMismatch` or `keyMismatch`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`,
+    ///   `unsupportedAlgorithm`, `algorithmRequired`, `algorithmMismatch` or `keyMismatch`.
     func algorithmChoice(for purpose: KeyPurpose, wanted: JWSAlgorithm?) throws(TokenError) -> AlgorithmChoice {
         try checkUse(for: purpose)
         guard KeyType.known.contains(where: { $0.rawValue.isExactly(keyType) }) else {
@@ -83,7 +83,8 @@ extension JWK {
     /// Returns the prime factors and related numbers of an RSA key, which must be all present or
     /// all absent ([RFC 7518 §6.3.2](https://www.rfc-editor.org/rfc/rfc7518#section-6.3.2)).
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, or `unsupportedKey` for more than two primes.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `unsupportedKey` for more than two
+    ///   primes.
     func rsaFactors() throws(TokenError) -> RSAFactors? {
         guard members["oth"] == nil else {
             throw TokenError(.unsupportedKey, "“oth” of the JWK: RSA keys with more than two primes aren't supported")

@@ -6,7 +6,8 @@ public struct PublicKeyFormat: Sendable {
 
     let wrapped: Wrapped
 
-    /// SubjectPublicKeyInfo ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)), `BEGIN PUBLIC KEY`.
+    /// SubjectPublicKeyInfo ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)),
+    /// `BEGIN PUBLIC KEY`.
     public static var spki: Self { Self(wrapped: .spki) }
 
     /// PKCS#1, `BEGIN RSA PUBLIC KEY`, for RSA keys only.

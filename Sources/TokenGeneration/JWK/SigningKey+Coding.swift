@@ -11,9 +11,9 @@ extension SigningKey {
     ///   - algorithm: The algorithm that the key is for. The default, `nil`, uses the only
     ///     algorithm that the key supports. RSA keys require an algorithm. A key on an Edwards
     ///     curve signs under the name of its curve, see ``JWSAlgorithm/edDSA``.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `keyMismatch`,
-    ///   `privateKeyRequired`, `passwordRequired`, `incorrectPassword`, `algorithmRequired`, `algorithmMismatch` or
-    ///   `unsupportedAlgorithm`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `keyMismatch`, `privateKeyRequired`, `passwordRequired`, `incorrectPassword`,
+    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         let text = Array(pem.utf8)
         if !text.containsRun(of: "PRIVATE KEY-----"),

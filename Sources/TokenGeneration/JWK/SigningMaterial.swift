@@ -75,7 +75,8 @@ indirect enum SigningMaterial: Sendable {
     /// Reads the members of a private JWK whose declarations have been checked against the
     /// algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`, `unsupportedKey` or `tooLarge`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
+    ///   `unsupportedKey` or `tooLarge`.
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:

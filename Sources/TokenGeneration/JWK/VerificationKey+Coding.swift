@@ -13,8 +13,9 @@ extension VerificationKey {
     ///   - algorithm: The algorithm that the key is for. The default, `nil`, uses the only
     ///     algorithm that the key supports. RSA keys require an algorithm. A key on an Edwards
     ///     curve verifies both `EdDSA` and the name of its curve.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `publicKeyRequired`,
-    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `publicKeyRequired`, `algorithmRequired`, `algorithmMismatch` or
+    ///   `unsupportedAlgorithm`.
     public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         if Array(pem.utf8).containsRun(of: "PRIVATE KEY-----") { throw Self.isPrivate }
         try self.init(

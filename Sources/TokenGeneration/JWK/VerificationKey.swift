@@ -1,6 +1,7 @@
 internal import OpenSSLCrypto
 
-/// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC algorithm.
+/// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC
+/// algorithm.
 ///
 /// It's checked when it's created and never changes. Copies share it.
 public struct VerificationKey: Sendable {

@@ -10,7 +10,8 @@ indirect enum VerificationMaterial: Sendable {
     /// Reads the members of a public JWK whose declarations have been checked against the
     /// algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or `tooLarge`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
+    ///   `tooLarge`.
     init(
         _ jwk: JWK,
         _ details: AlgorithmDescription,

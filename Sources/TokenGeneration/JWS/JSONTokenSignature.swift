@@ -36,7 +36,8 @@ struct JSONTokenSignature {
 
     /// Returns the header to verify with: the protected header, and `kid` from either header.
     ///
-    /// - Throws: ``TokenError`` with the code `unprotectedParameter`, `criticalHeaderUnsupported` or `malformedToken`.
+    /// - Throws: ``TokenError`` with the code `unprotectedParameter`, `criticalHeaderUnsupported`
+    ///   or `malformedToken`.
     func header(understanding extensions: Set<String>) throws(TokenError) -> ProtectedHeader {
         let critical = CriticalExtensions.names(in: protectedHeader)
         for name in ["alg", "crit", "b64"] + critical where unprotectedHeader[name] != nil {

@@ -21,7 +21,8 @@ struct JWSPayload: Sendable {
 
     /// Returns the part that a signer has to sign.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or `unencodableContent`.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or
+    ///   `unencodableContent`.
     func part(
         header: JSONObject,
         unprotectedHeader: JSONObject,

@@ -7,7 +7,8 @@ struct JWSSignatureHeaders: Sendable {
 
     /// Completes the caller's headers.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or `unencodableContent`.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or
+    ///   `unencodableContent`.
     init(
         _ header: JSONObject,
         unprotected unprotectedHeader: JSONObject,

@@ -5,8 +5,8 @@ enum VerificationKeySource: Sendable {
 
     /// Returns the keys to try, at least one, all for the header's algorithm.
     ///
-    /// A single key is always tried, regardless of `kid`. Of several keys, those with the header's
-    /// `kid` match; if there are none, those without a `kid` match.
+    /// A single key is always tried, regardless of `kid`. If there are several keys, those with the
+    /// header's `kid` match. If no key has it, those without a `kid` match.
     ///
     /// - Throws: ``TokenError`` with the code `algorithmMismatch` or `unknownKey`, or the reason
     ///   why the selector has no key.

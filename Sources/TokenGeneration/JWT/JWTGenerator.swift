@@ -17,7 +17,7 @@ public struct JWTGenerator: Sendable {
 
     /// The content of a token, before the signer is known.
     struct Content: Sendable {
-        /// The caller's header members, or `nil` if there are none.
+        /// The caller's header members, or `nil` if the caller sets no members.
         let header: JSONObject?
         let payload: SerializedClaims
     }
@@ -139,7 +139,7 @@ extension JWTGenerator {
         }
     }
 
-    /// Returns the caller's members with a `typ`, or `nil` if there are none.
+    /// Returns the caller's members with a `typ`, or `nil` for an empty header.
     static func typed(_ header: JSONObject) -> JSONObject? {
         guard !header.isEmpty else { return nil }
         guard header["typ"] == nil else { return header }
@@ -150,7 +150,8 @@ extension JWTGenerator {
 
     /// Returns the complete header of a JWT.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or `unencodableContent`.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or
+    ///   `unencodableContent`.
     static func header(_ given: JSONObject, signedBy signer: SignerIdentity) throws(TokenError) -> JSONObject {
         var header = given
         try signer.writeAlgorithm(into: &header)

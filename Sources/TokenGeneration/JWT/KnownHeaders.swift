@@ -40,7 +40,7 @@ final class KnownHeaders: Sendable {
     /// - Parameters:
     ///   - token: The token.
     ///   - body: A closure that borrows the entry.
-    /// - Returns: The result of `body`, or `nil` if there is no entry.
+    /// - Returns: The result of `body`, or `nil` without an entry.
     func withEntry<Result>(for token: CompactToken, _ body: (Entry) -> Result) -> Result? {
         first.withObject { $0.find(token, body) } ?? nil
     }

@@ -38,7 +38,8 @@ extension SubjectRule {
     /// Checks the claim `sub`.
     ///
     /// - Parameter found: The claim's value, or `nil` if it's absent.
-    /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or `missingClaim`.
+    /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or
+    ///   `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
         // Applications find users by their subject. An empty one comes from a missing value.
         guard found?.isEmpty != true else {

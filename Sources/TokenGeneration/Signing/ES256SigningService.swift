@@ -18,7 +18,8 @@ public struct ES256SigningService: SigningService {
     /// - Parameters:
     ///   - key: A key for ES256.
     ///   - keyID: The ID to write into headers. The default is the key's own ID, if it has one.
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the key is for another algorithm.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the key is for another
+    ///   algorithm.
     public init(key: SigningKey, keyID: String? = nil) throws(TokenError) {
         guard key.algorithm == .es256 else {
             throw TokenError(.algorithmMismatch, "ES256 can't sign with a key for \(key.algorithm)")

@@ -1,7 +1,6 @@
 public import Foundation
 
-/// A signer that is reached over a network or a bus: a key management service, a hardware module,
-/// an agent.
+/// A signer behind a network or a bus: a key management service, a hardware module, an agent.
 ///
 /// ```swift
 /// struct CloudKey: RemoteSigningService {
@@ -59,7 +58,8 @@ extension RemoteSigningService {
     /// ```
     ///
     /// - Parameters:
-    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds since 1970.
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds
+    ///     since 1970.
     ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
     ///     `JWT`.
     /// - Returns: The token.

@@ -44,7 +44,8 @@ extension SigningService {
     /// ```
     ///
     /// - Parameters:
-    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds since 1970.
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds
+    ///     since 1970.
     ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
     ///     `JWT`.
     /// - Returns: The token.

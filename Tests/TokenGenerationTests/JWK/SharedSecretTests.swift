@@ -15,7 +15,7 @@ struct SharedSecretTests {
         #expect(key.algorithm == algorithm)
         let short = try #require(error { try SigningKey(secret: secret.dropLast(), algorithm: algorithm) })
         #expect(short.code == .weakKey)
-        #expect(short.message.contains("\(size - 1) octets"))
+        #expect(short.message.contains("\(size - 1) bytes"))
         #expect(code { try VerificationKey(secret: secret.dropLast(), algorithm: algorithm) } == .weakKey)
         let jwk = try JWK([
             "kty": "oct", "alg": .string(algorithm.rawValue), "k": .string(Base64URL.encode(Array(secret.dropLast()))),

@@ -30,7 +30,7 @@ struct SerializedClaims: Sendable {
         } catch EncodingError.invalidValue(_, let context) {
             let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
             let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
-            throw TokenError(.unencodableContent, "JSON can't represent \(path)\(reason)")
+            throw TokenError(.unencodableContent, "\(path) can't be represented in JSON\(reason)")
         } catch {
             throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
         }
