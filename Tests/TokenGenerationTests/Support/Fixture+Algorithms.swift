@@ -3,7 +3,7 @@ import TestVectors
 import TokenGeneration
 
 extension Fixture {
-    /// One key per implemented algorithm, made once: some take a while.
+    /// Returns one key per implemented algorithm, generated once because some take a while.
     static func key(for algorithm: JWSAlgorithm) throws -> SigningKey {
         guard let key = keys[algorithm] else { throw CocoaError(.featureUnsupported) }
         return try key.get()
@@ -15,7 +15,7 @@ extension Fixture {
         }
     )
 
-    /// The JWK that stands in a vector.
+    /// Returns the JWK in a vector.
     static func jwk(vector name: String, member: String = "key") throws -> JWK {
         guard let key = try Vector.object(name)[member] else { throw CocoaError(.fileReadCorruptFile) }
         return try JWK(parsing: JSONSerialization.data(withJSONObject: key))
