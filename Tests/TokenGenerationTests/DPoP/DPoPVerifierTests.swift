@@ -143,7 +143,7 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof) } == expected)
     }
 
-    @Test("Rejects a private key in the header before any other check")
+    @Test("Rejects a private key in the header")
     func privateKey() throws {
         let proof = try Self.proof(header: ["jwk": .object(Fixture.signingKey().privateJWK().members)])
         #expect(code { try Self.check(proof) } == .publicKeyRequired)
