@@ -10,7 +10,7 @@ internal import OpenSSLCrypto
 public enum JSONValue: Sendable, Hashable {
     /// The value `null`.
     case null
-    /// A Boolean value.
+    /// A Boolean value, `true` or `false`.
     case bool(Bool)
     /// A number, stored as it was written.
     case number(JSONNumber)
