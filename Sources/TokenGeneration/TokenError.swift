@@ -1,24 +1,25 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Why a token, a key or a piece of JSON was refused, or why a token could not be made.
+/// An error that occurs when the package rejects a token, a key or JSON, or can't create a token.
 ///
-/// The message says what failed, where, and what to do; it never has a token, a claim's value or key material in it.
-/// Two errors are equal if their codes are.
+/// The message says what failed, where, and what to do. It never contains a token, a claim's value
+/// or key material. Two errors are equal if they have the same code.
 public struct TokenError: Error, Sendable {
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
-    /// What failed, where, and what to do about it.
+    /// The explanation of what failed, where, and what to do about it.
     public let message: String
-    /// The error that caused this one, if there is one.
+    /// The underlying error, if any.
     public let cause: (any Error)?
 
-    /// Makes an error.
+    /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure it is.
-    ///   - message: What failed, where, and what to do about it. Put no secret into it.
-    ///   - cause: The error that caused this one.
+    ///   - code: The kind of failure.
+    ///   - message: The explanation of what failed, where, and what to do about it. Don't include
+    ///     secrets.
+    ///   - cause: The underlying error. The default is `nil`.
     public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -27,7 +28,7 @@ public struct TokenError: Error, Sendable {
 }
 
 extension TokenError {
-    /// What kind of failure it is.
+    /// The kind of a failure.
     public struct Code: Hashable, Sendable, CustomStringConvertible {
         private enum Wrapped: String {
             case malformedToken, malformedJSON, tooLarge, unencodableContent
@@ -51,129 +52,139 @@ extension TokenError {
             self.wrapped = wrapped
         }
 
-        /// A bounded name, fit for a metric's label.
+        /// A name from a bounded set, suitable as a metric label.
         public var description: String { wrapped.rawValue }
 
-        /// The text is not a compact JWS with a JSON header and JSON claims.
+        /// The text isn't a compact JWS with a JSON header and JSON claims.
         public static var malformedToken: Self { Self(.malformedToken) }
-        /// The text is not JSON, or not the strict JSON that tokens and keys must be.
+        /// The text isn't JSON, or isn't the strict JSON that tokens and keys require.
         public static var malformedJSON: Self { Self(.malformedJSON) }
-        /// A limit on bytes, depth, members or keys is exceeded.
+        /// The input exceeds a limit on bytes, depth, members or keys.
         public static var tooLarge: Self { Self(.tooLarge) }
-        /// A header or claim has a value that JSON can't hold.
+        /// A header or claim has a value that JSON can't represent.
         public static var unencodableContent: Self { Self(.unencodableContent) }
-        /// The key is not well formed: its PEM, its JWK members, or its numbers.
+        /// The key is malformed: its PEM, its JWK members or its numbers.
         public static var malformedKey: Self { Self(.malformedKey) }
-        /// The key is of a kind, or on a curve, that this version can't use.
+        /// This version doesn't support the key's type or curve.
         public static var unsupportedKey: Self { Self(.unsupportedKey) }
-        /// The key is well formed but too small for its algorithm, or anyone could find out its private part.
+        /// The key is well formed but too small for its algorithm, or anyone can compute its
+        /// private part.
         public static var weakKey: Self { Self(.weakKey) }
-        /// The parts of a key disagree: private and public part, or what the key is declared for and its use.
+        /// The parts of a key contradict each other: its private and public part, or its declared
+        /// and its actual use.
         public static var keyMismatch: Self { Self(.keyMismatch) }
-        /// A certificate is not issued under one of the caller's roots, or not valid at the caller's time.
+        /// The certificate isn't issued under one of the caller's roots, or isn't valid at the
+        /// caller's time.
         public static var certificateRejected: Self { Self(.certificateRejected) }
-        /// A public key was given where a private one is needed.
+        /// The operation needs a private key, but the key is public.
         public static var privateKeyRequired: Self { Self(.privateKeyRequired) }
-        /// A private key was given where a public one is needed.
+        /// The operation needs a public key, but the key is private.
         public static var publicKeyRequired: Self { Self(.publicKeyRequired) }
-        /// The private key is encrypted and no password was given.
+        /// The private key is encrypted and the caller didn't give a password.
         public static var passwordRequired: Self { Self(.passwordRequired) }
-        /// The private key does not decrypt: the password is wrong or the PEM is damaged.
+        /// The private key can't be decrypted: the password is wrong or the PEM is damaged.
         public static var incorrectPassword: Self { Self(.incorrectPassword) }
-        /// The algorithm is not one that this version knows.
+        /// This version doesn't support the algorithm.
         public static var unsupportedAlgorithm: Self { Self(.unsupportedAlgorithm) }
-        /// The key could be for several algorithms: the caller has to name one.
+        /// The key can be used with several algorithms, and the caller must name one.
         public static var algorithmRequired: Self { Self(.algorithmRequired) }
-        /// The algorithm or the key ID that is stated differs from the key's or the signing service's.
+        /// The stated algorithm or key ID isn't the key's or the signing service's.
         public static var algorithmMismatch: Self { Self(.algorithmMismatch) }
-        /// A signature could not be made, or a signing service returned something that is no signature of its algorithm.
+        /// Signing failed, or a signing service returned something that can't be a signature of its
+        /// algorithm.
         public static var signingFailed: Self { Self(.signingFailed) }
-        /// The signature is not one by this key over this token.
+        /// The signature doesn't verify with the key.
         public static var signatureInvalid: Self { Self(.signatureInvalid) }
-        /// Fewer signatures of a JSON serialization are good than the caller's policy needs.
+        /// A JSON serialization has fewer valid signatures than the caller's policy requires.
         public static var insufficientSignatures: Self { Self(.insufficientSignatures) }
-        /// A parameter that must be integrity protected (`alg`, `crit`, `b64`, or one that `crit` names) stands in an unprotected
-        /// header.
+        /// A parameter that must be protected (`alg`, `crit`, `b64`, or one that `crit` names) is
+        /// in an unprotected header.
         public static var unprotectedParameter: Self { Self(.unprotectedParameter) }
-        /// The header demands an extension that is not understood.
+        /// The header requires an extension that the verifier doesn't understand.
         public static var criticalHeaderUnsupported: Self { Self(.criticalHeaderUnsupported) }
-        /// No key of the set is meant by the token.
+        /// No key in the set matches the token.
         public static var unknownKey: Self { Self(.unknownKey) }
-        /// Several keys of the set are meant by the token.
+        /// Several keys in the set match the token.
         public static var ambiguousKey: Self { Self(.ambiguousKey) }
-        /// The time of `exp` has come.
+        /// The token has expired (`exp`).
         public static var expired: Self { Self(.expired) }
-        /// The time of `nbf` has not come.
+        /// The token isn't valid yet (`nbf`).
         public static var notYetValid: Self { Self(.notYetValid) }
-        /// The time of `iat` has not come.
+        /// The token's issue time (`iat`) is in the future.
         public static var issuedInFuture: Self { Self(.issuedInFuture) }
         /// The token was issued longer ago than the policy allows.
         public static var tooOld: Self { Self(.tooOld) }
-        /// A claim that the policy needs is absent.
+        /// A claim that the policy requires is missing.
         public static var missingClaim: Self { Self(.missingClaim) }
-        /// A claim has the wrong JSON type or a value out of range.
+        /// A claim has the wrong JSON type or is out of range.
         public static var malformedClaim: Self { Self(.malformedClaim) }
-        /// `iss` is not the expected issuer.
+        /// The issuer (`iss`) isn't the expected one.
         public static var issuerMismatch: Self { Self(.issuerMismatch) }
-        /// `aud` does not contain the expected audience, or the token has one and none is expected.
+        /// The audience (`aud`) doesn't contain the expected one, or the policy doesn't expect an
+        /// audience.
         public static var audienceMismatch: Self { Self(.audienceMismatch) }
-        /// `sub` is not the expected subject.
+        /// The subject (`sub`) isn't the expected one.
         public static var subjectMismatch: Self { Self(.subjectMismatch) }
-        /// `typ` is not the expected type.
+        /// The type (`typ`) isn't the expected one.
         public static var typeMismatch: Self { Self(.typeMismatch) }
         /// The token has a claim that the policy prohibits.
         public static var prohibitedClaim: Self { Self(.prohibitedClaim) }
         /// The time from `iat` to `exp` is longer than the policy allows.
         public static var lifetimeTooLong: Self { Self(.lifetimeTooLong) }
-        /// A check of the caller's refuses the token.
+        /// A custom check rejected the token.
         public static var checkFailed: Self { Self(.checkFailed) }
-        /// `nonce` is not the expected one, or is there without being expected.
+        /// The nonce (`nonce`) isn't the expected one, or the verifier doesn't expect one.
         public static var nonceMismatch: Self { Self(.nonceMismatch) }
-        /// `azp` of an ID token is another client.
+        /// The authorized party (`azp`) of an ID token is another client.
         public static var authorizedPartyMismatch: Self { Self(.authorizedPartyMismatch) }
-        /// `at_hash`, `c_hash` or `s_hash` of an ID token is not the hash of what came with it.
+        /// A hash in an ID token (`at_hash`, `c_hash` or `s_hash`) doesn't match the value that
+        /// came with the token.
         public static var hashMismatch: Self { Self(.hashMismatch) }
-        /// `acr` of a token is none of the authentication context classes that will do.
+        /// The authentication context class (`acr`) of a token isn't an accepted one.
         public static var authenticationContextMismatch: Self { Self(.authenticationContextMismatch) }
-        /// `htm` of a DPoP proof is not the request's method.
+        /// The method in a DPoP proof (`htm`) isn't the request's method.
         public static var methodMismatch: Self { Self(.methodMismatch) }
-        /// `htu` of a DPoP proof is not the request's target.
+        /// The URL in a DPoP proof (`htu`) isn't the request's URL.
         public static var targetMismatch: Self { Self(.targetMismatch) }
-        /// `ath` of a DPoP proof is not the hash of the access token.
+        /// The hash in a DPoP proof (`ath`) doesn't match the access token.
         public static var accessTokenMismatch: Self { Self(.accessTokenMismatch) }
-        /// The access token is bound to another key than the DPoP proof's.
+        /// The access token is bound to a different key than the DPoP proof's.
         public static var confirmationMismatch: Self { Self(.confirmationMismatch) }
         /// The token or proof has been used before.
         public static var replayed: Self { Self(.replayed) }
-        /// The replay cache has no room, so it can't be told whether the token or proof has been used before.
+        /// The replay cache is full and can't tell whether the token or proof has been used before.
         public static var replayCacheFull: Self { Self(.replayCacheFull) }
-        /// The text is no duration.
+        /// The text isn't a duration.
         public static var malformedDuration: Self { Self(.malformedDuration) }
     }
 }
 
 extension TokenError: Equatable {
-    /// Whether two errors have the same code; messages and causes don't count.
+    /// Returns a Boolean value that indicates whether two errors have the same code.
+    ///
+    /// Messages and causes don't count.
     ///
     /// - Parameters:
-    ///   - left: One error.
-    ///   - right: The other.
-    /// - Returns: Whether the codes are equal.
+    ///   - left: An error to compare.
+    ///   - right: Another error to compare.
+    /// - Returns: `true` if the codes are equal.
     public static func == (left: Self, right: Self) -> Bool { left.code == right.code }
 }
 
 extension TokenError: CustomStringConvertible, LocalizedError {
-    /// The code and the message, for a person to read.
+    /// The code and the message, in readable form.
     ///
-    /// A cause is not part of it: Foundation's coding errors print the values they stumbled over.
+    /// The cause isn't included, because Foundation's coding errors print the values that they
+    /// reject.
     public var description: String { "\(code): \(message)" }
 
-    /// The same text for APIs that ask Foundation.
+    /// The same text as ``description``, for Foundation APIs.
     public var errorDescription: String? { description }
 }
 
 extension TokenError {
-    /// A name from outside as a message may show it: short, and without characters that could forge a log line.
+    /// Returns an untrusted name for use in a message: short, and without characters that could
+    /// forge a log line.
     static func shown(_ name: String) -> String {
         var text = ""
         for scalar in name.unicodeScalars {

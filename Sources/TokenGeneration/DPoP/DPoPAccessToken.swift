@@ -1,6 +1,6 @@
 internal import OpenSSLCrypto
 
-/// An access token that a request came with, and the key it is bound to
+/// The access token of a request, and the key that it is bound to
 /// ([RFC 9449 §6](https://www.rfc-editor.org/rfc/rfc9449#section-6)).
 public struct DPoPAccessToken: Sendable {
     /// The thumbprint of the key that the token is bound to.
@@ -8,16 +8,17 @@ public struct DPoPAccessToken: Sendable {
 
     let hash: String
 
-    /// Makes one of an access token that a ``JWTVerifier`` has found good.
+    /// Creates a value from an access token that a ``JWTVerifier`` has verified.
     ///
     /// - Parameters:
-    ///   - text: The token as it stands in the request's `Authorization` header, without `DPoP`.
-    ///   - verified: The same token, verified. Its `cnf.jkt` says which key it is bound to.
-    /// - Throws: ``TokenError`` with the code `confirmationMismatch` if the token is not bound to a key, `malformedClaim` if
-    ///   `cnf` is not well formed, `signingFailed` if no hash could be computed.
+    ///   - text: The token from the request's `Authorization` header, without the `DPoP` scheme.
+    ///   - verified: The same token, verified. Its `cnf.jkt` names the key that it is bound to.
+    /// - Throws: ``TokenError`` with the code `confirmationMismatch` if the token isn't bound to a
+    ///   key, `malformedClaim` if `cnf` is malformed, `signingFailed` if the hash can't be
+    ///   computed.
     public init(_ text: String, verified: VerifiedToken) throws(TokenError) {
         guard let confirmation = verified.claims["cnf"] else {
-            throw TokenError(.confirmationMismatch, "the access token is not bound to a key: it has no “cnf”")
+            throw TokenError(.confirmationMismatch, "the access token isn't bound to a key: it has no “cnf”")
         }
         guard let members = confirmation.object else {
             throw TokenError(.malformedClaim, "the claim “cnf” must be an object, not \(confirmation.kind)")
@@ -25,31 +26,32 @@ public struct DPoPAccessToken: Sendable {
         guard let thumbprint = try members.stringClaim("jkt") else {
             throw TokenError(
                 .confirmationMismatch,
-                "the access token is not bound to a DPoP key: its “cnf” has no “jkt”"
+                "the access token isn't bound to a DPoP key: its “cnf” has no “jkt”"
             )
         }
         try self.init(text, thumbprint: thumbprint)
     }
 
-    /// Makes one of an access token whose key is known otherwise, as from introspection.
+    /// Creates a value from an access token whose key is known from another source, such as
+    /// introspection.
     ///
     /// - Parameters:
-    ///   - text: The token as it stands in the request's `Authorization` header, without `DPoP`.
+    ///   - text: The token from the request's `Authorization` header, without the `DPoP` scheme.
     ///   - thumbprint: The thumbprint of the key that the token is bound to, `cnf.jkt`.
-    /// - Throws: ``TokenError`` with the code `signingFailed` if no hash could be computed.
+    /// - Throws: ``TokenError`` with the code `signingFailed` if the hash can't be computed.
     public init(_ text: String, thumbprint: String) throws(TokenError) {
         self.thumbprint = thumbprint
         hash = try Self.hash(of: text)
     }
 
-    /// SHA-256 in base64url, as in `ath`.
+    /// Returns the SHA-256 hash of a text in base64url, as in `ath`.
     static func hash(of text: String) throws(TokenError) -> String {
         do throws(CryptoError) {
             return Base64URL.encode(
                 try Array(text.utf8).withBytes { bytes throws(CryptoError) in try HashFunction.sha256.hash(bytes) }
             )
         } catch {
-            throw TokenError(.signingFailed, "the hash could not be computed: \(error.message)", cause: error)
+            throw TokenError(.signingFailed, "can't compute the hash: \(error.message)", cause: error)
         }
     }
 }

@@ -1,20 +1,20 @@
 public import Foundation
 
-/// What a DPoP proof says that a ``DPoPVerifier`` has found good.
+/// A DPoP proof that a ``DPoPVerifier`` has verified.
 ///
-/// Only a verifier makes one.
+/// Only a verifier creates one.
 public struct DPoPProof: Sendable {
     /// The key that signed the proof.
     public let key: VerificationKey
-    /// `htm`: the method of the request.
+    /// The method of the request, `htm`.
     public let method: String
-    /// `htu`: the URL of the request, as the client wrote it.
+    /// The URL of the request as the client wrote it, `htu`.
     public let url: String
-    /// `iat`: when the proof was made.
+    /// The time at which the proof was made, `iat`.
     public let issuedAt: Date
-    /// `jti`: the proof's ID.
+    /// The proof's ID, `jti`.
     public let jwtID: String
-    /// `nonce`: the server's, or `nil`.
+    /// The server's nonce, `nonce`, or `nil`.
     public let nonce: String?
     /// All claims.
     public let claims: JSONObject
@@ -37,10 +37,11 @@ public struct DPoPProof: Sendable {
 }
 
 extension DPoPProof {
-    /// The thumbprint of the key, to be written into `cnf.jkt` of an access token that is bound to it.
+    /// The thumbprint of the key, for `cnf.jkt` of an access token that is bound to the key.
     public var thumbprint: String { key.thumbprint }
 
-    /// What tells one proof from another: the key and `jti`, hashed, so that a client can't make the cache grow by long IDs.
+    /// Returns the identifier of the proof for the replay cache: a hash of the key and `jti`, so
+    /// that long IDs can't make the cache grow.
     func replayIdentifier() throws(TokenError) -> String {
         try DPoPAccessToken.hash(of: "\(thumbprint) \(jwtID)")
     }

@@ -1,7 +1,7 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Makes DPoP proofs: for each HTTP request one token that shows that its sender has a key
+/// A generator of DPoP proofs: tokens that show, for each HTTP request, that its sender has a key
 /// ([RFC 9449 §4.2](https://www.rfc-editor.org/rfc/rfc9449#section-4.2)).
 ///
 /// ```swift
@@ -9,16 +9,17 @@ internal import OpenSSLCrypto
 /// let proof = try generator.proof(method: "GET", url: "https://api.example/orders", accessToken: token)
 /// ```
 ///
-/// The proof goes into the `DPoP` header of that one request; each request needs a new one.
+/// Put the proof into the `DPoP` header of the request. Each request needs a new proof.
 public struct DPoPProofGenerator: Sendable {
-    /// The thumbprint of the key, which a bound access token has in `cnf.jkt`, and an authorization request in `dpop_jkt`.
+    /// The thumbprint of the key, which a bound access token has in `cnf.jkt` and an authorization
+    /// request in `dpop_jkt`.
     public let thumbprint: String
 
-    /// The header, encoded: it is the same in all proofs.
+    /// The encoded header, which is the same in all proofs.
     private let header: [UInt8]
     private let signingService: any SigningService
 
-    /// Makes a generator that signs with a key of this process.
+    /// Creates a generator that signs with a key in this process.
     ///
     /// - Parameter key: A key for an asymmetric algorithm.
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` if the key is a shared secret.
@@ -26,25 +27,28 @@ public struct DPoPProofGenerator: Sendable {
         try self.init(signingService: ProofSigner(key: key), publicKey: key.verificationKey)
     }
 
-    /// Makes a generator that signs with a service.
+    /// Creates a generator that signs with a service.
     ///
     /// - Parameters:
-    ///   - signingService: What signs, with an asymmetric algorithm. If it has a key ID, the proofs say it.
-    ///   - publicKey: The key that verifies its signatures.
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` if the key is a shared secret, `algorithmMismatch` if the
-    ///   service signs with another algorithm than the key's, `unencodableContent` if its key ID can't stand in a header.
+    ///   - signingService: The service that signs, with an asymmetric algorithm. If it has a key
+    ///     ID, the proofs include it.
+    ///   - publicKey: The key that verifies the service's signatures.
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm` if the key is a shared secret,
+    ///   `algorithmMismatch` if the service's algorithm isn't the key's, `unencodableContent` if
+    ///   the key ID can't be written into a header.
     public init(signingService: any SigningService, publicKey: VerificationKey) throws(TokenError) {
         guard !publicKey.algorithm.isSymmetric, let names = KeyType(rawValue: publicKey.jwk.keyType).thumbprintMembers
         else {
-            throw TokenError(.unsupportedAlgorithm, "\(publicKey.algorithm) can't make DPoP proofs: give a key pair")
+            throw TokenError(.unsupportedAlgorithm, "\(publicKey.algorithm) can't sign DPoP proofs; use a key pair")
         }
         guard signingService.algorithm == publicKey.algorithm else {
             throw TokenError(
                 .algorithmMismatch,
-                "the signing service has \(signingService.algorithm), the public key is for \(publicKey.algorithm)"
+                "the signing service uses \(signingService.algorithm), but the public key is for \(publicKey.algorithm)"
             )
         }
-        // Only what makes the key: what else its JWK says is not the server's business.
+        // Includes only the members that define the key. The server doesn't need the rest of the
+        // JWK.
         let jwk = JSONObject(names.compactMap { name in publicKey.jwk.members[name].map { (name, $0) } })
         header = EncodedHeader.of(
             try JWTGenerator.header(
@@ -56,18 +60,19 @@ public struct DPoPProofGenerator: Sendable {
         self.signingService = signingService
     }
 
-    /// Makes the proof for one request.
+    /// Creates the proof for one request.
     ///
     /// - Parameters:
-    ///   - method: The request's method, in upper case as it is sent.
-    ///   - url: The request's URL; its query and fragment are left out.
-    ///   - accessToken: The access token that the request has in its `Authorization` header; `nil` at the token endpoint.
-    ///   - nonce: The nonce that the server sent last in a `DPoP-Nonce` header, if it did.
-    ///   - date: When the proof is made.
+    ///   - method: The request's method in uppercase, as it is sent.
+    ///   - url: The request's URL. The proof omits its query and fragment.
+    ///   - accessToken: The access token in the request's `Authorization` header, or `nil` at the
+    ///     token endpoint.
+    ///   - nonce: The server's most recent `DPoP-Nonce`, or `nil`.
+    ///   - date: The time at which the proof is made. The default is the current time.
     /// - Returns: The proof, a compact JWS.
-    /// - Throws: ``TokenError`` with the code `targetMismatch` if the URL is not an absolute http or https URL,
-    ///   `methodMismatch` if the method is empty, `signingFailed` if no proof could be signed; and whatever a signing service of
-    ///   yours throws, unchanged.
+    /// - Throws: ``TokenError`` with the code `targetMismatch` if the URL isn't an absolute http or
+    ///   https URL, `methodMismatch` if the method is empty, `signingFailed` if the proof can't be
+    ///   signed. Errors of a custom signing service are passed on unchanged.
     public func proof(
         method: String,
         url: String,
@@ -77,7 +82,7 @@ public struct DPoPProofGenerator: Sendable {
     ) throws -> String {
         guard !method.isEmpty else { throw TokenError(.methodMismatch, "the method of the request is empty") }
         guard let target = HTTPTarget.withoutQuery(url) else {
-            throw TokenError(.targetMismatch, "the URL of the request is not an absolute http or https URL")
+            throw TokenError(.targetMismatch, "the URL of the request isn't an absolute http or https URL")
         }
         var claims: [(String, JSONValue)] = []
         if let accessToken { claims.append(("ath", .string(try DPoPAccessToken.hash(of: accessToken)))) }
@@ -93,7 +98,7 @@ public struct DPoPProofGenerator: Sendable {
     }
 }
 
-/// Signs proofs with a key, without saying its ID.
+/// A signer of proofs that doesn't write the key's ID.
 private struct ProofSigner: LocalSigningService {
     let key: SigningKey
 

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// Checks DPoP proofs, as a server must ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
+/// A verifier of DPoP proofs for servers
+/// ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3)).
 ///
 /// ```swift
 /// let verifier = DPoPVerifier(replayCache: InMemoryReplayCache())
@@ -14,46 +15,60 @@ public import Foundation
 /// )
 /// ```
 ///
-/// That the request has exactly one `DPoP` header is for the caller to see to. Everything else is checked here: `typ` is
-/// `dpop+jwt`; `alg` is asymmetric and allowed; the key in the header is public, well formed and for that algorithm; the
-/// signature is that key's; `htm` is the method, `htu` the URL after normalization, without query and fragment; `iat` is
-/// within the window; `nonce` is one that is accepted, if one is required; at a resource `ath` is the hash of the access token and the token is bound
-/// to the proof's key; and `jti` has not been used before with this key. One reading of the clock decides about a proof.
+/// The caller makes sure that the request has exactly one `DPoP` header. The verifier checks
+/// everything else:
+///
+/// - `typ` is `dpop+jwt`.
+/// - `alg` is asymmetric and allowed.
+/// - The key in the header is public, well formed and for that algorithm, and the signature
+///   verifies with it.
+/// - `htm` is the method, and `htu` is the URL after normalization, without query and fragment.
+/// - `iat` is within the window.
+/// - `nonce` is an accepted one, if the server requires a nonce.
+/// - At a resource, `ath` is the hash of the access token, and the token is bound to the proof's
+///   key.
+/// - `jti` hasn't been used before with this key.
+///
+/// All checks of a proof use a single reading of the clock.
 public struct DPoPVerifier: Sendable {
-    /// The algorithms that proofs may be signed with; by default all asymmetric ones that the package implements.
+    /// The algorithms that proofs may be signed with.
     ///
-    /// A symmetric algorithm is refused even if it is here.
+    /// The default is all asymmetric algorithms that the package implements. Symmetric algorithms
+    /// are rejected even if they are in this set.
     public var algorithms: Set<JWSAlgorithm>
-    /// The longest time since `iat`: 60 seconds by default.
+    /// The maximum time since `iat`, 60 seconds by default.
     public var maximumAge: Duration
-    /// How far clocks may differ: 60 seconds by default.
+    /// The tolerated difference between clocks, 60 seconds by default.
     ///
-    /// It is added to both ends of the window.
+    /// It extends both ends of the window.
     public var leeway: Duration
-    /// How large a proof may be: 8 KiB by default.
+    /// The size limits of a proof, 8 KiB by default.
     public var limits: JWSLimits
-    /// Tells the time.
+    /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date
 
     private let replayCache: any ReplayCache
 
-    /// The time in seconds that the replay cache remembers a proof after the verifier stops accepting it.
+    /// The time in seconds for which the replay cache remembers a proof after the verifier stops
+    /// accepting it.
     ///
-    /// It covers servers whose clocks differ, and clocks that are set back a little.
+    /// It covers servers whose clocks differ and clocks that are set back slightly.
     private static let margin: TimeInterval = 60
 
     /// The media type of proofs.
     static let type = "dpop+jwt"
 
-    /// Makes a verifier.
+    /// Creates a verifier.
     ///
     /// - Parameters:
-    ///   - replayCache: The store of used proofs: an ``InMemoryReplayCache`` for a single process, which all its verifiers
-    ///     share. Servers that share their load must share the cache, too.
-    ///   - algorithms: The algorithms that proofs may be signed with; `nil` allows all asymmetric ones that are implemented.
-    ///   - maximumAge: The longest time since `iat`.
-    ///   - leeway: How far clocks may differ; less than zero counts as zero.
-    ///   - currentDate: Tells the time.
+    ///   - replayCache: The store of used proofs. In a single process, all verifiers share one
+    ///     ``InMemoryReplayCache``. Servers behind a load balancer need a shared cache.
+    ///   - algorithms: The algorithms that proofs may be signed with. The default, `nil`, allows
+    ///     all asymmetric algorithms that the package implements.
+    ///   - maximumAge: The maximum time since `iat`. The default is 60 seconds.
+    ///   - leeway: The tolerated difference between clocks. The default is 60 seconds; a negative
+    ///     value counts as zero.
+    ///   - currentDate: A closure that returns the current time. The default is the system clock.
     public init(
         replayCache: any ReplayCache,
         algorithms: Set<JWSAlgorithm>? = nil,
@@ -69,18 +84,18 @@ public struct DPoPVerifier: Sendable {
         self.currentDate = currentDate
     }
 
-    /// Checks a proof and remembers it, so that it is refused the next time.
+    /// Verifies a proof and remembers it, so that the next use is rejected.
     ///
     /// - Parameters:
     ///   - proof: The value of the request's only `DPoP` header.
     ///   - method: The request's method.
-    ///   - url: The request's URL as the client sees it: behind a proxy, the public one.
-    ///   - expectation: The endpoint that the request came to, with the access token that came along.
-    ///   - nonce: The nonces that a proof needs.
-    /// - Returns: What the proof says.
-    /// - Throws: ``TokenError`` as `verifySkippingReplayCheck` does, and with the code
-    ///   `replayed` if the proof has been used before, or the replay cache can't rule it out; what the replay cache throws,
-    ///   such as `replayCacheFull`.
+    ///   - url: The request's URL as the client sees it. Behind a proxy, pass the public URL.
+    ///   - expectation: The endpoint that received the request, with the request's access token.
+    ///   - nonce: The nonces that the server accepts.
+    /// - Returns: The verified proof.
+    /// - Throws: ``TokenError`` as `verifySkippingReplayCheck` does, and with the code `replayed`
+    ///   if the proof has been used before or the replay cache can't rule that out. Errors of the
+    ///   replay cache, such as `replayCacheFull`, are passed on.
     public func verify(
         _ proof: String,
         method: String,
@@ -98,28 +113,31 @@ public struct DPoPVerifier: Sendable {
             at: now
         )
         guard isNew else {
-            throw TokenError(.replayed, "the DPoP proof has been used before, or the replay cache can't rule it out")
+            throw TokenError(.replayed, "the DPoP proof has been used before, or the replay cache can't rule that out")
         }
         return proof
     }
 
-    /// Checks a proof, but not whether it has been used before.
+    /// Verifies a proof without checking whether it has been used before.
     ///
-    /// - Warning: Whoever sees a request can repeat it as long as its proof is not too old.
+    /// - Warning: An attacker who sees a request can replay it until its proof is too old.
     ///
     /// - Parameters:
     ///   - proof: The value of the request's only `DPoP` header.
     ///   - method: The request's method.
-    ///   - url: The request's URL as the client sees it: behind a proxy, the public one.
-    ///   - expectation: The endpoint that the request came to, with the access token that came along.
-    ///   - nonce: The nonces that a proof needs.
-    /// - Returns: What the proof says.
-    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or `tooLarge`;
-    ///   `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`; `publicKeyRequired` if the header's key is private
-    ///   or symmetric, or what else is wrong with it; `signatureInvalid`; `missingClaim`, `malformedClaim`, `expired`,
-    ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`, `nonceMismatch`, `accessTokenMismatch`
-    ///   or `confirmationMismatch`. For `nonceMismatch` the answer is `use_dpop_nonce` with a new nonce
-    ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), for the others `invalid_dpop_proof`.
+    ///   - url: The request's URL as the client sees it. Behind a proxy, pass the public URL.
+    ///   - expectation: The endpoint that received the request, with the request's access token.
+    ///   - nonce: The nonces that the server accepts.
+    /// - Returns: The verified proof.
+    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
+    ///   `tooLarge`; `criticalHeaderUnsupported`, `typeMismatch`, `unsupportedAlgorithm`;
+    ///   `publicKeyRequired` if the header's key is private or symmetric, or the code for another
+    ///   problem with the key; `signatureInvalid`; `missingClaim`, `malformedClaim`, `expired`,
+    ///   `notYetValid`, `issuedInFuture`, `tooOld`; `methodMismatch`, `targetMismatch`,
+    ///   `nonceMismatch`, `accessTokenMismatch` or `confirmationMismatch`. The server responds to
+    ///   `nonceMismatch` with `use_dpop_nonce` and a new nonce
+    ///   ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)), and to the others with
+    ///   `invalid_dpop_proof`.
     package func verifySkippingReplayCheck(
         _ proof: String,
         method: String,
@@ -136,10 +154,12 @@ extension DPoPVerifier {
     public struct Expectation: Sendable {
         fileprivate let accessToken: DPoPAccessToken?
 
-        /// The token endpoint, or another endpoint of the authorization server that takes no access token.
+        /// The token endpoint, or another endpoint of the authorization server that doesn't take an
+        /// access token.
         public static let tokenEndpoint = Expectation(accessToken: nil)
 
-        /// A resource: the proof must be for the access token, and by the key that the token is bound to.
+        /// A resource: the proof must be for the access token and signed with the key that the
+        /// token is bound to.
         ///
         /// - Parameter accessToken: The access token of the request.
         /// - Returns: The expectation.
@@ -148,25 +168,26 @@ extension DPoPVerifier {
         }
     }
 
-    /// The nonces that a proof needs ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
+    /// The nonces that a server accepts
+    /// ([RFC 9449 §8](https://www.rfc-editor.org/rfc/rfc9449#section-8)).
     public struct NonceRule: Sendable {
         fileprivate let accepted: [String]?
 
-        /// The server hands out no nonces, and the verifier doesn't check `nonce`.
+        /// The server doesn't issue nonces, and the verifier doesn't check `nonce`.
         ///
-        /// - Warning: A client can make proofs in advance, for as far ahead as it can set its clock.
+        /// - Warning: A client can make proofs in advance, as far ahead as it can set its clock.
         public static let notRequired = NonceRule(accepted: nil)
 
-        /// A proof needs one of some nonces.
+        /// A proof must have one of the given nonces.
         ///
-        /// - Parameter nonces: The nonces. An empty list refuses every proof.
+        /// - Parameter nonces: The accepted nonces. An empty list rejects every proof.
         /// - Returns: The rule.
         public static func oneOf(_ nonces: [String]) -> NonceRule { NonceRule(accepted: nonces) }
     }
 }
 
 extension DPoPVerifier {
-    /// Checks everything but the replay cache, at one time.
+    /// Performs all checks except the replay check, at one point in time.
     private func check(
         _ proof: String,
         method: String,
@@ -181,7 +202,7 @@ extension DPoPVerifier {
         try TypeRule.exactly(Self.type).check(header.type)
         let key = try key(in: header)
         guard try token.signer(among: [key]) != nil else {
-            throw TokenError(.signatureInvalid, "the signature is not one by the proof's key over the proof")
+            throw TokenError(.signatureInvalid, "the proof's signature doesn't verify with the key in its header")
         }
         let claims = try token.claims(in: token.payload())
         let registered = try policy.check(header, claims, signedBy: key, at: now)
@@ -198,11 +219,11 @@ extension DPoPVerifier {
         else {
             throw TokenError(
                 .unsupportedAlgorithm,
-                "\(TokenError.shown(header.algorithm)) is not an algorithm that DPoP proofs may be signed with here"
+                "\(TokenError.shown(header.algorithm)) isn't an accepted algorithm for DPoP proofs"
             )
         }
         guard let value = header.members["jwk"] else {
-            throw TokenError(.malformedToken, "the header has no “jwk”, the key that the proof is about")
+            throw TokenError(.malformedToken, "the header has no “jwk”, the key that the proof is signed with")
         }
         guard let members = value.object else {
             throw TokenError(.malformedToken, "“jwk” of the header must be an object, not \(value.kind)")
@@ -211,14 +232,14 @@ extension DPoPVerifier {
         guard !jwk.isPrivate, KeyType(rawValue: jwk.keyType) != .oct else {
             throw TokenError(
                 .publicKeyRequired,
-                "“jwk” of the header is a private key: whoever sent it must replace it"
+                "“jwk” of the header is a private key; the client must replace that key"
             )
         }
         let key = try VerificationKey(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.message)
         guard key.accepts(algorithm: header.algorithm) else {
             throw TokenError(
                 .algorithmMismatch,
-                "“alg” of the header is \(algorithm), the key in it is for \(key.algorithm)"
+                "“alg” of the header is \(algorithm), but the key in the header is for \(key.algorithm)"
             )
         }
         return key
@@ -226,7 +247,8 @@ extension DPoPVerifier {
 
     private var policy: ValidationPolicy {
         var policy = ValidationPolicy(leeway: leeway, expiration: .optional, maximumAge: max(maximumAge, .zero))
-        // A proof is its key's, and made for the URL in it: RFC 9449 §4.2 has neither claim.
+        // A proof is bound to its key and to the URL in it. RFC 9449 §4.2 doesn't define either
+        // claim.
         policy.issuer = .skipIssuerCheck
         policy.audience = .skipAudienceCheck
         policy.requiredClaims = ["jti", "htm", "htu", "iat"]
@@ -235,42 +257,42 @@ extension DPoPVerifier {
 
     private func check(_ proof: DPoPProof, method: String, url: String) throws(TokenError) {
         guard proof.method.isExactly(method) else {
-            throw TokenError(.methodMismatch, "the claim “htm” is not the method of the request")
+            throw TokenError(.methodMismatch, "the claim “htm” isn't the method of the request")
         }
         guard let expected = HTTPTarget(url) else {
             throw TokenError(
                 .targetMismatch,
-                "the URL of the request, as the server gave it, is no absolute http(s) URL"
+                "the server's URL of the request isn't an absolute http or https URL"
             )
         }
         guard let found = HTTPTarget(proof.url) else {
-            throw TokenError(.targetMismatch, "the claim “htu” is not an absolute http or https URL")
+            throw TokenError(.targetMismatch, "the claim “htu” isn't an absolute http or https URL")
         }
         guard found == expected else {
-            throw TokenError(.targetMismatch, "the claim “htu” is not the URL of the request")
+            throw TokenError(.targetMismatch, "the claim “htu” isn't the URL of the request")
         }
     }
 
     private func check(_ proof: DPoPProof, nonces: [String]) throws(TokenError) {
         guard let found = proof.nonce else {
-            throw TokenError(.nonceMismatch, "the proof has no “nonce”, which the server demands")
+            throw TokenError(.nonceMismatch, "the proof has no “nonce”, but the server requires one")
         }
         for nonce in nonces where nonce.isExactly(found) { return }
-        throw TokenError(.nonceMismatch, "the claim “nonce” is not one that the server accepts")
+        throw TokenError(.nonceMismatch, "the claim “nonce” isn't a nonce that the server accepts")
     }
 
     private func check(_ proof: DPoPProof, for accessToken: DPoPAccessToken) throws(TokenError) {
         guard let hash = proof.accessTokenHash else {
             throw TokenError(
                 .missingClaim,
-                "the claim “ath” is missing: the proof is not for a request with an access token"
+                "the claim “ath” is missing: the proof isn't for a request with an access token"
             )
         }
         guard hash.isExactly(accessToken.hash) else {
-            throw TokenError(.accessTokenMismatch, "the claim “ath” is not the hash of the request's access token")
+            throw TokenError(.accessTokenMismatch, "the claim “ath” isn't the hash of the request's access token")
         }
         guard proof.thumbprint.isExactly(accessToken.thumbprint) else {
-            throw TokenError(.confirmationMismatch, "the access token is bound to another key than the proof's")
+            throw TokenError(.confirmationMismatch, "the access token is bound to a different key than the proof's")
         }
     }
 }

@@ -1,15 +1,16 @@
-/// The address of an HTTP request as DPoP compares it: without query and fragment, normalized
+/// The URL of an HTTP request as DPoP compares it: normalized, without query and fragment
 /// ([RFC 9449 §4.3](https://www.rfc-editor.org/rfc/rfc9449#section-4.3),
 /// [RFC 3986 §6.2.2–6.2.3](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2)).
 ///
 /// `HTTPS://Example.org:443/a/./b/%7euser?x=1` and `https://example.org/a/b/~user` are the same.
 package struct HTTPTarget: Equatable {
-    /// The normalized address.
+    /// The normalized URL.
     package let text: String
 
-    /// Reads an absolute `http` or `https` URI.
+    /// Parses an absolute `http` or `https` URI.
     ///
-    /// - Returns: `nil` for anything else, and for a URI with user information or with characters that a URI can't have.
+    /// - Returns: `nil` for anything else, and for a URI with user information or invalid
+    ///   characters.
     package init?(_ uri: String) {
         var reader = URIReader(uri)
         guard let scheme = reader.scheme(), let authority = reader.authority(of: scheme), let path = reader.path()
@@ -19,9 +20,9 @@ package struct HTTPTarget: Equatable {
         text = "\(scheme)://\(authority)\(path)"
     }
 
-    /// The same address without query and fragment, but otherwise as it was given.
+    /// Returns the URL without query and fragment, otherwise unchanged.
     ///
-    /// - Returns: `nil` for what ``init(_:)`` refuses.
+    /// - Returns: `nil` if ``init(_:)`` rejects the URI.
     package static func withoutQuery(_ uri: String) -> String? {
         var uri = uri
         if let end = uri.withUTF8({ utf8 in unsafe plainEnd(utf8.span) }) { return String(uri.utf8.prefix(end)) }
@@ -29,9 +30,10 @@ package struct HTTPTarget: Equatable {
         return String(uri.prefix { $0 != "?" && $0 != "#" })
     }
 
-    /// Where the path of a URI ends that is of the form that most have; `nil` for all others, whatever they are.
+    /// Returns the end of the path of a URI in the most common form, or `nil` for every other URI.
     ///
-    /// That is: in lower case up to the path, a host of letters, digits, dots and hyphens, perhaps a port, and nothing escaped.
+    /// That form is lowercase up to the path, with a host of letters, digits, dots and hyphens, an
+    /// optional port, and no percent-encoding.
     private static func plainEnd(_ uri: Span<UInt8>) -> Int? {
         let isSecure = uri.count > 8 && uri[4] == UInt8(ascii: "s")
         let prefix: StaticString = isSecure ? "https://" : "http://"
@@ -65,7 +67,7 @@ package struct HTTPTarget: Equatable {
     }
 }
 
-/// Takes a URI apart and normalizes its parts.
+/// A parser that splits a URI and normalizes its parts.
 private struct URIReader {
     private let bytes: [UInt8]
     private var position = 0
@@ -110,7 +112,7 @@ private struct URIReader {
         let start = position
         while let byte = next, byte != UInt8(ascii: "?"), byte != UInt8(ascii: "#") { position += 1 }
         guard let path = Self.normalized(bytes[start..<position]) else { return nil }
-        // What is left out must be part of a URI, too.
+        // The query and the fragment must be valid, too, even though they are dropped.
         guard Self.normalized(bytes[position...]) != nil else { return nil }
         return Self.withoutDotSegments(path)
     }
@@ -136,7 +138,7 @@ private struct URIReader {
         return String(decoding: lowercased(host), as: UTF8.self)
     }
 
-    /// Lower case, except for the digits of escapes.
+    /// Lowercases bytes, except for the digits of percent-encodings.
     private static func lowercased(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         var escapeEnd = 0
@@ -147,9 +149,9 @@ private struct URIReader {
         return result
     }
 
-    /// Escapes in upper case, and none for what need not be escaped.
+    /// Uppercases percent-encodings and decodes those that aren't needed.
     ///
-    /// - Returns: `nil` if there is something that a URI can't have.
+    /// - Returns: `nil` if a byte isn't allowed in a URI.
     private static func normalized(_ bytes: ArraySlice<UInt8>, brackets: Bool = false) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -179,7 +181,9 @@ private struct URIReader {
         return result
     }
 
-    /// The path without `.` and `..` ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)); `/` if empty.
+    /// Removes `.` and `..` segments
+    /// ([RFC 3986 §5.2.4](https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4)); an empty path
+    /// becomes `/`.
     private static func withoutDotSegments(_ path: [UInt8]) -> String {
         guard !path.isEmpty else { return "/" }
         let segments = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -226,7 +230,8 @@ extension UInt8 {
         }
     }
 
-    /// Whether it has a meaning of its own somewhere in a URI after the authority, and need not be escaped.
+    /// A Boolean value that indicates whether the byte is a delimiter that may appear unescaped
+    /// after the authority.
     fileprivate var isReservedInPath: Bool {
         switch self {
         case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "&")...UInt8(ascii: ","),

@@ -1,32 +1,34 @@
 public import Foundation
 internal import Synchronization
 
-/// A ``ReplayCache`` in the memory of this process, of bounded size.
+/// A ``ReplayCache`` of bounded size in the memory of this process.
 ///
-/// Expired identifiers make room for new ones. If none has expired, the cache rejects new identifiers: forgetting one too early
-/// would let its token be used again. It also rejects an identifier that expires no later than one it has forgotten. Such
-/// identifiers return when the clock is set back, and the cache can't tell whether they were used.
+/// Expired identifiers make room for new ones. If none has expired, the cache rejects new
+/// identifiers, because forgetting one too early would allow its token to be replayed. After the
+/// clock is set back, identifiers that the cache has forgotten can become valid again. The cache
+/// can't tell whether they were used, so it rejects every identifier that expires no later than a
+/// forgotten one.
 ///
-/// Each key has a quota, so that a client that floods the server with proofs is rejected alone.
+/// Each key has a quota, so that a client that floods the server with proofs affects only itself.
 public final class InMemoryReplayCache: ReplayCache {
-    /// The maximum number of identifiers that the cache remembers at a time.
+    /// The maximum number of identifiers in the cache.
     public let capacity: Int
-    /// The maximum number of identifiers that the cache remembers of one key at a time.
+    /// The maximum number of identifiers per key.
     public let quotaPerKey: Int
 
     /// The number of expired identifiers that one call removes, unless it needs more room.
     ///
-    /// More than one, so that a backlog shrinks.
+    /// It is greater than 1, so that a backlog shrinks.
     private static let removalsPerCall = 8
 
     private let state = Mutex(State())
 
     private struct State {
-        /// In bytes: texts that Unicode takes for equal are different identifiers.
+        /// Stored as bytes, because Unicode considers some different identifiers equal.
         var known: Set<[UInt8]> = []
         var countByKey: [[UInt8]: Int] = [:]
         var byExpiration = ExpirationHeap()
-        /// The latest expiration of an identifier that was removed.
+        /// The latest expiration of a removed identifier.
         var horizon = Date.distantPast
 
         func isFull(_ capacity: Int) -> Bool { known.count >= capacity }
@@ -51,15 +53,17 @@ public final class InMemoryReplayCache: ReplayCache {
     /// Creates a cache.
     ///
     /// - Parameters:
-    ///   - capacity: The maximum number of identifiers at a time. The default is 100,000, which take about 30 MB.
-    ///   - quotaPerKey: The maximum number of identifiers of one key at a time. The default is a tenth of the capacity: with
-    ///     100,000 identifiers and the default window of a ``DPoPVerifier``, each client can send 55 proofs a second.
+    ///   - capacity: The maximum number of identifiers. The default is 100,000, which take about 30
+    ///     MB.
+    ///   - quotaPerKey: The maximum number of identifiers per key. The default is a tenth of the
+    ///     capacity. With 100,000 identifiers and the default window of a ``DPoPVerifier``, each
+    ///     client can send 55 proofs per second.
     public init(capacity: Int = 100_000, quotaPerKey: Int? = nil) {
         self.capacity = max(capacity, 0)
         self.quotaPerKey = max(quotaPerKey ?? max(self.capacity / 10, 1), 0)
     }
 
-    /// The number of identifiers in the cache, expired ones among them.
+    /// The number of identifiers in the cache, including expired ones.
     public var count: Int { state.withLock { $0.known.count } }
 
     /// Remembers an identifier if it is certainly new.
@@ -69,8 +73,10 @@ public final class InMemoryReplayCache: ReplayCache {
     ///   - thumbprint: The thumbprint of the key that signed the token.
     ///   - expiration: The time until which the cache must remember the identifier.
     ///   - now: The current time.
-    /// - Returns: `true` if the identifier is new; `false` if the cache knows it, or may have forgotten it.
-    /// - Throws: ``TokenError`` with the code `replayCacheFull` if the cache is full, or the key has used up its quota.
+    /// - Returns: `true` if the identifier is new; `false` if the cache knows it or may have
+    ///   forgotten it.
+    /// - Throws: ``TokenError`` with the code `replayCacheFull` if the cache is full or the key has
+    ///   used up its quota.
     public func remember(
         _ identifier: String,
         signedBy thumbprint: String,
@@ -94,14 +100,14 @@ public final class InMemoryReplayCache: ReplayCache {
             guard !state.hasUsedUp(quotaPerKey, entry.key) else {
                 throw TokenError(
                     .replayCacheFull,
-                    "the replay cache has \(quotaPerKey) identifiers of this key, which is its quota: send fewer proofs, or "
+                    "the replay cache already has \(quotaPerKey) identifiers of this key, its quota; send fewer proofs or "
                         + "raise the quota"
                 )
             }
             guard !state.isFull(capacity) else {
                 throw TokenError(
                     .replayCacheFull,
-                    "the replay cache has its \(capacity) identifiers: shorten the window, or give it more capacity"
+                    "the replay cache is full with \(capacity) identifiers; shorten the window or raise the capacity"
                 )
             }
             state.insert(entry)
@@ -110,7 +116,7 @@ public final class InMemoryReplayCache: ReplayCache {
     }
 }
 
-/// Identifiers in a binary heap, the one that expires first at the top.
+/// A binary heap of identifiers, with the one that expires first at the top.
 private struct ExpirationHeap {
     struct Entry {
         let expiration: Date

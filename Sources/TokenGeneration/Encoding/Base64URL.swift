@@ -2,11 +2,12 @@ internal import OpenSSLCrypto
 
 /// Base64url without padding ([RFC 7515 §2](https://www.rfc-editor.org/rfc/rfc7515#section-2)).
 ///
-/// Decoding is strict, so that one sequence of bytes has exactly one spelling: only the URL-safe alphabet, no padding,
-/// no white space, unused bits zero ([RFC 4648 §3.5](https://www.rfc-editor.org/rfc/rfc4648#section-3.5)).
+/// Decoding is strict, so that each sequence of bytes has exactly one encoding: only the URL-safe
+/// alphabet, no padding, no white space, unused bits zero
+/// ([RFC 4648 §3.5](https://www.rfc-editor.org/rfc/rfc4648#section-3.5)).
 ///
-/// Sixteen characters are worked out at a time, by arithmetic: no table is read, so that the time does not depend on the bytes
-/// either, which may be a secret key's.
+/// The code converts 16 characters at a time, with arithmetic instead of tables. Its running time
+/// therefore doesn't depend on the bytes, which can be a secret key's.
 package enum Base64URL {
     /// Encodes bytes.
     package static func encode(_ bytes: RawSpan) -> String {
@@ -33,12 +34,12 @@ package enum Base64URL {
         encode(bytes, into: &target, at: start)
     }
 
-    /// How many characters the text of a number of bytes has.
+    /// Returns the length of the encoded text for a number of bytes.
     package static func encodedSize(_ count: Int) -> Int {
         count / 3 * 4 + (count % 3 * 4 + 2) / 3
     }
 
-    /// Encodes bytes and writes the text to a place that has room for it.
+    /// Encodes bytes and writes the text at an offset of a buffer with enough room.
     @_lifetime(target: copy target)
     package static func encode(_ bytes: Span<UInt8>, into target: inout MutableSpan<UInt8>, at start: Int) {
         var place = start
@@ -66,21 +67,24 @@ package enum Base64URL {
 
     /// Decodes text.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`; its message has the place, not the text.
+    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
+    ///   the text.
     package static func decode(_ text: String) throws(TokenError) -> [UInt8] {
         try decode(text.utf8.span)
     }
 
     /// Decodes text that is given as ASCII bytes.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`; its message has the place, not the text.
+    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
+    ///   the text.
     package static func decode(_ text: RawSpan) throws(TokenError) -> [UInt8] {
         try decode(Span<UInt8>(_bytes: text))
     }
 
     /// Decodes text that is given as ASCII bytes.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedToken`; its message has the place, not the text.
+    /// - Throws: ``TokenError`` with the code `malformedToken`. The message has the position, not
+    ///   the text.
     package static func decode(_ text: Span<UInt8>) throws(TokenError) -> [UInt8] {
         try checkSize(text.count)
         var output = [UInt8](zeros: decodedSize(text.count))
@@ -89,17 +93,17 @@ package enum Base64URL {
         return output
     }
 
-    /// How many octets a number of characters stands for.
+    /// Returns the number of bytes that a number of characters encodes.
     private static func decodedSize(_ count: Int) -> Int { count / 4 * 3 + count % 4 * 3 / 4 }
 
     private static func checkSize(_ count: Int) throws(TokenError) {
         guard count % 4 != 1 else {
-            throw TokenError(.malformedToken, "\(count) characters can't be base64url: one is missing or too many")
+            throw TokenError(.malformedToken, "\(count) characters can't be base64url; one is missing or extra")
         }
     }
 
-    /// - Returns: Whether all characters are of the alphabet.
-    /// - Throws: ``TokenError`` if the unused bits are not zero.
+    /// - Returns: `true` if all characters are in the alphabet.
+    /// - Throws: ``TokenError`` if the unused bits aren't zero.
     @_lifetime(target: copy target)
     private static func decode(
         _ text: Span<UInt8>,
@@ -108,7 +112,7 @@ package enum Base64URL {
         var isForeign = Words()
         var index = 0
         var place = 0
-        // A store writes two bytes more than were decoded, which the next one overwrites.
+        // A store writes two bytes more than were decoded. The next one overwrites them.
         while index &+ 16 <= text.count, place &+ 14 <= target.count {
             let characters = Words(text.bigEndianWord(at: index), text.bigEndianWord(at: index &+ 8))
             let groups = packed(values(of: characters, &isForeign)) &<< 16
@@ -135,7 +139,7 @@ package enum Base64URL {
         }
         guard isForeign == Words() else { return false }
         guard unused == 0 else {
-            throw TokenError(.malformedToken, "the last base64url character has bits set that must be zero")
+            throw TokenError(.malformedToken, "the last base64url character has unused bits that aren't zero")
         }
         return true
     }
@@ -146,10 +150,10 @@ package enum Base64URL {
         let hint =
             switch index < text.count ? text[index] : 0 {
             case UInt8(ascii: "="): "remove the padding"
-            case UInt8(ascii: "+"), UInt8(ascii: "/"): "this is standard base64, use its URL-safe alphabet"
+            case UInt8(ascii: "+"), UInt8(ascii: "/"): "this is standard base64; use the URL-safe alphabet"
             default: "only A–Z, a–z, 0–9, - and _ are allowed"
             }
-        return TokenError(.malformedToken, "character \(index + 1) is not base64url: \(hint)")
+        return TokenError(.malformedToken, "character \(index + 1) isn't base64url: \(hint)")
     }
 
     private static func isSymbol(_ byte: UInt8) -> Bool {
@@ -159,18 +163,18 @@ package enum Base64URL {
     }
 }
 
-/// Sixteen numbers of up to eight bits in two words, worked on at once.
+/// Arithmetic on sixteen numbers of up to eight bits in two words.
 extension Base64URL {
     private typealias Words = SIMD2<UInt64>
 
-    /// What stands for characters that are missing: "A", whose bits are zero.
+    /// The padding for missing characters: "A", whose bits are zero.
     private static let missing: UInt64 = 0x4141_4141_4141_4141
 
-    /// The same octet in each place.
+    /// Returns words with the same byte in each lane.
     @inline(__always)
     private static func each(_ octet: UInt64) -> Words { Words(repeating: octet &* 0x0101_0101_0101_0101) }
 
-    /// 48 bits in each word as eight numbers of six.
+    /// Splits 48 bits in each word into eight six-bit numbers.
     @inline(__always)
     private static func spread(_ bits: Words) -> Words {
         func select(_ words: Words, _ mask: UInt64) -> Words { words & Words(repeating: mask) }
@@ -179,7 +183,7 @@ extension Base64URL {
         return select(words, 0x003F_003F_003F_003F) | select(words, 0x0FC0_0FC0_0FC0_0FC0) &<< 2
     }
 
-    /// Eight numbers of six bits in each word as 48 bits.
+    /// Joins eight six-bit numbers in each word to 48 bits.
     @inline(__always)
     private static func packed(_ numbers: Words) -> Words {
         func select(_ words: Words, _ mask: UInt64) -> Words { words & Words(repeating: mask) }
@@ -188,27 +192,30 @@ extension Base64URL {
         return select(words, 0xFF_FFFF) | select(words, 0x00FF_FFFF_0000_0000) &>> 8
     }
 
-    /// A number below 128 in each place whose high bit is set.
+    /// Returns a number below 128 in each lane whose high bit is set.
     @inline(__always)
     private static func select(_ number: UInt64, where highBits: Words) -> Words {
         (highBits &- highBits &>> 7) & each(number)
     }
 
-    /// The characters of numbers below 64.
+    /// Returns the characters for numbers below 64.
     @inline(__always)
     private static func symbols(for numbers: Words) -> Words {
-        // The high bit in each place whose number is at least a limit. No sum goes over its place's eight bits.
+        // Sets the high bit in each lane whose number is at least a limit. Sums don't exceed eight
+        // bits.
         func atLeast(_ limit: UInt64) -> Words { (numbers &+ each(128 &- limit)) & each(0x80) }
-        // The alphabet's runs start at "A", "a", "0", "-" and "_"; each step is the difference to the run before.
+        // The alphabet's ranges start at "A", "a", "0", "-" and "_". Each step is the difference to
+        // the previous range.
         return numbers &+ each(65) &+ select(6, where: atLeast(26)) &- select(75, where: atLeast(52))
             &- select(13, where: atLeast(62)) &+ select(49, where: atLeast(63))
     }
 
-    /// The numbers that characters stand for; `isForeign` gets bits where one stands for none.
+    /// Returns the numbers for characters, and sets bits of `isForeign` where a character isn't in
+    /// the alphabet.
     @inline(__always)
     private static func values(of characters: Words, _ isForeign: inout Words) -> Words {
         let ascii = characters & each(0x7F)
-        // The high bit in each place whose character is in a range.
+        // Sets the high bit in each lane whose character is in a range.
         func isIn(_ first: UInt64, _ last: UInt64) -> Words {
             (ascii &+ each(128 &- first)) & ~(ascii &+ each(127 &- last)) & each(0x80)
         }

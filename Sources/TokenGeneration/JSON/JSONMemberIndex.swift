@@ -1,10 +1,10 @@
 internal import OpenSSLCrypto
 
-/// The positions of an object's members by name, for many look-ups in one object.
+/// The positions of an object's members by name, for many lookups in one object.
 ///
-/// Looking up every member of a large object by comparing it with all others would cost quadratic time.
+/// A linear search for every member of a large object would take quadratic time.
 struct JSONMemberIndex {
-    /// Few members are compared faster than hashed.
+    /// The number of members up to which comparing names is faster than hashing.
     static let smallCount = 16
 
     private let object: JSONObject
@@ -22,7 +22,7 @@ struct JSONMemberIndex {
         self.positions = positions
     }
 
-    /// The position of the member of a name.
+    /// Accesses the position of the member with a name.
     subscript(name: String) -> Int? {
         guard let positions else { return object.index(of: name) }
         return positions[ByteComparedString(name)]

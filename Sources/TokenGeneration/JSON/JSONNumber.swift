@@ -1,21 +1,25 @@
-/// A JSON number, kept as the text it was written with ([RFC 8259 §6](https://www.rfc-editor.org/rfc/rfc8259#section-6)).
+/// A JSON number, stored as the text that represents it
+/// ([RFC 8259 §6](https://www.rfc-editor.org/rfc/rfc8259#section-6)).
 ///
-/// The text keeps every digit and every size, so reading a number from outside can't trap or round; asking for
-/// ``integer`` or ``double`` says whether it fits. Two numbers are equal if their texts are: `1` and `1.0` differ.
+/// The text preserves every digit and magnitude, so that reading an untrusted number can't trap or
+/// round. The properties ``integer`` and ``double`` are `nil` if the number doesn't fit. Two
+/// numbers are equal if their texts are equal: `1` and `1.0` differ.
 public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, ExpressibleByIntegerLiteral {
-    /// The number as it stands in JSON.
+    /// The number as JSON text.
     public let literal: String
 
-    /// Makes a whole number.
+    /// Creates an integer.
     ///
     /// - Parameter value: The number.
     public init(_ value: some BinaryInteger) {
         literal = String(value)
     }
 
-    /// Makes a number from a floating-point value, or returns `nil` for infinity and not-a-number.
+    /// Creates a number from a floating-point value, or returns `nil` for infinity and
+    /// not-a-number.
     ///
-    /// Whole values are written without a fraction, others with the fewest digits that give the value back.
+    /// Integral values are written without a fraction, others with the fewest digits that preserve
+    /// the value.
     ///
     /// - Parameter value: The number.
     public init?(_ value: Double) {
@@ -27,7 +31,7 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
         }
     }
 
-    /// Makes a number from its text, or returns `nil` if that is not a JSON number.
+    /// Creates a number from its text, or returns `nil` if that isn't a JSON number.
     ///
     /// - Parameter literal: The text.
     public init?(literal: String) {
@@ -36,19 +40,19 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
         self.literal = literal
     }
 
-    /// Makes a whole number.
+    /// Creates an integer.
     ///
     /// - Parameter value: The literal.
     public init(integerLiteral value: Int) {
         self.init(value)
     }
 
-    /// Keeps a text that the parser has found to be a number.
+    /// Creates a number from a text that the parser has checked.
     init(checkedLiteral literal: String) {
         self.literal = literal
     }
 
-    /// The value if it is whole and fits: `12`, `12.0` and `1.2e1` all give 12.
+    /// The value if it's integral and fits: `12`, `12.0` and `1.2e1` are all 12.
     public var integer: Int? {
         Int(literal) ?? exactInteger
     }
@@ -62,10 +66,10 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
         return value
     }
 
-    /// The number as it stands in JSON.
+    /// The number as JSON text.
     public var description: String { literal }
 
-    /// The value of a number that is written with a fraction or an exponent, worked out in decimal.
+    /// The value of a number with a fraction or an exponent, computed in decimal.
     private var exactInteger: Int? {
         var digits: [UInt8] = []
         var scale = 0
@@ -104,7 +108,7 @@ public struct JSONNumber: Sendable, Hashable, CustomStringConvertible, Expressib
 }
 
 extension JSONNumber {
-    /// The end of the number that starts at an index, or `nil` if none does.
+    /// Returns the end of the number that starts at an index, or `nil` if there isn't a number.
     static func end(ofNumberIn bytes: [UInt8], from start: Int) -> Int? {
         var index = start
         if index < bytes.count, bytes[index] == UInt8(ascii: "-") { index += 1 }

@@ -1,9 +1,10 @@
 internal import Foundation
 
 extension JSONObject {
-    /// Converts a dictionary of values that JSON can hold.
+    /// Converts a dictionary of values that JSON can represent.
     ///
-    /// - Throws: ``TokenError`` with the code `unencodableContent`, naming the value's place after `path`.
+    /// - Throws: ``TokenError`` with the code `unencodableContent`. The message has the value's
+    ///   path, starting with `path`.
     init(converting dictionary: [String: Any], path: String) throws(TokenError) {
         try self.init(converting: dictionary, path: path, depth: 1)
     }
@@ -19,11 +20,12 @@ extension JSONObject {
 
 extension JSONValue {
     fileprivate init(converting value: Any, path: String, depth: Int) throws(TokenError) {
-        // Exact types first: Foundation bridges, so that a `Bool` is also an `NSNumber` and an `NSNumber` 1 is also `true`.
+        // Checks exact types first. Foundation bridges types: a `Bool` is also an `NSNumber`, and
+        // an `NSNumber` 1 is also `true`.
         switch value {
         case let value as any DirectlyConvertible:
             guard let converted = value.jsonValue else {
-                throw TokenError(.unencodableContent, "\(path) is not a finite number, which JSON can't hold")
+                throw TokenError(.unencodableContent, "\(path) isn't a finite number, so JSON can't represent it")
             }
             self = converted
         case let value as any OptionalValue:
@@ -45,7 +47,7 @@ extension JSONValue {
         } else if value is Date {
             throw TokenError(
                 .unencodableContent,
-                "\(path) is a Date, which JSON does not have; use date.timeIntervalSince1970 for a NumericDate"
+                "\(path) is a Date, which isn't a JSON type; use date.timeIntervalSince1970 for a NumericDate"
             )
         } else if let string = value as? String {
             self = .string(string)
@@ -59,17 +61,18 @@ extension JSONValue {
         } else if let dictionary = value as? [String: Any] {
             self = .object(try JSONObject(converting: dictionary, path: path, depth: depth + 1))
         } else {
-            throw TokenError(.unencodableContent, "\(path) is a \(type(of: value)), which JSON does not have")
+            throw TokenError(.unencodableContent, "\(path) is a \(type(of: value)), which isn't a JSON type")
         }
     }
 
-    /// `JSONSerialization` alone knows whether an `NSNumber` is a Boolean.
+    /// Converts an `NSNumber`, using `JSONSerialization` because only that can distinguish
+    /// Booleans.
     private init(_ number: NSNumber, path: String) throws(TokenError) {
         guard number.doubleValue.isFinite,
             let json = try? JSONSerialization.data(withJSONObject: number, options: .fragmentsAllowed),
             let value = try? JSONParser.parse(Array(json), limits: .document)
         else {
-            throw TokenError(.unencodableContent, "\(path) is not a finite number, which JSON can't hold")
+            throw TokenError(.unencodableContent, "\(path) isn't a finite number, so JSON can't represent it")
         }
         self = value
     }
@@ -83,7 +86,7 @@ extension JSONValue {
 
 /// A type whose values are JSON values.
 private protocol DirectlyConvertible {
-    /// The JSON value, or `nil` for a number that is not finite.
+    /// The JSON value, or `nil` for a number that isn't finite.
     var jsonValue: JSONValue? { get }
 }
 
@@ -118,7 +121,7 @@ extension Double: DirectlyConvertible {
 
 extension Float: DirectlyConvertible {
     fileprivate var jsonValue: JSONValue? {
-        // By way of text, so that 0.1 does not become 0.10000000149011612.
+        // Converts via text, so that 0.1 doesn't become 0.10000000149011612.
         isFinite ? Double(description).flatMap(JSONNumber.init).map(JSONValue.number) : nil
     }
 }
@@ -147,7 +150,7 @@ extension JSONNumber: DirectlyConvertible {
 
 /// An optional of any type.
 private protocol OptionalValue {
-    /// The value inside.
+    /// The wrapped value.
     var wrapped: Any? { get }
 }
 

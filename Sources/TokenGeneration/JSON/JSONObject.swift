@@ -1,9 +1,9 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// A JSON object: members in the order in which they were written or added, each name once.
+/// A JSON object with unique member names, in the order in which members were parsed or added.
 ///
-/// Looking a member up compares code points. Equality does not depend on the order.
+/// Names are compared code point by code point. Equality doesn't depend on the order of members.
 ///
 /// ```swift
 /// var claims: JSONObject = ["sub": "alice"]
@@ -11,14 +11,14 @@ internal import OpenSSLCrypto
 /// print(claims.serialized())  // {"exp":1700000000,"sub":"alice"}
 /// ```
 public struct JSONObject: Sendable {
-    /// A name and its value.
+    /// A member of an object: a name and a value.
     public struct Member: Sendable, Hashable {
         /// The member's name.
         public let name: String
         /// The member's value.
         public var value: JSONValue
 
-        /// Makes a member.
+        /// Creates a member.
         ///
         /// - Parameters:
         ///   - name: The member's name.
@@ -31,14 +31,14 @@ public struct JSONObject: Sendable {
         /// Returns a Boolean value that indicates whether two members have the same name and value.
         ///
         /// - Parameters:
-        ///   - left: One member.
-        ///   - right: The other.
-        /// - Returns: `true` if the code points of the names and the values are equal.
+        ///   - left: A member to compare.
+        ///   - right: Another member to compare.
+        /// - Returns: `true` if the values and the code points of the names are equal.
         public static func == (left: Self, right: Self) -> Bool {
             left.name.isExactly(right.name) && left.value == right.value
         }
 
-        /// Feeds the name and the value to a hasher.
+        /// Hashes the name and the value.
         ///
         /// - Parameter hasher: The hasher.
         public func hash(into hasher: inout Hasher) {
@@ -49,12 +49,12 @@ public struct JSONObject: Sendable {
 
     private var members: [Member]
 
-    /// Makes an empty object.
+    /// Creates an empty object.
     public init() {
         members = []
     }
 
-    /// Makes an object of members; of those with the same name the last one stays.
+    /// Creates an object from members, keeping the last of several members with the same name.
     ///
     /// - Parameter members: The names and values in order.
     public init(_ members: some Sequence<(String, JSONValue)>) {
@@ -62,18 +62,19 @@ public struct JSONObject: Sendable {
         for (name, value) in members { self[name] = value }
     }
 
-    /// Keeps members whose names the parser has found to differ.
+    /// Creates an object from members whose names the parser has found to be distinct.
     init(distinctMembers members: [Member]) {
         self.members = members
     }
 
-    /// The value of a member, or `nil` if there is none of that name.
+    /// Accesses the value of a member.
     ///
-    /// Setting adds the member at the end or replaces its value in place; setting `nil` removes it. A member that is
-    /// `null` is `JSONValue.null`, not `nil`.
+    /// If you set a value, the member is added at the end or its value is replaced in place. If you
+    /// set `nil`, the member is removed. A member that is `null` has the value `JSONValue.null`,
+    /// not `nil`.
     ///
     /// - Parameter name: The member's name.
-    /// - Returns: The value, or `nil`.
+    /// - Returns: The value, or `nil` if no member has that name.
     public subscript(name: String) -> JSONValue? {
         get { index(of: name).map { members[$0].value } }
         set {
@@ -88,9 +89,9 @@ public struct JSONObject: Sendable {
 }
 
 extension JSONObject {
-    /// The place of the member of a name.
+    /// Returns the index of the member with a name.
     func index(of name: String) -> Int? {
-        // A span lends its elements, where an array's subscript copies them.
+        // Borrows the elements of a span. An array's subscript would copy them.
         let members = members.span
         for index in members.indices where members[index].name.isExactly(name) { return index }
         return nil
@@ -98,65 +99,70 @@ extension JSONObject {
 }
 
 extension JSONObject {
-    /// The most bytes that the parsing initializers accept: 1 MiB.
+    /// The maximum size that the parsing initializers accept, 1 MiB.
     package static var maximumSize: Int { JSONLimits.document.size }
 
-    /// Reads an object from JSON text, strictly.
+    /// Parses an object from strict JSON text.
     ///
-    /// Refused are repeated member names
-    /// ([RFC 7515 §4](https://www.rfc-editor.org/rfc/rfc7515#section-4)), anything after the object, malformed UTF-8,
-    /// unpaired surrogates, more than 64 levels, more than 1000 members in one object, and more than 1 MiB.
+    /// The parser rejects duplicate member names
+    /// ([RFC 7515 §4](https://www.rfc-editor.org/rfc/rfc7515#section-4)), text after the object,
+    /// malformed UTF-8, unpaired surrogates, more than 64 levels, more than 1000 members in one
+    /// object, and more than 1 MiB.
     ///
     /// - Parameter text: The JSON text.
-    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`, saying where.
+    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`. The message has the
+    ///   position.
     public init(parsing text: String) throws(TokenError) {
         try self.init(parsing: Array(text.utf8), limits: .document)
     }
 
-    /// Reads an object from JSON text in UTF-8, strictly, as ``init(parsing:)-(String)`` does.
+    /// Parses an object from strict JSON text in UTF-8, as ``init(parsing:)-(String)`` does.
     ///
     /// - Parameter data: The JSON text in UTF-8, without a byte order mark.
-    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`, saying where.
+    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`. The message has the
+    ///   position.
     public init(parsing data: Data) throws(TokenError) {
         try self.init(parsing: Array(data), limits: .document)
     }
 
-    /// Reads an object within limits of the caller's.
+    /// Parses an object with custom limits.
     package init(parsing bytes: [UInt8], limits: JSONLimits) throws(TokenError) {
         let value = try JSONParser.parse(bytes, limits: limits)
         guard case .object(let object) = value else {
-            throw TokenError(.malformedJSON, "a JSON object is needed, this is \(value.kind)")
+            throw TokenError(.malformedJSON, "expected a JSON object, but found \(value.kind)")
         }
         self = object
     }
 
-    /// The object as JSON: always the same text for equal objects.
+    /// Returns the object as JSON, which is the same text for equal objects.
     ///
-    /// Members are sorted by the code points of their names (which is also the order of their UTF-8 bytes), there is
-    /// no white space, and only what must be escaped is: `"`, `\` and the control characters below U+0020.
+    /// Members are sorted by the code points of their names (also the order of their UTF-8 bytes).
+    /// The text has no white space, and escapes only `"`, `\` and the control characters below
+    /// U+0020.
     ///
     /// - Returns: The JSON text.
     public func serialized() -> String {
         String(decoding: serializedBytes(), as: UTF8.self)
     }
 
-    /// The same JSON as ``serialized()``, in UTF-8.
+    /// Returns the same JSON as ``serialized()``, in UTF-8.
     ///
     /// - Returns: The JSON text in UTF-8.
     public func serializedData() -> Data {
         Data(serializedBytes())
     }
 
-    /// The object as JSON for people: sorted like ``serialized()``, one member per line, indented by two spaces.
+    /// Returns the object as readable JSON, sorted like ``serialized()``, with one member per line,
+    /// indented by two spaces.
     ///
-    /// - Returns: The JSON text, without a line break at the end.
+    /// - Returns: The JSON text, without a trailing line break.
     public func prettyPrinted() -> String {
         var writer = JSONWriter(isPretty: true)
         writer.write(self)
         return String(decoding: writer.finished(), as: UTF8.self)
     }
 
-    /// The deterministic JSON in UTF-8.
+    /// Returns the deterministic JSON in UTF-8.
     package func serializedBytes() -> [UInt8] {
         var writer = JSONWriter()
         writer.write(self)
@@ -165,12 +171,12 @@ extension JSONObject {
 }
 
 extension JSONObject: RandomAccessCollection {
-    /// The place of the first member.
+    /// The index of the first member.
     public var startIndex: Int { members.startIndex }
-    /// The place after the last member.
+    /// The index after the last member.
     public var endIndex: Int { members.endIndex }
 
-    /// The member at a place.
+    /// Accesses the member at an index.
     ///
     /// - Parameter position: A valid index.
     /// - Returns: The member's name and value.
@@ -178,12 +184,13 @@ extension JSONObject: RandomAccessCollection {
 }
 
 extension JSONObject: Hashable {
-    /// Whether two objects have the same members, in any order.
+    /// Returns a Boolean value that indicates whether two objects have the same members, in any
+    /// order.
     ///
     /// - Parameters:
-    ///   - left: One object.
-    ///   - right: The other.
-    /// - Returns: Whether they are equal.
+    ///   - left: An object to compare.
+    ///   - right: Another object to compare.
+    /// - Returns: `true` if the objects are equal.
     public static func == (left: Self, right: Self) -> Bool {
         guard left.count == right.count else { return false }
         let index = JSONMemberIndex(right)
@@ -192,7 +199,7 @@ extension JSONObject: Hashable {
         }
     }
 
-    /// Feeds the members to a hasher, in a way that does not depend on their order.
+    /// Hashes the members, independently of their order.
     ///
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
@@ -201,7 +208,7 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral, CustomStringConvertible {
-    /// Makes an object; of members with the same name the last one stays.
+    /// Creates an object, keeping the last of several members with the same name.
     ///
     /// - Parameter elements: The members.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {

@@ -1,38 +1,38 @@
 internal import OpenSSLCrypto
 
-/// JSON text in the making: the spelling of each kind of value, and nothing of where it stands.
+/// A buffer that writes the JSON text of values.
 ///
-/// The bytes are written into an array that is kept larger than needed, so that most of them cost a store and no more.
+/// The array is larger than needed, so that most bytes cost only a store.
 struct JSONOutput {
     private var storage: [UInt8]
-    /// How many bytes have been written.
+    /// The number of bytes written.
     private(set) var count = 0
 
     init(capacity: Int = 256) {
         storage = [UInt8](zeros: capacity)
     }
 
-    /// Goes on behind bytes that are there.
+    /// Creates an output that appends to existing bytes.
     init(continuing bytes: [UInt8]) {
         self.init(bytes, count: bytes.count)
     }
 
-    /// Takes an array whose first bytes have been written.
+    /// Creates an output from an array whose first bytes have been written.
     init(_ bytes: [UInt8], count: Int) {
         storage = bytes
         self.count = count
     }
 
-    /// What was written, and possibly something behind it: only the first ``count`` bytes are meant.
+    /// The storage, of which only the first ``count`` bytes are valid.
     var buffer: [UInt8] { storage }
 
-    /// What was written.
+    /// Returns the written bytes.
     consuming func finished() -> [UInt8] {
         storage.removeLast(storage.count - count)
         return storage
     }
 
-    /// Hands over what was written, of which nothing is left.
+    /// Returns the written bytes and clears the buffer.
     mutating func take() -> [UInt8] {
         var bytes: [UInt8] = []
         swap(&bytes, &storage)
@@ -47,12 +47,12 @@ struct JSONOutput {
         count += 1
     }
 
-    /// Writes a name of JSON's own or a number that is spelled already.
+    /// Writes a JSON keyword, or a number that is already formatted.
     mutating func append(literal: String) {
         append(literal.utf8.span)
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     mutating func append(_ bytes: Span<UInt8>) {
         reserve(bytes.count)
         let start = count
@@ -61,14 +61,14 @@ struct JSONOutput {
         count = start + bytes.count
     }
 
-    /// Takes back what was written last.
+    /// Removes the most recently written bytes.
     mutating func truncate(to count: Int) {
         self.count = min(count, self.count)
     }
 
-    /// Writes a string with its quotation marks; only what must be escaped is.
+    /// Writes a string with quotation marks and minimal escaping.
     ///
-    /// - Returns: Whether the string was plain: ASCII without an escape.
+    /// - Returns: `true` if the string was ASCII without escapes.
     @discardableResult
     mutating func append(quoted string: String) -> Bool {
         let text = string.utf8.span
@@ -80,9 +80,10 @@ struct JSONOutput {
         return all < 0x80
     }
 
-    /// Writes a string that has nothing to escape, for which there is room.
+    /// Writes a string without escapes to a buffer with enough room.
     ///
-    /// - Returns: All bytes in one, or `nil` if something must be escaped, and then nothing is written.
+    /// - Returns: The bitwise OR of all bytes, or `nil` if a character must be escaped and nothing
+    ///   was written.
     @inline(__always)
     private mutating func appendPlain(_ text: Span<UInt8>) -> UInt8? {
         var index = count
@@ -111,7 +112,7 @@ struct JSONOutput {
         return all
     }
 
-    /// Writes a whole number.
+    /// Writes an integer.
     mutating func append(integer: Int) {
         reserve(21)
         var magnitude = integer.magnitude

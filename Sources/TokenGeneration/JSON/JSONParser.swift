@@ -1,20 +1,22 @@
 internal import OpenSSLCrypto
 
-/// A strict JSON parser ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)): one pass over UTF-8 bytes.
+/// A strict, single-pass JSON parser for UTF-8 bytes
+/// ([RFC 8259](https://www.rfc-editor.org/rfc/rfc8259)).
 ///
-/// Foundation's parser can't be the one of record for tokens: of two members with the same name it keeps the first and
-/// says nothing, where other libraries keep the last.
+/// Foundation's parser isn't safe for tokens: of two members with the same name, it silently keeps
+/// the first, while other libraries keep the last.
 struct JSONParser {
     private let bytes: [UInt8]
     private let limits: JSONLimits
     private var position = 0
 
-    /// Reads one value that fills the whole text.
+    /// Parses a text that consists of one value.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`, saying where.
+    /// - Throws: ``TokenError`` with the code `malformedJSON` or `tooLarge`. The message has the
+    ///   position.
     static func parse(_ bytes: [UInt8], limits: JSONLimits) throws(TokenError) -> JSONValue {
         guard bytes.count <= limits.size else {
-            throw TokenError(.tooLarge, "the JSON has \(bytes.count) bytes, the limit is \(limits.size)")
+            throw TokenError(.tooLarge, "the JSON has \(bytes.count) bytes, but the limit is \(limits.size)")
         }
         var parser = JSONParser(bytes: bytes, limits: limits)
         do throws(Failure) {
@@ -32,13 +34,13 @@ struct JSONParser {
     private mutating func parseDocument() throws(Failure) -> JSONValue {
         let value = try parseValue(depth: 0)
         skipWhiteSpace()
-        guard position == bytes.count else { throw Failure("there is more after the value", at: position) }
+        guard position == bytes.count else { throw Failure("unexpected text after the value", at: position) }
         return value
     }
 
     private mutating func parseValue(depth: Int) throws(Failure) -> JSONValue {
         skipWhiteSpace()
-        guard let byte = next else { throw Failure("a value is missing", at: position) }
+        guard let byte = next else { throw Failure("missing value", at: position) }
         switch byte {
         case UInt8(ascii: "{"): return .object(try parseObject(depth: depth + 1))
         case UInt8(ascii: "["): return .array(try parseArray(depth: depth + 1))
@@ -47,14 +49,15 @@ struct JSONParser {
         case UInt8(ascii: "f"): return try parse("false", as: .bool(false))
         case UInt8(ascii: "n"): return try parse("null", as: .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try parseNumber())
-        default: throw Failure("no value can start here", at: position)
+        default: throw Failure("invalid value", at: position)
         }
     }
 
     private mutating func parseObject(depth: Int) throws(Failure) -> JSONObject {
         try checkDepth(depth)
         var members: [JSONObject.Member] = []
-        // A token has about this many claims; growing step by step costs an allocation each.
+        // A token has about this many claims. Without the reservation, each growth step costs an
+        // allocation.
         if depth == 1 { members.reserveCapacity(8) }
         var names = DistinctNames()
         position += 1
@@ -63,16 +66,16 @@ struct JSONParser {
         repeat {
             skipWhiteSpace()
             let start = position
-            guard next == UInt8(ascii: "\"") else { throw Failure("a member's name is missing", at: position) }
+            guard next == UInt8(ascii: "\"") else { throw Failure("missing member name", at: position) }
             let name = try parseString()
             guard members.count < limits.members else {
                 throw Failure("an object has more than \(limits.members) members", at: start, isLimit: true)
             }
             guard names.insert(name, after: members) else {
-                throw Failure("the member \(TokenError.shown(name)) is there twice", at: start)
+                throw Failure("duplicate member \(TokenError.shown(name))", at: start)
             }
             skipWhiteSpace()
-            guard consume(UInt8(ascii: ":")) else { throw Failure("“:” is missing", at: position).inMember(name) }
+            guard consume(UInt8(ascii: ":")) else { throw Failure("missing “:”", at: position).inMember(name) }
             do throws(Failure) {
                 members.append(JSONObject.Member(name: name, value: try parseValue(depth: depth)))
             } catch {
@@ -80,7 +83,7 @@ struct JSONParser {
             }
             skipWhiteSpace()
         } while consume(UInt8(ascii: ","))
-        guard consume(UInt8(ascii: "}")) else { throw Failure("“,” or “}” is missing", at: position) }
+        guard consume(UInt8(ascii: "}")) else { throw Failure("missing “,” or “}”", at: position) }
         return JSONObject(distinctMembers: members)
     }
 
@@ -94,13 +97,13 @@ struct JSONParser {
             elements.append(try parseValue(depth: depth))
             skipWhiteSpace()
         } while consume(UInt8(ascii: ","))
-        guard consume(UInt8(ascii: "]")) else { throw Failure("“,” or “]” is missing", at: position) }
+        guard consume(UInt8(ascii: "]")) else { throw Failure("missing “,” or “]”", at: position) }
         return elements
     }
 
     private mutating func parseNumber() throws(Failure) -> JSONNumber {
         guard let end = JSONNumber.end(ofNumberIn: bytes, from: position) else {
-            throw Failure("the number is malformed", at: position)
+            throw Failure("malformed number", at: position)
         }
         defer { position = end }
         return JSONNumber(checkedLiteral: String(checkedASCII: bytes.span.extracting(position..<end)))
@@ -108,7 +111,7 @@ struct JSONParser {
 
     private mutating func parse(_ word: StaticString, as value: JSONValue) throws(Failure) -> JSONValue {
         guard isNext(word) else {
-            throw Failure("no value can start here", at: position)
+            throw Failure("invalid value", at: position)
         }
         position += word.utf8CodeUnitCount
         return value
@@ -119,22 +122,23 @@ extension JSONParser {
     private mutating func parseString() throws(Failure) -> String {
         let opening = position
         let (end, isASCII) = plainText(from: opening + 1)
-        guard end < bytes.count else { throw Failure("the string does not end", at: opening) }
+        guard end < bytes.count else { throw Failure("unterminated string", at: opening) }
         position = end
         switch bytes[end] {
         case UInt8(ascii: "\""):
             position += 1
-            // ASCII is valid UTF-8 as it stands.
+            // ASCII is always valid UTF-8.
             if isASCII { return String(checkedASCII: bytes.span.extracting(opening + 1..<end)) }
             return try string(from: bytes.span.extracting(opening + 1..<end), openedAt: opening)
         case UInt8(ascii: "\\"):
             return try parseEscapedString(from: opening + 1, openedAt: opening)
         default:
-            throw Failure("a control character must be escaped", at: end)
+            throw Failure("unescaped control character", at: end)
         }
     }
 
-    /// The end of what needs no attention in a string, and whether it is ASCII.
+    /// Returns the end of the text without special characters in a string, and whether that text is
+    /// ASCII.
     private func plainText(from start: Int) -> (end: Int, isASCII: Bool) {
         let text = bytes.span
         var index = start
@@ -159,17 +163,17 @@ extension JSONParser {
             case UInt8(ascii: "\\"):
                 try parseEscape(into: &text)
             case 0x00..<0x20:
-                throw Failure("a control character must be escaped", at: position - 1)
+                throw Failure("unescaped control character", at: position - 1)
             default:
                 text.append(byte)
             }
         }
-        throw Failure("the string does not end", at: opening)
+        throw Failure("unterminated string", at: opening)
     }
 
     private mutating func parseEscape(into text: inout [UInt8]) throws(Failure) {
         let start = position - 1
-        guard let byte = next else { throw Failure("the escape does not end", at: start) }
+        guard let byte = next else { throw Failure("incomplete escape", at: start) }
         position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): text.append(byte)
@@ -179,7 +183,7 @@ extension JSONParser {
         case UInt8(ascii: "r"): text.append(0x0D)
         case UInt8(ascii: "t"): text.append(0x09)
         case UInt8(ascii: "u"): text.append(contentsOf: String(Character(try parseUnicodeEscape(from: start))).utf8)
-        default: throw Failure("there is no such escape", at: start)
+        default: throw Failure("invalid escape", at: start)
         }
     }
 
@@ -188,13 +192,13 @@ extension JSONParser {
         var codePoint = UInt32(unit)
         if UTF16.isLeadSurrogate(unit) {
             guard consume(UInt8(ascii: "\\")), consume(UInt8(ascii: "u")) else {
-                throw Failure("a surrogate has no partner", at: start)
+                throw Failure("unpaired surrogate", at: start)
             }
             let trail = try parseHexDigits(from: start)
-            guard UTF16.isTrailSurrogate(trail) else { throw Failure("a surrogate has no partner", at: start) }
+            guard UTF16.isTrailSurrogate(trail) else { throw Failure("unpaired surrogate", at: start) }
             codePoint = 0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(trail) - 0xDC00)
         }
-        guard let scalar = Unicode.Scalar(codePoint) else { throw Failure("a surrogate has no partner", at: start) }
+        guard let scalar = Unicode.Scalar(codePoint) else { throw Failure("unpaired surrogate", at: start) }
         return scalar
     }
 
@@ -207,7 +211,7 @@ extension JSONParser {
                 digit = byte - UInt8(ascii: "0")
             case let byte? where (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(byte | 0x20):
                 digit = (byte | 0x20) - UInt8(ascii: "a") + 10
-            default: throw Failure("“\\u” needs four hexadecimal digits", at: start)
+            default: throw Failure("“\\u” requires four hexadecimal digits", at: start)
             }
             unit = unit << 4 | UInt16(digit)
             position += 1
@@ -219,7 +223,7 @@ extension JSONParser {
         do throws(UTF8.ValidationError) {
             return String(copying: try UTF8Span(validating: text))
         } catch {
-            throw Failure("the string is not valid UTF-8", at: opening)
+            throw Failure("the string isn't valid UTF-8", at: opening)
         }
     }
 }
@@ -244,16 +248,16 @@ extension JSONParser {
 
     private func checkDepth(_ depth: Int) throws(Failure) {
         guard depth <= limits.depth else {
-            throw Failure("there are more than \(limits.depth) levels", at: position, isLimit: true)
+            throw Failure("more than \(limits.depth) levels", at: position, isLimit: true)
         }
     }
 
-    /// The names that an object already has, told apart by their bytes.
+    /// The names that an object already has, distinguished by their bytes.
     private struct DistinctNames {
         private var names: Set<ByteComparedString> = []
 
         mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
-            // Few names are compared faster than hashed.
+            // For few names, comparing is faster than hashing.
             guard members.count < 16 else {
                 if names.isEmpty { names = Set(members.map { ByteComparedString($0.name) }) }
                 return names.insert(ByteComparedString(name)).inserted
@@ -263,7 +267,7 @@ extension JSONParser {
         }
     }
 
-    /// Why and where a text is refused.
+    /// The reason and position of a parse error.
     private struct Failure: Error {
         let reason: String
         let offset: Int
@@ -276,7 +280,7 @@ extension JSONParser {
             self.isLimit = isLimit
         }
 
-        /// The same failure seen from one object further out.
+        /// Returns the same failure with the name of an enclosing member added to its path.
         func inMember(_ name: String) -> Failure {
             var failure = self
             failure.path.insert(name, at: 0)

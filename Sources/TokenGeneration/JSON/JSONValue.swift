@@ -6,13 +6,13 @@ internal import OpenSSLCrypto
 /// let claims: JSONObject = ["sub": "alice", "admin": true, "roles": ["reader", "editor"]]
 /// ```
 ///
-/// Strings are equal if their code points are, numbers if their texts are.
+/// Strings are equal if their code points are equal, numbers if their texts are equal.
 public enum JSONValue: Sendable, Hashable {
-    /// `null`.
+    /// The value `null`.
     case null
-    /// `true` or `false`.
+    /// A Boolean value, `true` or `false`.
     case bool(Bool)
-    /// A number, kept as it was written.
+    /// A number, stored as it was written.
     case number(JSONNumber)
     /// A string.
     case string(String)
@@ -21,12 +21,12 @@ public enum JSONValue: Sendable, Hashable {
     /// An object.
     case object(JSONObject)
 
-    /// Whether two values are the same JSON value.
+    /// Returns a Boolean value that indicates whether two JSON values are equal.
     ///
     /// - Parameters:
-    ///   - left: One value.
-    ///   - right: The other.
-    /// - Returns: Whether they are equal; the order of an object's members does not count.
+    ///   - left: A value to compare.
+    ///   - right: Another value to compare.
+    /// - Returns: `true` if the values are equal. The order of an object's members doesn't count.
     public static func == (left: Self, right: Self) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -39,7 +39,7 @@ public enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// Feeds the value to a hasher.
+    /// Hashes the value.
     ///
     /// - Parameter hasher: The hasher.
     public func hash(into hasher: inout Hasher) {
@@ -56,32 +56,32 @@ public enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// The string, or `nil` if the value is none.
+    /// The string, or `nil` if the value isn't a string.
     public var string: String? {
         if case .string(let string) = self { string } else { nil }
     }
 
-    /// The number, or `nil` if the value is none.
+    /// The number, or `nil` if the value isn't a number.
     public var number: JSONNumber? {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The truth value, or `nil` if the value is none.
+    /// The Boolean, or `nil` if the value isn't a Boolean.
     public var bool: Bool? {
         if case .bool(let bool) = self { bool } else { nil }
     }
 
-    /// The elements, or `nil` if the value is no array.
+    /// The elements, or `nil` if the value isn't an array.
     public var array: [JSONValue]? {
         if case .array(let array) = self { array } else { nil }
     }
 
-    /// The object, or `nil` if the value is none.
+    /// The object, or `nil` if the value isn't an object.
     public var object: JSONObject? {
         if case .object(let object) = self { object } else { nil }
     }
 
-    /// What kind of value it is, for messages.
+    /// The type of the value, for messages.
     var kind: String {
         switch self {
         case .null: "null"
@@ -97,49 +97,49 @@ extension JSONValue {
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// Makes `null`.
+    /// Creates `null`.
     ///
     /// - Parameter nilLiteral: The literal.
     public init(nilLiteral: ()) {
         self = .null
     }
 
-    /// Makes a truth value.
+    /// Creates a Boolean.
     ///
     /// - Parameter value: The literal.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }
 
-    /// Makes a whole number.
+    /// Creates an integer.
     ///
     /// - Parameter value: The literal.
     public init(integerLiteral value: Int) {
         self = .number(JSONNumber(value))
     }
 
-    /// Makes a number; a literal that is too large for a `Double` makes `null`.
+    /// Creates a number; a literal that is too large for a `Double` becomes `null`.
     ///
     /// - Parameter value: The literal.
     public init(floatLiteral value: Double) {
         self = JSONNumber(value).map(JSONValue.number) ?? .null
     }
 
-    /// Makes a string.
+    /// Creates a string.
     ///
     /// - Parameter value: The literal.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 
-    /// Makes an array.
+    /// Creates an array.
     ///
     /// - Parameter elements: The elements.
     public init(arrayLiteral elements: JSONValue...) {
         self = .array(elements)
     }
 
-    /// Makes an object; of members with the same name the last one stays.
+    /// Creates an object, keeping the last of several members with the same name.
     ///
     /// - Parameter elements: The members.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {

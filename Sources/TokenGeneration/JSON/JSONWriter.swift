@@ -1,4 +1,4 @@
-/// Writes JSON: sorted, and the same bytes for equal values.
+/// A writer of sorted JSON that produces the same bytes for equal values.
 struct JSONWriter {
     private var output = JSONOutput()
     private let isPretty: Bool
@@ -8,7 +8,7 @@ struct JSONWriter {
         self.isPretty = isPretty
     }
 
-    /// What was written.
+    /// Returns the written bytes.
     consuming func finished() -> [UInt8] { output.finished() }
 
     mutating func write(_ object: JSONObject) {
@@ -73,7 +73,8 @@ extension JSONObject {
 }
 
 extension String {
-    /// Whether a name comes first in the order of UTF-8 bytes.
+    /// Returns a Boolean value that indicates whether a name sorts before another in the order of
+    /// UTF-8 bytes.
     fileprivate func precedes(_ other: String) -> Bool {
         let left = utf8.span
         let right = other.utf8.span

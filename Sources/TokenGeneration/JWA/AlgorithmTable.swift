@@ -1,10 +1,10 @@
 internal import OpenSSLCrypto
 
-/// What an algorithm needs of a key and makes of a message.
+/// The requirements of an algorithm for its keys, and its signature scheme.
 ///
-/// One row per algorithm; nothing else in the module enumerates them.
+/// The table has one row per algorithm. No other code in the module enumerates them.
 struct AlgorithmDescription: Sendable {
-    /// How the signature is made.
+    /// The signature scheme of an algorithm.
     enum Scheme: Sendable {
         case hmac(HashFunction)
         case ecdsa(HashFunction)
@@ -14,12 +14,12 @@ struct AlgorithmDescription: Sendable {
 
     let algorithm: JWSAlgorithm
     let keyType: KeyType
-    /// The values of `crv` that the key can have; none if its type has no curve.
+    /// The allowed values of a key's `crv`, or an empty array if the key type has no curve.
     let curves: [String]
     let scheme: Scheme
-    /// The fewest bits that the key, in the sense of its type, may have.
+    /// The minimum key size in bits, as defined for the key type.
     let minimumKeySize: Int
-    /// The length of every signature in octets, if it does not depend on the key.
+    /// The length of every signature in bytes, or `nil` if it depends on the key.
     let signatureSize: Int?
 
     private static func hmac(_ algorithm: JWSAlgorithm, _ hash: HashFunction) -> Self {
@@ -44,7 +44,8 @@ struct AlgorithmDescription: Sendable {
         )
     }
 
-    /// The salt of PSS is as long as the hash ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
+    /// Creates a row for RSA; the salt of PSS is as long as the hash
+    /// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
     private static func rsa(_ algorithm: JWSAlgorithm, _ padding: RSASignaturePadding, _ hash: HashFunction) -> Self {
         Self(
             algorithm: algorithm,
@@ -67,7 +68,7 @@ struct AlgorithmDescription: Sendable {
         )
     }
 
-    /// The rows, in the order in which they are listed to people.
+    /// The rows, in display order.
     static let table: [AlgorithmDescription] = [
         .hmac(.hs256, .sha256),
         .hmac(.hs384, .sha384),
@@ -87,17 +88,19 @@ struct AlgorithmDescription: Sendable {
         .edwards(.edDSA, .ed25519, .ed448),
     ]
 
-    /// Whether the name alone says what is done; `EdDSA` does not, and is deprecated for that
+    /// A Boolean value that indicates whether the name alone determines the operation.
+    ///
+    /// It's `false` for `EdDSA`, which is deprecated for that reason
     /// ([RFC 9864 §4.4](https://www.rfc-editor.org/rfc/rfc9864#section-4.4)).
     var isFullySpecified: Bool { curves.count <= 1 }
 
-    /// Hashes octets with the function that the algorithm's signatures are made with.
+    /// Hashes bytes with the hash function of the algorithm's signatures.
     ///
     /// - Parameters:
-    ///   - bytes: The octets.
-    ///   - curve: The key's curve, if it is an Edwards curve: the name `EdDSA` does not tell.
-    /// - Returns: The hash, or `nil` if the curve is needed and not given.
-    /// - Throws: ``CryptoError`` if OpenSSL does not offer the function.
+    ///   - bytes: The bytes.
+    ///   - curve: The key's curve, if it's an Edwards curve. The name `EdDSA` doesn't determine it.
+    /// - Returns: The hash, or `nil` if the curve is needed but missing.
+    /// - Throws: ``CryptoError`` if OpenSSL doesn't support the hash function.
     func hash(_ bytes: RawSpan, on curve: EdwardsCurve?) throws(CryptoError) -> [UInt8]? {
         switch scheme {
         case .hmac(let hash), .ecdsa(let hash), .rsa(_, let hash): try hash.hash(bytes)
@@ -105,7 +108,7 @@ struct AlgorithmDescription: Sendable {
         }
     }
 
-    /// Whether a key of a type, on a curve, can be for the algorithm.
+    /// Returns a Boolean value that indicates whether the algorithm supports a key type and curve.
     func fits(_ keyType: KeyType, curve: String?) -> Bool {
         guard self.keyType == keyType else { return false }
         return curves.isEmpty ? curve == nil : curves.contains { curve?.isExactly($0) ?? false }
@@ -113,20 +116,21 @@ struct AlgorithmDescription: Sendable {
 }
 
 extension JWSAlgorithm {
-    /// The algorithms that the package's own keys and services implement.
+    /// The algorithms that the package's keys and services implement.
     public static var implemented: [JWSAlgorithm] { AlgorithmDescription.table.map(\.algorithm) }
 
-    /// Whether signing and verifying use the same secret, so that whoever can verify can sign.
+    /// A Boolean value that indicates whether signing and verifying use the same secret, so that
+    /// every verifier can also sign.
     ///
-    /// `false` for a name that the package does not know.
+    /// It's `false` for a name that the package doesn't know.
     public var isSymmetric: Bool { details?.keyType == .oct }
 
-    /// What the algorithm needs, or `nil` if the package does not implement it.
+    /// The description of the algorithm, or `nil` if the package doesn't implement it.
     var details: AlgorithmDescription? {
         AlgorithmDescription.table.first { $0.algorithm == self }
     }
 
-    /// What the algorithm needs.
+    /// Returns the description of the algorithm.
     ///
     /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`.
     func supportedDetails() throws(TokenError) -> AlgorithmDescription {
@@ -134,7 +138,7 @@ extension JWSAlgorithm {
             let known = Self.implemented.map(\.rawValue).joined(separator: ", ")
             throw TokenError(
                 .unsupportedAlgorithm,
-                "\(TokenError.shown(rawValue)) is not supported; use one of: \(known), or a signing service of your own"
+                "\(TokenError.shown(rawValue)) isn't supported; use one of: \(known), or a custom signing service"
             )
         }
         return details

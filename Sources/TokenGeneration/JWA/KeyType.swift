@@ -1,6 +1,6 @@
 internal import OpenSSLCrypto
 
-/// A kind of key by the name that stands in a JWK's `kty`
+/// A key type, identified by its name in a JWK's `kty`
 /// ([RFC 7518 §6.1](https://www.rfc-editor.org/rfc/rfc7518#section-6.1)).
 struct KeyType: Hashable, Sendable {
     private let name: ByteComparedString
@@ -18,13 +18,14 @@ struct KeyType: Hashable, Sendable {
 
     static let known = [ec, rsa, okp, oct]
 
-    /// What a key is, for messages.
+    /// Returns a description of a key for messages.
     static func description(_ keyType: KeyType, curve: String?) -> String {
         "a key of kty \(TokenError.shown(keyType.rawValue))" + (curve.map { " on curve \(TokenError.shown($0))" } ?? "")
     }
 
-    /// The members that a thumbprint covers, sorted ([RFC 7638 §3.2](https://www.rfc-editor.org/rfc/rfc7638#section-3.2),
-    /// [RFC 8037 §2](https://www.rfc-editor.org/rfc/rfc8037#section-2)), or `nil` for an unknown type.
+    /// The sorted members that a thumbprint covers, or `nil` for an unknown type
+    /// ([RFC 7638 §3.2](https://www.rfc-editor.org/rfc/rfc7638#section-3.2),
+    /// [RFC 8037 §2](https://www.rfc-editor.org/rfc/rfc8037#section-2)).
     var thumbprintMembers: [String]? {
         switch self {
         case .ec: ["crv", "kty", "x", "y"]
@@ -35,8 +36,10 @@ struct KeyType: Hashable, Sendable {
         }
     }
 
-    /// The members that must stay secret, of any type: an unknown one may well reuse a name
+    /// The members that must stay secret
     /// ([RFC 7518 §6](https://www.rfc-editor.org/rfc/rfc7518#section-6),
     /// [RFC 9964](https://www.rfc-editor.org/rfc/rfc9964)).
+    ///
+    /// They apply to every type, because an unknown type may reuse these names.
     static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]
 }

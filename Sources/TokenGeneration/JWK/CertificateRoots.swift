@@ -1,22 +1,22 @@
 internal import OpenSSLCrypto
 
-/// The certificates that a chain has to end in: the caller's, and no others.
+/// The root certificates that a chain must end in.
 ///
-/// Nothing that the system trusts is used.
+/// Only the caller's roots count. The system's trust store isn't used.
 public struct CertificateRoots: Sendable {
     let certificates: [Certificate]
 
-    /// Reads certificates from PEM.
+    /// Parses certificates from PEM.
     ///
-    /// - Parameter pem: A text with one `CERTIFICATE` block or more.
+    /// - Parameter pem: A text with at least one `CERTIFICATE` block.
     /// - Throws: ``TokenError`` with the code `malformedKey` or `unsupportedKey`.
     public init(pem: String) throws(TokenError) {
         certificates = try TokenError.refusingKey { () throws(CryptoError) in try Certificate.list(pem: pem) }
     }
 
-    /// Reads certificates from DER.
+    /// Parses certificates from DER.
     ///
-    /// - Parameter der: The octets of one certificate or more.
+    /// - Parameter der: The bytes of at least one certificate.
     /// - Throws: ``TokenError`` with the code `malformedKey`.
     public init(der: [some Sequence<UInt8>]) throws(TokenError) {
         certificates = try TokenError.refusingKey { () throws(CryptoError) in

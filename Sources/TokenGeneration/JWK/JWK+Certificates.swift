@@ -2,19 +2,19 @@ public import Foundation
 internal import OpenSSLCrypto
 
 extension JWK {
-    /// `x5c`, the certificate of the key and those of its issuers, in DER
-    /// ([RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7)), or `nil`.
+    /// The certificates of the key and of its issuers in DER, from `x5c`, or `nil`
+    /// ([RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7)).
     ///
-    /// Reading proves nothing about them; ``verifyCertificates(roots:at:)`` does.
+    /// The certificates aren't verified. To verify them, call ``verifyCertificates(roots:at:)``.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` if an entry is not base64.
+    /// - Throws: ``TokenError`` with the code `malformedKey` if an entry isn't base64.
     public var certificateChain: [Data]? {
         get throws(TokenError) {
             guard let entries = members["x5c"]?.array else { return nil }
             var chain: [Data] = []
             for entry in entries {
                 guard let der = entry.string.flatMap({ Data(base64Encoded: $0) }), !der.isEmpty else {
-                    throw TokenError(.malformedKey, "“x5c” of the JWK has an entry that is not base64")
+                    throw TokenError(.malformedKey, "“x5c” of the JWK has an entry that isn't base64")
                 }
                 chain.append(der)
             }
@@ -22,14 +22,14 @@ extension JWK {
         }
     }
 
-    /// The JWK with a certificate chain: `x5c`, and its thumbprint in `x5t#S256`.
+    /// Returns the JWK with a certificate chain in `x5c` and its thumbprint in `x5t#S256`.
     ///
-    /// An `x5t` or `x5u` that was there is dropped.
+    /// Existing `x5t` and `x5u` members are removed.
     ///
-    /// - Parameter chain: The certificate of the key first, then those of its issuers, in DER.
+    /// - Parameter chain: The certificate of the key, followed by those of its issuers, in DER.
     /// - Returns: The JWK.
-    /// - Throws: ``TokenError`` with the code `malformedKey` if one is not a certificate, `tooLarge` for more than 10, or
-    ///   `keyMismatch` if the first is not one of this key.
+    /// - Throws: ``TokenError`` with the code `malformedKey` if an element isn't a certificate,
+    ///   `tooLarge` for more than 10, or `keyMismatch` if the first certificate isn't for this key.
     public func certified(by chain: [some Sequence<UInt8>]) throws(TokenError) -> JWK {
         var certified = self
         certified.members["x5c"] = .array(chain.map { .string(Data($0).base64EncodedString()) })
@@ -39,24 +39,26 @@ extension JWK {
         return certified
     }
 
-    /// Verifies that the key's certificate (`x5c`) was issued under one of the caller's roots, is for this key, and is what the
-    /// JWK's thumbprints (`x5t`, `x5t#S256`), if there are any, say.
+    /// Verifies the key's certificate (`x5c`) against the caller's roots.
     ///
-    /// Nothing is fetched, and neither names, extended key usages nor revocation are looked at. A key usage, if the certificate
-    /// states one, must include digital signatures.
+    /// The certificate must be for this key and must match the thumbprints in the JWK (`x5t`,
+    /// `x5t#S256`), if there are any. If it has a key usage, that must include digital signatures.
+    /// The method doesn't fetch anything, and doesn't check names, extended key usages or
+    /// revocation.
     ///
     /// - Parameters:
-    ///   - roots: The certificates to trust.
-    ///   - time: When the certificates have to be valid.
-    /// - Throws: ``TokenError`` with the code `certificateRejected` if the chain does not lead to a root or is not valid then,
-    ///   `keyMismatch` if certificate, key and thumbprints don't belong together, `malformedKey` if there is no certificate or
-    ///   one is not well formed, or `tooLarge` for more than 10.
+    ///   - roots: The trusted certificates.
+    ///   - time: The time at which the certificates must be valid.
+    /// - Throws: ``TokenError`` with the code `certificateRejected` if the chain doesn't lead to a
+    ///   root or isn't valid at that time, `keyMismatch` if the certificate, key and thumbprints
+    ///   don't belong together, `malformedKey` if a certificate is missing or malformed, or
+    ///   `tooLarge` for more than 10.
     public func verifyCertificates(roots: CertificateRoots, at time: Date) throws(TokenError) {
         let certificates = try checkedCertificates()
         try check("x5t", .sha1, certificates[0])
         try check("x5t#S256", .sha256, certificates[0])
         guard let seconds = Int64(exactly: time.timeIntervalSince1970.rounded(.down)) else {
-            throw TokenError(.certificateRejected, "the time to verify the certificates at is not a date")
+            throw TokenError(.certificateRejected, "the time for the certificate verification isn't a valid date")
         }
         do throws(CryptoError) {
             _ = try CertificateChain(certificates).verified(roots: roots.certificates, at: seconds)
@@ -65,14 +67,15 @@ extension JWK {
         }
     }
 
-    /// Returns the octets of the first certificate, or `nil` if the key has none.
+    /// Returns the bytes of the first certificate, or `nil` if the key has none.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge` for a chain of too many certificates.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, or `tooLarge` for too many
+    ///   certificates.
     fileprivate func leafCertificate() throws(TokenError) -> [UInt8]? {
         guard let entries = members["x5c"]?.array, let leaf = entries.first else { return nil }
         try checkCount(ofCertificates: entries.count)
         guard let text = leaf.string, let der = Data(base64Encoded: text), !der.isEmpty else {
-            throw TokenError(.malformedKey, "“x5c” of the JWK has an entry that is not base64")
+            throw TokenError(.malformedKey, "“x5c” of the JWK has an entry that isn't base64")
         }
         return Array(der)
     }
@@ -81,12 +84,12 @@ extension JWK {
         guard count <= CertificateChain.maximumCount else {
             throw TokenError(
                 .tooLarge,
-                "“x5c” of the JWK has \(count) certificates, the limit is \(CertificateChain.maximumCount)"
+                "“x5c” of the JWK has \(count) certificates, but the limit is \(CertificateChain.maximumCount)"
             )
         }
     }
 
-    /// The certificates, after checking that the first is of this key.
+    /// Returns the certificates, after checking that the first is for this key.
     ///
     /// - Throws: ``TokenError`` with the code `malformedKey`, `tooLarge` or `keyMismatch`.
     private func checkedCertificates() throws(TokenError) -> [Certificate] {
@@ -101,12 +104,12 @@ extension JWK {
         }
         let key = try TokenError.refusingKey { () throws(CryptoError) in try certificates[0].publicKey() }
         guard try isKey(key) else {
-            throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is one of another key")
+            throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is for another key")
         }
         return certificates
     }
 
-    /// Whether the JWK's numbers are those of a key.
+    /// Returns a Boolean value that indicates whether the JWK represents a key.
     private func isKey(_ key: PublicKey) throws(TokenError) -> Bool {
         guard keyType.isExactly(key.keyType.rawValue) else { return false }
         let algorithms = AlgorithmDescription.table.filter { $0.fits(key.keyType, curve: key.curveName) }
@@ -129,8 +132,8 @@ extension JWK {
 }
 
 extension VerificationMaterial {
-    /// Refuses a JWK whose certificate is one of another key, as
-    /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) demands.
+    /// Rejects a JWK whose certificate is for another key, as
+    /// [RFC 7517 §4.7](https://www.rfc-editor.org/rfc/rfc7517#section-4.7) requires.
     ///
     /// Only the first certificate of the chain is decoded.
     ///
@@ -139,12 +142,12 @@ extension VerificationMaterial {
         guard let leaf = try jwk.leafCertificate() else { return }
         let isOfKey = try TokenError.refusingKey { () throws(CryptoError) in
             let certificate = try Certificate(der: leaf)
-            // Mostly the encodings are the same, and the key needs no second import.
+            // The encodings are usually equal, so that the key needn't be imported again.
             if certificate.subjectPublicKeyInfo == publicKey?.spkiDER() { return true }
             return try certificate.publicKey() == publicKey
         }
         guard isOfKey else {
-            throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is one of another key")
+            throw TokenError(.keyMismatch, "the certificate in “x5c” of the JWK is for another key")
         }
     }
 }

@@ -1,16 +1,17 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// A JSON Web Key ([RFC 7517 §4](https://www.rfc-editor.org/rfc/rfc7517#section-4)): what stands in the JSON, all of it.
+/// A JSON Web Key with all its members
+/// ([RFC 7517 §4](https://www.rfc-editor.org/rfc/rfc7517#section-4)).
 ///
-/// A `JWK` is a document, not yet a key: any `kty` is held, and members that this package does not know are kept. Making a
-/// ``SigningKey`` or a ``VerificationKey`` of it checks the numbers. Descriptions and reflections show the public part
-/// only; ``members`` has everything.
+/// A `JWK` is a document, not yet a key: it can have any `kty`, and keeps members that this package
+/// doesn't know. The numbers are checked when you create a ``SigningKey`` or a ``VerificationKey``
+/// from it. Descriptions and reflections show only the public part; ``members`` has everything.
 public struct JWK: Sendable, Hashable {
-    /// All members, private ones included.
+    /// All members, including private ones.
     public var members: JSONObject
 
-    /// Makes a JWK of its members, which must have the right JSON types.
+    /// Creates a JWK from its members, which must have the right JSON types.
     ///
     /// - Parameter members: The members, at most 128.
     /// - Throws: ``TokenError`` with the code `malformedKey` or `tooLarge`.
@@ -19,7 +20,7 @@ public struct JWK: Sendable, Hashable {
         try checkTypes()
     }
 
-    /// Reads a JWK from JSON text.
+    /// Parses a JWK from JSON text.
     ///
     /// - Parameter text: The JSON text.
     /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge` or `malformedKey`.
@@ -27,7 +28,7 @@ public struct JWK: Sendable, Hashable {
         try self.init(JSONObject(parsing: text))
     }
 
-    /// Reads a JWK from JSON text in UTF-8.
+    /// Parses a JWK from JSON text in UTF-8.
     ///
     /// - Parameter data: The JSON text.
     /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge` or `malformedKey`.
@@ -37,55 +38,57 @@ public struct JWK: Sendable, Hashable {
 }
 
 extension JWK {
-    /// `kty`, the kind of key: `EC`, `RSA`, `OKP`, `oct` or another.
+    /// The key type, `kty`: `EC`, `RSA`, `OKP`, `oct` or another.
     public var keyType: String { members["kty"]?.string ?? "" }
-    /// `crv`, the curve, for the kinds that have one.
+    /// The curve, `crv`, for the key types that have one.
     public var curve: String? { members["crv"]?.string }
-    /// `kid`, the key's ID.
+    /// The key's ID, `kid`.
     ///
-    /// Setting `nil` removes it.
+    /// Set it to `nil` to remove the member.
     public var keyID: String? {
         get { members["kid"]?.string }
         set { members["kid"] = newValue.map(JSONValue.string) }
     }
-    /// `alg`, the algorithm the key is for.
+    /// The algorithm that the key is for, `alg`.
     ///
-    /// Not only signature algorithms can stand here. Setting `nil` removes it.
+    /// It can be any algorithm, not only a signature algorithm. Set it to `nil` to remove the
+    /// member.
     public var algorithm: String? {
         get { members["alg"]?.string }
         set { members["alg"] = newValue.map(JSONValue.string) }
     }
-    /// `use`: `sig` or `enc`.
+    /// The use of the key, `use`: `sig` or `enc`.
     ///
-    /// Setting `nil` removes it.
+    /// Set it to `nil` to remove the member.
     public var use: String? {
         get { members["use"]?.string }
         set { members["use"] = newValue.map(JSONValue.string) }
     }
-    /// `key_ops`: the operations the key is for.
+    /// The operations that the key is for, `key_ops`.
     ///
-    /// Setting `nil` removes it.
+    /// Set it to `nil` to remove the member.
     package var keyOperations: [String]? {
         get { members["key_ops"]?.array?.compactMap(\.string) }
         set { members["key_ops"] = newValue.map { .array($0.map(JSONValue.string)) } }
     }
-    /// `x5t#S256`, the SHA-256 thumbprint of the certificate in base64url.
+    /// The SHA-256 thumbprint of the certificate in base64url, `x5t#S256`.
     ///
-    /// Setting `nil` removes it.
+    /// Set it to `nil` to remove the member.
     public var certificateThumbprint: String? {
         get { members["x5t#S256"]?.string }
         set { members["x5t#S256"] = newValue.map(JSONValue.string) }
     }
 
-    /// Whether the key has a private member, or is a symmetric key.
+    /// A Boolean value that indicates whether the key has a private member or is symmetric.
     public var isPrivate: Bool {
         KeyType.privateMembers.contains { members[$0] != nil }
     }
 
     /// The key without its private members.
     ///
-    /// Its `key_ops` are those of the public half: `verify` for `sign`, `encrypt` for `decrypt`, `wrapKey` for `unwrapKey`.
-    /// A symmetric key (`oct`) has no public part to use: only its metadata is left.
+    /// Its `key_ops` are those of the public part: `verify` for `sign`, `encrypt` for `decrypt`,
+    /// `wrapKey` for `unwrapKey`. A symmetric key (`oct`) has no usable public part: only its
+    /// metadata remains.
     public var publicPart: JWK {
         guard isPrivate else { return self }
         var part = self
@@ -110,23 +113,23 @@ extension JWK {
 }
 
 extension JWK {
-    /// The most members of a JWK: 128.
+    /// The maximum number of members in a JWK, 128.
     ///
-    /// Registered members are fewer than 30. Each is looked for among all of them.
+    /// Fewer than 30 members are registered. The limit bounds the linear search for each of them.
     static let maximumMemberCount = 128
 
     private func checkTypes() throws(TokenError) {
         guard members.count <= Self.maximumMemberCount else {
             throw TokenError(
                 .tooLarge,
-                "the JWK has \(members.count) members, the limit is \(Self.maximumMemberCount)"
+                "the JWK has \(members.count) members, but the limit is \(Self.maximumMemberCount)"
             )
         }
         guard let keyType = members["kty"] else {
-            throw TokenError(.malformedKey, "the JWK has no “kty”, which says what kind of key it is")
+            throw TokenError(.malformedKey, "the JWK has no “kty”, the key type")
         }
         guard let keyType = keyType.string, !keyType.isEmpty else {
-            throw TokenError(.malformedKey, "“kty” of the JWK must be a string that is not empty")
+            throw TokenError(.malformedKey, "“kty” of the JWK must be a non-empty string")
         }
         for name in ["crv", "kid", "alg", "use", "x5u", "x5t", "x5t#S256"] {
             guard let value = members[name] else { continue }
@@ -154,7 +157,7 @@ extension JWK {
 }
 
 extension JWK: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The public part as JSON, and whether there is a private one.
+    /// The public part as JSON, with a note if there is a private part.
     public var description: String {
         isPrivate ? "\(publicPart.members) (private members not shown)" : members.description
     }

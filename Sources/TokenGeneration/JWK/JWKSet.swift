@@ -2,17 +2,18 @@ public import Foundation
 
 /// A set of JSON Web Keys ([RFC 7517 §5](https://www.rfc-editor.org/rfc/rfc7517#section-5)).
 ///
-/// Reading a set is tolerant per key: an entry that is no JWK is left out and its reason kept in ``rejections``. Keys of
-/// kinds that this package can't use are kept, as documents.
+/// Parsing tolerates invalid entries: an entry that isn't a JWK is skipped, and the reason is in
+/// ``rejections``. Keys of types that this package can't use are kept as documents.
 ///
-/// Reading a set computes nothing with its keys. A key is prepared when a token first names it, once: copies of a set share
-/// the prepared keys, and threads that need one key at the same time wait for one of them to prepare it.
+/// Parsing doesn't process any key. The set prepares a key once, when a token first refers to it.
+/// Copies of a set share the prepared keys, and concurrent threads that need a key wait until one
+/// of them has prepared it.
 public struct JWKSet: Sendable {
     /// An entry of the JSON that is not a JWK.
     public struct Rejection: Sendable {
-        /// The entry's place in the array, from 0.
+        /// The index of the entry in the array, from 0.
         public let index: Int
-        /// What is wrong with it.
+        /// The reason why the entry was rejected.
         public let reason: TokenError
     }
 
@@ -20,51 +21,54 @@ public struct JWKSet: Sendable {
     public struct UnusableKey: Sendable {
         /// The key.
         public let key: JWK
-        /// Why it can't.
+        /// The reason why the key can't verify.
         public let reason: TokenError
     }
 
-    /// The most keys that a set may have: 1000.
+    /// The maximum number of keys in a set, 1000.
     public static let maximumCount = 1_000
 
     /// The keys, in order.
     public let keys: [JWK]
-    /// What was left out when the set was read.
+    /// The entries that were rejected when the set was parsed.
     public let rejections: [Rejection]
-    /// The largest RSA modulus, in bits, that a key of the set may have to verify: 2048 to 8192.
+    /// The maximum RSA modulus size in bits for keys that verify, from 2048 to 8192.
     public let maximumRSAKeySize: Int
 
-    /// The keys as verifiers use them, in the same order.
+    /// The keys in the form that verifiers use, in the same order.
     let entries: [KeySetEntry]
 
-    /// Makes a set of keys.
+    /// Creates a set of keys.
     ///
     /// - Parameters:
     ///   - keys: The keys.
-    ///   - maximumRSAKeySize: The largest RSA modulus, in bits, that a key may have to verify; 8192 by default, and at most.
+    ///   - maximumRSAKeySize: The maximum RSA modulus size in bits for keys that verify. The
+    ///     default, 8192, is also the maximum.
     public init(keys: [JWK], maximumRSAKeySize: Int = 8_192) {
         self.init(keys, [], maximumRSAKeySize)
     }
 
-    /// Reads a set from JSON text.
+    /// Parses a set from JSON text.
     ///
     /// - Parameters:
     ///   - text: An object whose member `keys` is an array.
-    ///   - maximumRSAKeySize: The largest RSA modulus, in bits, that a key may have to verify; 8192 by default, and at most.
-    ///     For a set that another party publishes, 4096 is enough.
-    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or, if there is no array `keys`, `malformedKey`.
-    ///   An entry that is no JWK is not an error.
+    ///   - maximumRSAKeySize: The maximum RSA modulus size in bits for keys that verify. The
+    ///     default, 8192, is also the maximum. For a set that another party publishes, 4096 is
+    ///     enough.
+    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or `malformedKey` if the
+    ///   array `keys` is missing. An entry that isn't a JWK is not an error.
     public init(parsing text: String, maximumRSAKeySize: Int = 8_192) throws(TokenError) {
         try self.init(JSONObject(parsing: text), maximumRSAKeySize)
     }
 
-    /// Reads a set from JSON text in UTF-8.
+    /// Parses a set from JSON text in UTF-8.
     ///
     /// - Parameters:
     ///   - data: An object whose member `keys` is an array.
-    ///   - maximumRSAKeySize: As for ``init(parsing:maximumRSAKeySize:)-(String,_)``.
-    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or, if there is no array `keys`, `malformedKey`.
-    ///   An entry that is no JWK is not an error.
+    ///   - maximumRSAKeySize: The maximum RSA modulus size in bits, as for
+    ///     ``init(parsing:maximumRSAKeySize:)-(String,_)``.
+    /// - Throws: ``TokenError`` with the code `malformedJSON`, `tooLarge`, or `malformedKey` if the
+    ///   array `keys` is missing. An entry that isn't a JWK is not an error.
     public init(parsing data: Data, maximumRSAKeySize: Int = 8_192) throws(TokenError) {
         try self.init(JSONObject(parsing: data), maximumRSAKeySize)
     }
@@ -79,10 +83,10 @@ public struct JWKSet: Sendable {
 
     private init(_ members: JSONObject, _ maximumRSAKeySize: Int) throws(TokenError) {
         guard let entries = members["keys"]?.array else {
-            throw TokenError(.malformedKey, "the key set needs a member “keys” that is an array")
+            throw TokenError(.malformedKey, "the key set must have an array “keys”")
         }
         guard entries.count <= Self.maximumCount else {
-            throw TokenError(.tooLarge, "the key set has \(entries.count) keys, the limit is \(Self.maximumCount)")
+            throw TokenError(.tooLarge, "the key set has \(entries.count) keys, but the limit is \(Self.maximumCount)")
         }
         var keys: [JWK] = []
         var rejections: [Rejection] = []
@@ -101,29 +105,31 @@ public struct JWKSet: Sendable {
 }
 
 extension JWKSet {
-    /// The keys with an ID, compared code point by code point.
+    /// Returns the keys with an ID, compared code point by code point.
     ///
-    /// - Parameter keyID: The `kid` to look for.
+    /// - Parameter keyID: The `kid` to find.
     /// - Returns: The keys in order; more than one if the set repeats the ID.
     public func keys(withID keyID: String) -> [JWK] {
         keys.filter { $0.keyID?.isExactly(keyID) ?? false }
     }
 
-    /// The one key with an ID, or `nil` if there is none or more than one.
+    /// Accesses the only key with an ID.
     ///
-    /// - Parameter keyID: The `kid` to look for.
-    /// - Returns: The key, or `nil`.
+    /// - Parameter keyID: The `kid` to find.
+    /// - Returns: The key, or `nil` if no key or more than one key has the ID.
     public subscript(keyID: String) -> JWK? {
         let matches = keys(withID: keyID)
         return matches.count == 1 ? matches.first : nil
     }
 
-    /// The keys that a verifier with these rules passes over, and why: those of kinds that this package can't use, those for
-    /// encryption, damaged ones, and those that need the caller to name an algorithm.
+    /// Returns the keys that a verifier with the given selection ignores, with the reasons.
     ///
-    /// Entries that aren't JWKs are in ``rejections``. This prepares every key of the set that is not yet prepared.
+    /// These are keys of unsupported types, keys for encryption, damaged keys, and keys for which
+    /// the caller must name an algorithm. Entries that aren't JWKs are in ``rejections``. This
+    /// method prepares every key of the set that isn't prepared yet.
     ///
-    /// - Parameter selection: The rules, as for ``JWTVerifier/init(keys:selection:policy:)``.
+    /// - Parameter selection: The rules of key selection, as for
+    ///   ``JWTVerifier/init(keys:selection:policy:)``.
     /// - Returns: The keys, in order.
     public func unusableKeys(_ selection: KeySelection = KeySelection()) -> [UnusableKey] {
         zip(entries, selection.choices(for: keys)).compactMap { entry, choice in
@@ -132,17 +138,17 @@ extension JWKSet {
         }
     }
 
-    /// The number of times that a key of the set was prepared.
+    /// The number of key preparations so far.
     package var preparationCount: Int { entries.reduce(0) { $0 + $1.preparationCount } }
 
-    /// The set as JSON, fit to be published: public parts only, without symmetric keys.
+    /// Returns the set as JSON for publication: public parts only, without symmetric keys.
     ///
     /// - Returns: The JSON text, the same for equal sets.
     public func serialized() -> String {
         publicMembers.serialized()
     }
 
-    /// The same JSON as ``serialized()``, in UTF-8.
+    /// Returns the same JSON as ``serialized()``, in UTF-8.
     ///
     /// - Returns: The JSON text in UTF-8.
     public func serializedData() -> Data {

@@ -1,70 +1,75 @@
-/// How a verifier chooses among the keys of a set.
+/// The rules by which a verifier selects a key from a set.
 ///
-/// As it is by default: a token's `kid` must name a key of the set; exactly one key must have that `kid`, be for signatures
-/// and have the token's `alg`; a token without `kid` is accepted if exactly one key of the set is for its `alg`. Symmetric
-/// keys are passed over. Each property makes one exception.
+/// By default, a token's `kid` must match exactly one key in the set that is for signatures and for
+/// the token's `alg`. A token without `kid` is accepted if exactly one key in the set is for its
+/// `alg`. Symmetric keys are ignored. Each property makes one exception to these rules.
 ///
-/// An entry that occurs twice in a set is one key. A token that more than 16 different keys could have signed is refused, and
-/// none of them is prepared for it.
+/// Duplicate entries in a set count as one key. If more than 16 different keys could have signed a
+/// token, the token is rejected without preparing any of them.
 public struct KeySelection: Sendable {
-    /// How many keys may be tried on one token.
+    /// The number of keys that may be tried for one token.
     public struct CandidateLimit: Hashable, Sendable {
         let maximum: Int
 
-        /// One: if several keys could be the token's, it is refused.
+        /// One key: if several keys could match the token, the token is rejected.
         public static let one = CandidateLimit(maximum: 1)
 
-        /// The most keys that can be tried, and that are prepared for one token: 16.
+        /// The maximum number of keys that are prepared and tried for one token, 16.
         static let limit = 16
 
-        /// All keys that could be the token's, up to a number of them; if there are more, the token is refused.
+        /// All keys that could match the token, up to a limit; beyond it, the token is rejected.
         ///
-        /// For issuers that rotate keys and give them no `kid`, or one `kid` for several. Each trial costs one verification.
+        /// Use it for issuers that rotate keys without a `kid` or with the same `kid` for several
+        /// keys. Each attempt costs one verification.
         ///
-        /// - Parameter limit: The most keys to try, 1 to 16.
+        /// - Parameter limit: The maximum number of keys to try, from 1 to 16.
         /// - Returns: The setting.
         public static func all(upTo limit: Int) -> CandidateLimit {
             CandidateLimit(maximum: min(max(limit, 1), Self.limit))
         }
     }
 
-    /// What is done with the symmetric keys (`oct`) of a set.
+    /// The treatment of the symmetric keys (`oct`) in a set.
     public struct SymmetricKeys: Hashable, Sendable {
         private enum Wrapped { case ignored, used }
         private let wrapped: Wrapped
 
         private init(_ wrapped: Wrapped) { self.wrapped = wrapped }
 
-        /// They are passed over, so that no token is verified with a secret where its receiver expects key pairs.
+        /// Symmetric keys are ignored, so that a receiver that expects key pairs never verifies a
+        /// token with a secret.
         public static var ignored: Self { Self(.ignored) }
 
-        /// They verify HMAC algorithms, in a set of nothing but symmetric keys.
+        /// Symmetric keys verify HMAC algorithms, if the set contains only symmetric keys.
         ///
-        /// In a set that has key pairs, too, they are passed over all the same: who mixes them has published a secret, or
-        /// confuses who can sign what.
+        /// In a set that also has key pairs, symmetric keys are still ignored. Such a set either
+        /// reveals a secret or confuses who can sign what.
         ///
-        /// - Warning: Whoever knows a secret of the set can sign tokens. Never use this for a set that somebody else publishes.
+        /// - Warning: Everyone who knows a secret in the set can sign tokens. Never use this
+        ///   setting for a set that another party publishes.
         public static var unsafelyUsed: Self { Self(.used) }
 
         var areUsed: Bool { wrapped == .used }
     }
 
-    /// How many keys may be tried on one token; by default one.
+    /// The number of keys that may be tried for one token, 1 by default.
     public var candidates: CandidateLimit
-    /// What is done with symmetric keys; by default they are passed over.
+    /// The treatment of symmetric keys, which are ignored by default.
     public var symmetricKeys: SymmetricKeys
-    /// The algorithms that keys without `alg` are for.
+    /// The algorithms of keys that don't state `alg`.
     ///
-    /// An RSA key can be for six, and a token must not choose: without an entry here that fits it, such a key is passed over.
-    /// If several entries fit a key, it is passed over, too: a key is for one algorithm.
+    /// An RSA key can be used with six algorithms, and the token must not choose. If no entry fits
+    /// such a key, it's ignored. If several entries fit, it's also ignored, because a key is for
+    /// exactly one algorithm.
     public var assumedAlgorithms: [JWSAlgorithm]
 
-    /// Makes the settings.
+    /// Creates the rules.
     ///
     /// - Parameters:
-    ///   - candidates: How many keys may be tried on one token.
-    ///   - symmetricKeys: What is done with symmetric keys.
-    ///   - assumedAlgorithms: The algorithms that keys without `alg` are for.
+    ///   - candidates: The number of keys that may be tried for one token. The default is 1.
+    ///   - symmetricKeys: The treatment of symmetric keys, which are ignored by default.
+    ///   - assumedAlgorithms: The algorithms of keys that don't state `alg`. The default is an
+    ///     empty array.
     public init(
         candidates: CandidateLimit = .one,
         symmetricKeys: SymmetricKeys = .ignored,
@@ -77,7 +82,8 @@ public struct KeySelection: Sendable {
 }
 
 extension KeySelection {
-    /// Finds out what algorithms the keys of a set are for, or why they are passed over, without reading their numbers.
+    /// Returns the algorithms of the keys in a set, or the reasons why keys are ignored, without
+    /// reading the keys' numbers.
     func choices(for jwks: [JWK]) -> [Result<AlgorithmChoice, TokenError>] {
         let isSymmetric = jwks.allSatisfy(\.isSymmetric)
         return jwks.map { jwk in
@@ -85,7 +91,7 @@ extension KeySelection {
                 guard !jwk.isSymmetric || symmetricKeys.areUsed && isSymmetric else {
                     throw TokenError(
                         .unsupportedKey,
-                        "a symmetric key of a key set verifies only if the verifier is told to use it, and there are no others"
+                        "symmetric keys in a key set are ignored, unless the verifier uses them and the set has no other keys"
                     )
                 }
                 return try jwk.algorithmChoice(for: .verification, wanted: assumedAlgorithm(for: jwk))
@@ -93,7 +99,7 @@ extension KeySelection {
         }
     }
 
-    /// The one assumed algorithm that fits a key which states none.
+    /// Returns the only assumed algorithm that fits a key without `alg`.
     private func assumedAlgorithm(for jwk: JWK) -> JWSAlgorithm? {
         guard jwk.algorithm == nil else { return nil }
         let fitting = assumedAlgorithms.filter {

@@ -2,9 +2,9 @@ import Synchronization
 
 /// A key of a set, which is prepared when it is first needed.
 ///
-/// Preparing means decoding and checking its numbers and importing it into OpenSSL, which takes up to a few milliseconds. It
-/// happens once for each algorithm that the key is used for, and under a lock: threads that need the key at the same time wait
-/// for the one that prepares it.
+/// Preparing decodes and checks the numbers and imports the key into OpenSSL, which takes up to a
+/// few milliseconds. It happens once per algorithm, under a lock: other threads that need the key
+/// wait.
 final class KeySetEntry: Sendable {
     private struct Prepared: Sendable {
         let algorithm: JWSAlgorithm
@@ -14,7 +14,8 @@ final class KeySetEntry: Sendable {
 
     let jwk: JWK
     private let maximumRSAKeySize: Int
-    /// One entry; more only if verifiers assume different algorithms for a key that states none.
+    /// The prepared keys: one, or more if verifiers assume different algorithms for a key without
+    /// `alg`.
     private let prepared = Mutex<[Prepared]>([])
     private let preparations = Atomic(0)
 
@@ -23,7 +24,7 @@ final class KeySetEntry: Sendable {
         self.maximumRSAKeySize = maximumRSAKeySize
     }
 
-    /// Returns the prepared key, or why it can't verify.
+    /// Returns the prepared key, or the reason why it can't verify.
     ///
     /// - Parameter choice: The algorithm that the key is for.
     /// - Returns: The key, or the reason.
@@ -44,10 +45,11 @@ final class KeySetEntry: Sendable {
         }
     }
 
-    /// The number of times that the key was prepared.
+    /// The number of preparations of the key.
     var preparationCount: Int { preparations.load(ordering: .relaxed) }
 
-    /// The bytes that differ between entries with different keys; `nil` if only the prepared keys can tell.
+    /// The bytes that distinguish entries with different keys, or `nil` if only the prepared keys
+    /// can be compared.
     var identity: [UInt8]? {
         // A certificate may belong to only one of two entries with the same key.
         guard jwk.members["x5c"] == nil, let names = KeyType(rawValue: jwk.keyType).thumbprintMembers else {

@@ -1,19 +1,20 @@
-/// Recognizes keys in octets that are given as a secret.
+/// A detector of keys in bytes that are used as a secret.
 ///
-/// Public keys are public: anyone can sign with one that is used as a secret. It happens by mistake, or because an attacker
-/// turned RS256 into HS256 in a header. So the search covers all of the octets, and the encodings in which configuration
-/// passes keys: base64, hexadecimal, UTF-16 and JSON's escapes.
+/// Public keys are public: if one is used as a secret, anyone can sign. That happens by mistake, or
+/// because an attacker changed RS256 to HS256 in a header. The search therefore covers all of the
+/// bytes, and the encodings in which configurations contain keys: base64, hexadecimal, UTF-16 and
+/// JSON escapes.
 enum KeyText {
-    /// The format that the octets are in, if they are a key in one.
+    /// Returns the format of the key that the bytes contain, or `nil`.
     static func format(of octets: [UInt8]) -> String? {
         format(of: octets, encodings: 2)
     }
 
-    /// The format, with as many encodings around it as may still be taken off.
+    /// Returns the format, after removing at most the given number of encodings.
     private static func format(of octets: [UInt8], encodings: Int) -> String? {
         if isStructure(octets) { return "a key in DER" }
         if isSSHBlob(octets) { return "an SSH public key" }
-        // Without its zeros, UTF-16 and UTF-32 of either byte order is the text itself.
+        // Without zeros, UTF-16 and UTF-32 in either byte order become plain text.
         let text = octets.contains(0) ? octets.filter { $0 != 0 } : octets
         if let format = format(ofText: text) { return format }
         guard encodings > 0, let plain = decoded(text) else { return nil }
@@ -28,25 +29,26 @@ enum KeyText {
         return json.containsRun(of: "\"kty\"") ? "a JSON Web Key" : nil
     }
 
-    /// The text by which lines of OpenSSH and files of [RFC 4716](https://www.rfc-editor.org/rfc/rfc4716) are recognized.
+    /// The texts that identify lines of OpenSSH and files of
+    /// [RFC 4716](https://www.rfc-editor.org/rfc/rfc4716).
     private static let sshRuns =
         ["---- BEGIN SSH2 ", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"]
         + ["ssh-rsa", "ssh-dss", "ssh-ed25519", "ssh-ed448"].flatMap { ["\($0) ", "\($0)\t", "\($0)-cert-", "\($0)@"] }
 
     private static let privateRuns = ["openssh-key-v1", "PuTTY-User-Key-File-", "<RSAKeyValue>"]
 
-    /// Returns a Boolean value that indicates whether the octets begin as a decoded SSH public key, with the length of the
-    /// name and the name.
+    /// Returns a Boolean value that indicates whether the bytes start like a decoded SSH public
+    /// key, with the length of the name and the name.
     private static func isSSHBlob(_ octets: [UInt8]) -> Bool {
         guard octets.count > 8, octets.starts(with: [0, 0, 0]) else { return false }
         let name = octets.dropFirst(4).prefix(Int(octets[3]))
         return ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-"].contains { name.starts(with: $0.utf8) }
     }
 
-    /// Returns a Boolean value that indicates whether the octets are one ASN.1 SEQUENCE that begins as keys and certificates
-    /// do.
+    /// Returns a Boolean value that indicates whether the bytes are one ASN.1 SEQUENCE that starts
+    /// like a key or a certificate.
     ///
-    /// At most one of a thousand million random texts is mistaken for one.
+    /// The false positive rate for random bytes is at most one in a billion.
     private static func isStructure(_ octets: [UInt8]) -> Bool {
         guard octets.count > 40, octets[0] == 0x30 else { return false }
         let header: Int
@@ -57,7 +59,7 @@ enum KeyText {
         default: return false
         }
         let length = header == 2 ? Int(octets[1]) : octets[2..<header].reduce(0) { $0 << 8 | Int($1) }
-        // A line break may have been added at the end.
+        // There may be a line break at the end.
         guard length > 2, octets.count >= header + length, octets[(header + length)...].allSatisfy(\.isBlank) else {
             return false
         }
@@ -75,7 +77,7 @@ enum KeyText {
 }
 
 extension KeyText {
-    /// Decodes a text if all of it is base64, base64url or hexadecimal.
+    /// Decodes a text if it is entirely base64, base64url or hexadecimal.
     private static func decoded(_ text: [UInt8]) -> [UInt8]? {
         var digits: [UInt8] = []
         digits.reserveCapacity(text.count)
@@ -112,7 +114,7 @@ extension KeyText {
         return try? Base64URL.decode(String(decoding: urlDigits, as: UTF8.self))
     }
 
-    /// A text with the escapes of JSON taken off, as far as they stand for ASCII.
+    /// Replaces the JSON escapes of ASCII characters.
     private static func unescaped(_ text: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)

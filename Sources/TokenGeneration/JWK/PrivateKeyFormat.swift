@@ -1,6 +1,6 @@
 internal import OpenSSLCrypto
 
-/// How a private key is written as PEM or DER.
+/// The format of a private key in PEM or DER.
 public struct PrivateKeyFormat: Sendable {
     enum Wrapped: Sendable {
         case pkcs8
@@ -10,10 +10,12 @@ public struct PrivateKeyFormat: Sendable {
 
     let wrapped: Wrapped
 
-    /// PKCS#8 ([RFC 5958](https://www.rfc-editor.org/rfc/rfc5958)), not encrypted: what nearly everything reads.
+    /// Unencrypted PKCS#8, the most widely supported format
+    /// ([RFC 5958](https://www.rfc-editor.org/rfc/rfc5958)).
     public static var pkcs8: Self { Self(wrapped: .pkcs8) }
 
-    /// PKCS#8, encrypted with AES-256 under a password that each guess costs 600,000 rounds of PBKDF2.
+    /// PKCS#8, encrypted with AES-256 under a password, with 600,000 iterations of PBKDF2 per
+    /// guess.
     ///
     /// - Parameter password: The password, 1 to 1024 bytes in UTF-8.
     /// - Returns: The format.
@@ -21,8 +23,10 @@ public struct PrivateKeyFormat: Sendable {
         Self(wrapped: .encryptedPKCS8(SecretBytes(password: password)))
     }
 
-    /// PKCS#1 for RSA ([RFC 8017](https://www.rfc-editor.org/rfc/rfc8017#appendix-A.1.2)), SEC1 for elliptic curves
-    /// ([RFC 5915](https://www.rfc-editor.org/rfc/rfc5915)); keys on Edwards curves have no such form.
+    /// PKCS#1 for RSA ([RFC 8017](https://www.rfc-editor.org/rfc/rfc8017#appendix-A.1.2)) and SEC1
+    /// for elliptic curves ([RFC 5915](https://www.rfc-editor.org/rfc/rfc5915)).
+    ///
+    /// Keys on Edwards curves don't have such a format.
     public static var traditional: Self { Self(wrapped: .traditional) }
 }
 

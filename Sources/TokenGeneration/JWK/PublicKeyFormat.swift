@@ -1,4 +1,4 @@
-/// How a public key is written as PEM or DER.
+/// The format of a public key in PEM or DER.
 public struct PublicKeyFormat: Sendable {
     enum Wrapped: Sendable {
         case spki, traditional
@@ -6,9 +6,10 @@ public struct PublicKeyFormat: Sendable {
 
     let wrapped: Wrapped
 
-    /// SubjectPublicKeyInfo ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)), `BEGIN PUBLIC KEY`.
+    /// SubjectPublicKeyInfo ([RFC 5280 §4.1](https://www.rfc-editor.org/rfc/rfc5280#section-4.1)),
+    /// `BEGIN PUBLIC KEY`.
     public static var spki: Self { Self(wrapped: .spki) }
 
-    /// PKCS#1, `BEGIN RSA PUBLIC KEY`; only RSA keys have such a form.
+    /// PKCS#1, `BEGIN RSA PUBLIC KEY`, for RSA keys only.
     public static var traditional: Self { Self(wrapped: .traditional) }
 }

@@ -1,9 +1,9 @@
 internal import OpenSSLCrypto
 
-/// The largest RSA moduli that are accepted, in bits, by where a key comes from.
+/// The maximum sizes of RSA moduli in bits, by the origin of a key.
 package enum RSAKeyLimit {
-    /// For keys that the caller gives: 8192 bits.
+    /// The limit for keys that the caller provides, 8192 bits.
     package static let configuration = RSAPublicKey.maximumBitCount
-    /// For keys that come with a message or are fetched: 4096 bits.
+    /// The limit for keys that come with a message or are fetched, 4096 bits.
     package static let message = 4_096
 }

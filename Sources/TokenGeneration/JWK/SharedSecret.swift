@@ -1,12 +1,13 @@
 internal import OpenSSLCrypto
 
-/// The key of an HMAC algorithm, after it was found fit to be one.
+/// A checked key of an HMAC algorithm.
 struct SharedSecret {
-    /// How short a secret may be.
+    /// The minimum length of a secret.
     enum Length {
-        /// As long as the hash at least ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
+        /// At least the length of the hash
+        /// ([RFC 7518 §3.2](https://www.rfc-editor.org/rfc/rfc7518#section-3.2)).
         case standard
-        /// One octet at least.
+        /// At least one byte.
         case any
     }
 
@@ -17,44 +18,45 @@ struct SharedSecret {
     /// - Throws: ``TokenError`` with the code `weakKey` or `malformedKey`.
     init(_ octets: [UInt8], for details: AlgorithmDescription, length: Length) throws(TokenError) {
         guard !octets.isEmpty else {
-            throw TokenError(.weakKey, "the secret is empty: anyone could sign with it")
+            throw TokenError(.weakKey, "the secret is empty, so anyone could sign with it")
         }
         guard !octets.allSatisfy(Self.isBlank) else {
-            throw TokenError(.weakKey, "the secret has nothing but blanks: was a variable not set?")
+            throw TokenError(.weakKey, "the secret is blank; check that its variable is set")
         }
         guard octets.count <= Self.maximumSize else {
-            throw TokenError(.tooLarge, "the secret has \(octets.count) octets, the limit is \(Self.maximumSize)")
+            throw TokenError(.tooLarge, "the secret has \(octets.count) bytes, but the limit is \(Self.maximumSize)")
         }
         if let format = KeyText.format(of: octets) {
             throw TokenError(
                 .malformedKey,
-                "the secret is \(format): anyone who has that text could sign with it. Read the text as a key, or give the "
-                    + "secret's own octets"
+                "the secret is \(format), so anyone who has that text could sign with it. Import the text as a key, or use "
+                    + "the secret's own bytes"
             )
         }
         let size = Self.sizeWithoutPadding(octets)
         guard size > 0 else {
-            throw TokenError(.weakKey, "the secret has nothing but zeros: anyone could sign with it")
+            throw TokenError(.weakKey, "the secret is all zeros, so anyone could sign with it")
         }
         let minimum = details.minimumKeySize / 8
         guard length == .any || size >= minimum else {
-            let padding = size < octets.count ? " before the zeros at its end, which HMAC pads with anyway" : ""
+            let padding = size < octets.count ? " before its trailing zeros, which equal HMAC's padding" : ""
             throw TokenError(
                 .weakKey,
-                "the secret has \(size) octets\(padding), \(details.algorithm) needs \(minimum) at least (RFC 7518 §3.2)"
+                "the secret has \(size) bytes\(padding), but \(details.algorithm) needs at least \(minimum) (RFC 7518 §3.2)"
             )
         }
         bytes = octets.withBytes { SecretBytes(copying: $0) }
     }
 
-    /// Makes a new secret, as long as the hash, which doesn't end with a zero.
+    /// Generates a secret that is as long as the hash and doesn't end with a zero.
     ///
-    /// - Throws: ``CryptoError`` if the system has no random numbers.
+    /// - Throws: ``CryptoError`` if the system can't provide random numbers.
     init(generatedFor details: AlgorithmDescription) throws(CryptoError) {
         bytes = try Self.generate(count: details.minimumKeySize / 8, random: SecureRandom.bytes(count:))
     }
 
-    /// Draws secrets until one doesn't end with a zero, which importing it would not count.
+    /// Generates secrets until one doesn't end with a zero, which wouldn't count when the secret is
+    /// imported.
     static func generate(
         count: Int,
         random: (Int) throws(CryptoError) -> [UInt8]
@@ -64,10 +66,11 @@ struct SharedSecret {
         return octets.withBytes { SecretBytes(copying: $0) }
     }
 
-    /// The number of octets before the zeros at the end.
+    /// Returns the number of bytes before the trailing zeros.
     ///
-    /// HMAC pads a key with zeros up to its block ([RFC 2104 §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)): a key
-    /// and the same key with zeros behind it make the same signatures.
+    /// HMAC pads a key with zeros up to its block size
+    /// ([RFC 2104 §2](https://www.rfc-editor.org/rfc/rfc2104#section-2)), so a key makes the same
+    /// signatures with and without trailing zeros.
     private static func sizeWithoutPadding(_ octets: [UInt8]) -> Int {
         (octets.lastIndex { $0 != 0 } ?? -1) + 1
     }

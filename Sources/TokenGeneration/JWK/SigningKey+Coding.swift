@@ -2,16 +2,18 @@ public import Foundation
 internal import OpenSSLCrypto
 
 extension SigningKey {
-    /// Reads a private key from PEM: PKCS#8, encrypted PKCS#8, or the older forms PKCS#1 and SEC1.
+    /// Parses a private key from PEM: PKCS#8, encrypted PKCS#8, or the older formats PKCS#1 and
+    /// SEC1.
     ///
     /// - Parameters:
     ///   - pem: The PEM text, with exactly one key.
-    ///   - password: The password of an encrypted key.
-    ///   - algorithm: The algorithm the key is for; `nil` takes the only one that such a key can have. RSA keys need one named.
-    ///     A key on an Edwards curve signs under the name of its curve then, see ``JWSAlgorithm/edDSA``.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `keyMismatch`,
-    ///   `privateKeyRequired`, `passwordRequired`, `incorrectPassword`, `algorithmRequired`, `algorithmMismatch` or
-    ///   `unsupportedAlgorithm`.
+    ///   - password: The password of an encrypted key. The default is `nil`.
+    ///   - algorithm: The algorithm that the key is for. The default, `nil`, uses the only
+    ///     algorithm that the key supports. RSA keys require an algorithm. A key on an Edwards
+    ///     curve signs under the name of its curve, see ``JWSAlgorithm/edDSA``.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `keyMismatch`, `privateKeyRequired`, `passwordRequired`, `incorrectPassword`,
+    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
     public init(pem: String, password: String? = nil, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         let text = Array(pem.utf8)
         if !text.containsRun(of: "PRIVATE KEY-----"),
@@ -24,12 +26,13 @@ extension SigningKey {
         try self.init(key, named: algorithm)
     }
 
-    /// Reads a private key from DER: PKCS#8, encrypted PKCS#8, PKCS#1 or SEC1, told apart by their contents.
+    /// Parses a private key from DER: PKCS#8, encrypted PKCS#8, PKCS#1 or SEC1, detected by
+    /// content.
     ///
     /// - Parameters:
-    ///   - der: The octets.
-    ///   - password: The password of an encrypted key.
-    ///   - algorithm: The algorithm the key is for, as for ``init(pem:password:algorithm:)``.
+    ///   - der: The bytes.
+    ///   - password: The password of an encrypted key. The default is `nil`.
+    ///   - algorithm: The algorithm that the key is for, as for ``init(pem:password:algorithm:)``.
     /// - Throws: ``TokenError`` as ``init(pem:password:algorithm:)`` does.
     public init(
         der: some Sequence<UInt8>,
@@ -48,12 +51,13 @@ extension SigningKey {
         try self.init(key, named: algorithm)
     }
 
-    /// The private key as PEM.
+    /// Returns the private key as PEM.
     ///
-    /// - Parameter format: The format, by default PKCS#8, not encrypted.
+    /// - Parameter format: The format. The default is unencrypted PKCS#8.
     /// - Returns: The PEM text. Keep it secret.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the kind of key has no such form, as a secret has none at all;
-    ///   `passwordRequired` for an empty password; `malformedKey` if OpenSSL can't write the key.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key type doesn't have that
+    ///   format (secrets have none), `passwordRequired` for an empty password, `malformedKey` if
+    ///   OpenSSL can't write the key.
     public func pem(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> String {
         let key = try keyPair(for: format)
         let pem = try TokenError.refusingKey { () throws(CryptoError) -> String? in
@@ -67,10 +71,10 @@ extension SigningKey {
         return pem
     }
 
-    /// The private key as DER.
+    /// Returns the private key as DER.
     ///
-    /// - Parameter format: The format, by default PKCS#8, not encrypted.
-    /// - Returns: The octets. Keep them secret.
+    /// - Parameter format: The format. The default is unencrypted PKCS#8.
+    /// - Returns: The bytes. Keep them secret.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PrivateKeyFormat = .pkcs8) throws(TokenError) -> Data {
         let key = try keyPair(for: format)
@@ -94,19 +98,19 @@ extension SigningKey {
     private func keyPair(for format: PrivateKeyFormat) throws(TokenError) -> PrivateKey {
         guard let key = material.keyPair else { throw TokenError(noOlderForm: nil) }
         if case .encryptedPKCS8(let password) = format.wrapped, password.count == 0 {
-            throw TokenError(.passwordRequired, "the password to encrypt the private key with is empty")
+            throw TokenError(.passwordRequired, "the password for the encrypted private key is empty")
         }
         return key
     }
 
     private static let isPublic = TokenError(
         .privateKeyRequired,
-        "this is a public key: give the private key that belongs to it"
+        "this is a public key; use the private key that belongs to it"
     )
 }
 
 extension PublicKey {
-    /// The labels of PEM blocks with a public key.
+    /// The labels of PEM blocks that contain a public key.
     static let labels = ["PUBLIC KEY", "RSA PUBLIC KEY", "CERTIFICATE"]
 
     /// The value of `kty`.
@@ -129,18 +133,18 @@ extension PublicKey {
 }
 
 extension TokenError {
-    /// A key that can't be written in a form; `nil` is a secret.
+    /// Creates the error for a key that doesn't have a format; a `nil` type stands for a secret.
     init(noOlderForm kind: String?) {
         self.init(
             .unsupportedKey,
-            kind.map { "\($0) keys have no older form than PKCS#8 and SPKI" }
-                ?? "a secret has neither PEM nor DER form: write it as a JWK"
+            kind.map { "\($0) keys have no format other than PKCS#8 and SPKI" }
+                ?? "secrets have no PEM or DER format; write the secret as a JWK"
         )
     }
 }
 
 extension Data {
-    /// Copies a secret to where the caller wants it.
+    /// Copies a secret to memory that the caller owns.
     fileprivate init(_ secret: SecretBytes) {
         self = secret.withBytes { bytes in
             let octets = Span<UInt8>(_bytes: bytes)

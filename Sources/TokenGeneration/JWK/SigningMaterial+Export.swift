@@ -1,7 +1,7 @@
 internal import OpenSSLCrypto
 
 extension SigningMaterial {
-    /// Makes what verifies the signatures.
+    /// Returns the material that verifies the signatures.
     ///
     /// - Throws: ``TokenError`` if OpenSSL can't prepare it.
     func verification(_ details: AlgorithmDescription) throws(TokenError) -> VerificationMaterial {
@@ -10,9 +10,9 @@ extension SigningMaterial {
         return try VerificationMaterial(key, details)
     }
 
-    /// The private members of the JWK.
+    /// Returns the private members of the JWK.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't give the key out.
+    /// - Throws: ``TokenError`` with the code `malformedKey` if OpenSSL can't export the key.
     func privateMembers() throws(TokenError) -> JSONObject {
         try TokenError.refusingKey { () throws(CryptoError) in
             switch self {
@@ -32,7 +32,8 @@ extension SigningMaterial {
         }
     }
 
-    /// The thumbprint of a secret, which its public members don't make; `nil` for other keys.
+    /// Returns the thumbprint of a secret, which can't be computed from public members, or `nil`
+    /// for other keys.
     func secretThumbprint() throws(TokenError) -> String? {
         guard case .hmac = self else { return nil }
         var members = try privateMembers()

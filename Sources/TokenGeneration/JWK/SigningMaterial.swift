@@ -1,16 +1,16 @@
 internal import OpenSSLCrypto
 
-/// What signs: the cryptographic key of one algorithm, prepared.
+/// A cryptographic key that is prepared to sign with one algorithm.
 indirect enum SigningMaterial: Sendable {
     case hmac(HMAC, SharedSecret)
     case ec(ECPrivateKey, HashFunction)
     case rsa(RSAPrivateKey, RSASigner)
     case edwards(EdwardsPrivateKey)
 
-    /// Makes a new key.
+    /// Generates a key.
     ///
-    /// - Throws: ``TokenError`` with the code `weakKey` or `tooLarge` for another RSA key size, `signingFailed` if the system
-    ///   can't make a key.
+    /// - Throws: ``TokenError`` with the code `weakKey` or `tooLarge` for another RSA key size,
+    ///   `signingFailed` if the system can't generate a key.
     init(generating details: AlgorithmDescription, rsaKeySize: Int) throws(TokenError) {
         do throws(CryptoError) {
             switch details.scheme {
@@ -38,13 +38,14 @@ indirect enum SigningMaterial: Sendable {
                 case .keyTooLarge: .tooLarge
                 default: .signingFailed
                 }
-            throw TokenError(code, "the key could not be generated: \(error.message)", cause: error)
+            throw TokenError(code, "can't generate the key: \(error.message)", cause: error)
         }
     }
 
-    /// Takes a secret.
+    /// Prepares a secret for an algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm is not one for secrets.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm doesn't use
+    ///   secrets.
     init(_ secret: SharedSecret, _ details: AlgorithmDescription) throws(TokenError) {
         guard case .hmac(let hash) = details.scheme else { throw TokenError(mismatched: details, "a secret") }
         self = .hmac(
@@ -55,7 +56,8 @@ indirect enum SigningMaterial: Sendable {
 
     /// Prepares a key pair for an algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm is not one for such keys.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
+    ///   key.
     init(_ key: PrivateKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.ellipticCurve(let key), .ecdsa(let hash)):
@@ -70,9 +72,11 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// Reads the members of a private JWK whose statements have been found to fit the algorithm.
+    /// Reads the members of a private JWK whose declarations have been checked against the
+    /// algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`, `unsupportedKey` or `tooLarge`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `keyMismatch`,
+    ///   `unsupportedKey` or `tooLarge`.
     init(_ jwk: JWK, _ details: AlgorithmDescription) throws(TokenError) {
         switch details.scheme {
         case .hmac:
@@ -111,7 +115,7 @@ indirect enum SigningMaterial: Sendable {
         }
     }
 
-    /// The key pair; none if it is a secret.
+    /// The key pair, or `nil` for a secret.
     var keyPair: PrivateKey? {
         switch self {
         case .hmac: nil

@@ -2,16 +2,20 @@ public import Foundation
 internal import OpenSSLCrypto
 
 extension VerificationKey {
-    /// Reads a public key from PEM: SPKI (`BEGIN PUBLIC KEY`), PKCS#1 (`BEGIN RSA PUBLIC KEY`), or an X.509 certificate.
+    /// Parses a public key from PEM: SPKI (`BEGIN PUBLIC KEY`), PKCS#1 (`BEGIN RSA PUBLIC KEY`), or
+    /// an X.509 certificate.
     ///
-    /// Of a certificate the key is taken and nothing verified. ``JWK/verifyCertificates(roots:at:)`` verifies.
+    /// The key of a certificate is used without verifying the certificate. To verify certificates,
+    /// call ``JWK/verifyCertificates(roots:at:)``.
     ///
     /// - Parameters:
     ///   - pem: The PEM text, with exactly one key.
-    ///   - algorithm: The algorithm the key is for; `nil` takes the only one that such a key can have. RSA keys need one named.
-    ///     A key on an Edwards curve verifies `EdDSA` and the name of its curve then.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `publicKeyRequired`,
-    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
+    ///   - algorithm: The algorithm that the key is for. The default, `nil`, uses the only
+    ///     algorithm that the key supports. RSA keys require an algorithm. A key on an Edwards
+    ///     curve verifies both `EdDSA` and the name of its curve.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `publicKeyRequired`, `algorithmRequired`, `algorithmMismatch` or
+    ///   `unsupportedAlgorithm`.
     public init(pem: String, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         if Array(pem.utf8).containsRun(of: "PRIVATE KEY-----") { throw Self.isPrivate }
         try self.init(
@@ -20,13 +24,13 @@ extension VerificationKey {
         )
     }
 
-    /// Reads a public key from DER: SPKI, PKCS#1, or an X.509 certificate, told apart by their contents.
+    /// Parses a public key from DER: SPKI, PKCS#1, or an X.509 certificate, detected by content.
     ///
-    /// Of a certificate the key is taken and nothing verified.
+    /// The key of a certificate is used without verifying the certificate.
     ///
     /// - Parameters:
-    ///   - der: The octets.
-    ///   - algorithm: The algorithm the key is for, as for ``init(pem:algorithm:)``.
+    ///   - der: The bytes.
+    ///   - algorithm: The algorithm that the key is for, as for ``init(pem:algorithm:)``.
     /// - Throws: ``TokenError`` as ``init(pem:algorithm:)`` does.
     public init(der: some Sequence<UInt8>, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         let der = Array(der)
@@ -39,11 +43,12 @@ extension VerificationKey {
         try self.init(key, named: algorithm)
     }
 
-    /// The key as PEM.
+    /// Returns the key as PEM.
     ///
-    /// - Parameter format: The format, by default SPKI (`BEGIN PUBLIC KEY`).
+    /// - Parameter format: The format. The default is SPKI (`BEGIN PUBLIC KEY`).
     /// - Returns: The PEM text.
-    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the kind of key has no such form, as a secret has none at all.
+    /// - Throws: ``TokenError`` with the code `unsupportedKey` if the key type doesn't have that
+    ///   format (secrets have none).
     public func pem(_ format: PublicKeyFormat = .spki) throws(TokenError) -> String {
         guard let key = publicKey else { throw TokenError(noOlderForm: nil) }
         switch format.wrapped {
@@ -54,10 +59,10 @@ extension VerificationKey {
         }
     }
 
-    /// The key as DER.
+    /// Returns the key as DER.
     ///
-    /// - Parameter format: The format, by default SPKI.
-    /// - Returns: The octets.
+    /// - Parameter format: The format. The default is SPKI.
+    /// - Returns: The bytes.
     /// - Throws: ``TokenError`` as ``pem(_:)`` does.
     public func der(_ format: PublicKeyFormat = .spki) throws(TokenError) -> Data {
         guard let key = publicKey else { throw TokenError(noOlderForm: nil) }
@@ -85,6 +90,6 @@ extension VerificationKey {
 
     private static let isPrivate = TokenError(
         .publicKeyRequired,
-        "this is a private key: give its public half, which SigningKey(pem:).verificationKey.pem() writes"
+        "this is a private key; use its public part, which SigningKey(pem:).verificationKey.pem() returns"
     )
 }

@@ -1,8 +1,9 @@
 internal import OpenSSLCrypto
 
-/// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC algorithm.
+/// A key that verifies with exactly one algorithm: a public key, or the secret of an HMAC
+/// algorithm.
 ///
-/// It was checked when it was made and never changes. Copies share it.
+/// It's checked when it's created and never changes. Copies share it.
 public struct VerificationKey: Sendable {
     private let storage: Storage
 
@@ -22,26 +23,31 @@ public struct VerificationKey: Sendable {
         }
     }
 
-    /// Makes a key of a JWK, after checking its numbers and that `use`, `key_ops` and `alg` allow verifying.
+    /// Creates a key from a JWK.
+    ///
+    /// The initializer checks the numbers, and that `use`, `key_ops` and `alg` allow verifying.
     ///
     /// - Parameters:
-    ///   - jwk: A JWK. Private members of a key pair are dropped without reading them; ``SigningKey/init(jwk:algorithm:)``
-    ///     checks them. A JWK of kty `oct` needs its `k`. An RSA modulus has at most 8192 bits.
-    ///   - algorithm: The algorithm the key is for, if the JWK does not state `alg`; `nil` takes the only one that such a key
-    ///     can have.
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`, `tooLarge`, `keyMismatch`,
-    ///   `algorithmRequired`, `algorithmMismatch` or `unsupportedAlgorithm`.
+    ///   - jwk: A JWK. Private members of a key pair are dropped unread;
+    ///     ``SigningKey/init(jwk:algorithm:)`` checks them. A JWK of kty `oct` must have `k`. An
+    ///     RSA modulus has at most 8192 bits.
+    ///   - algorithm: The algorithm that the key is for, if the JWK doesn't state `alg`. The
+    ///     default, `nil`, uses the only algorithm that the key supports.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `unsupportedKey`, `weakKey`,
+    ///   `tooLarge`, `keyMismatch`, `algorithmRequired`, `algorithmMismatch` or
+    ///   `unsupportedAlgorithm`.
     public init(jwk: JWK, algorithm: JWSAlgorithm? = nil) throws(TokenError) {
         try self.init(jwk: jwk, algorithm: algorithm, maximumRSAKeySize: RSAKeyLimit.configuration)
     }
 
-    /// Makes a key of a JWK, as ``init(jwk:algorithm:)`` does, whose RSA modulus has at most so many bits.
+    /// Creates a key from a JWK, as ``init(jwk:algorithm:)`` does, with a limit on the RSA modulus
+    /// size in bits.
     init(jwk: JWK, algorithm: JWSAlgorithm?, maximumRSAKeySize: Int) throws(TokenError) {
         let choice = try jwk.algorithmChoice(for: .verification, wanted: algorithm)
         try self.init(jwk, choice, maximumRSAKeySize: maximumRSAKeySize)
     }
 
-    /// Prepares the key of a JWK whose statements have been found to allow verifying.
+    /// Prepares the key of a JWK whose declarations have been found to allow verifying.
     init(_ jwk: JWK, _ choice: AlgorithmChoice, maximumRSAKeySize: Int) throws(TokenError) {
         guard choice.details.keyType != .oct else {
             self = try SigningKey(SigningMaterial(jwk, choice.details), choice, from: jwk).verificationKey
@@ -52,37 +58,39 @@ public struct VerificationKey: Sendable {
         try self.init(material, choice, from: jwk)
     }
 
-    /// Makes a key of the secret of an HMAC algorithm.
+    /// Creates a key from the secret of an HMAC algorithm.
     ///
-    /// Whoever has the secret can sign, too: between parties that don't trust each other with that, use a key pair.
+    /// Everyone who has the secret can also sign. Between parties that don't trust each other to
+    /// that extent, use a key pair.
     ///
     /// - Parameters:
-    ///   - secret: The secret's octets, such as a `Data`, an array, or the `utf8` of a string. At least as many as the
-    ///     algorithm's hash has: 32 for HS256, 48 for HS384, 64 for HS512. Zeros at its end don't
-    ///     count: HMAC pads with them.
-    ///   - algorithm: The algorithm the key is for.
-    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank, `malformedKey` if it is a
-    ///   PEM text, a certificate, a JWK or another form of a key, `algorithmMismatch` or `unsupportedAlgorithm` for another
-    ///   kind of algorithm.
+    ///   - secret: The secret's bytes, such as a `Data`, an array, or the `utf8` of a string. It
+    ///     must be at least as long as the algorithm's hash: 32 bytes for HS256, 48 for HS384, 64
+    ///     for HS512. Trailing zeros don't count, because HMAC pads with them.
+    ///   - algorithm: The algorithm that the key is for.
+    /// - Throws: ``TokenError`` with the code `weakKey` if the secret is too short, empty or blank,
+    ///   `malformedKey` if it's a PEM text, a certificate, a JWK or another form of a key,
+    ///   `algorithmMismatch` or `unsupportedAlgorithm` for an algorithm other than HMAC.
     public init(secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
         self = try SigningKey(secret: secret, algorithm: algorithm).verificationKey
     }
 
-    /// Makes a key of a secret that may be shorter than its algorithm demands.
+    /// Creates a key from a secret that may be shorter than its algorithm requires.
     ///
-    /// - Warning: From one token, a short secret can be found by trying: offline, at thousands of millions of tries a second.
-    ///   This is for systems whose secret is given and can't be changed yet.
+    /// - Warning: Given one token, an attacker can find a short secret offline, at billions of
+    ///   guesses per second. Use this initializer only for systems whose secret you can't change
+    ///   yet.
     ///
     /// - Parameters:
-    ///   - secret: The secret's octets, one at least.
-    ///   - algorithm: The algorithm the key is for.
+    ///   - secret: The secret's bytes, at least one.
+    ///   - algorithm: The algorithm that the key is for.
     /// - Throws: ``TokenError`` as ``init(secret:algorithm:)`` does.
     public init(unsafeShortSecret secret: some Sequence<UInt8>, algorithm: JWSAlgorithm) throws(TokenError) {
         self = try SigningKey(unsafeShortSecret: secret, algorithm: algorithm).verificationKey
     }
 
-    /// Takes material that has been checked, the JWK that the key came in, whose public members are kept, and the thumbprint,
-    /// if it is not of public members.
+    /// Creates a key from checked material, its source JWK, whose public members are kept, and the
+    /// thumbprint, if public members don't determine it.
     init(
         _ material: VerificationMaterial,
         _ choice: AlgorithmChoice,
@@ -106,51 +114,54 @@ public struct VerificationKey: Sendable {
 }
 
 extension VerificationKey {
-    /// The algorithm the key verifies with.
+    /// The algorithm that the key verifies with.
     public var algorithm: JWSAlgorithm { storage.algorithm }
 
-    /// The key as a JWK, fit to be published.
+    /// The key as a JWK for publication.
     ///
-    /// It states `alg`, and has the other members of the JWK it was made of, without private ones. Of a secret, only what is
-    /// not the secret is left. The JWK of a key on an Edwards curve for which nobody named an algorithm states none, either.
+    /// It states `alg`, and has the other public members of the JWK that the key was created from.
+    /// The JWK of a secret doesn't contain the secret. If the algorithm of a key on an Edwards
+    /// curve wasn't named, its JWK doesn't state `alg`.
     public var jwk: JWK { storage.jwk }
 
-    /// The thumbprint with SHA-256, in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
+    /// The SHA-256 thumbprint in base64url ([RFC 7638](https://www.rfc-editor.org/rfc/rfc7638)).
     ///
-    /// - Warning: That of a secret is a hash of the secret. Don't publish it if the secret could be guessed.
+    /// - Warning: The thumbprint of a secret is a hash of the secret. Don't publish it if the
+    ///   secret could be guessed.
     public var thumbprint: String { storage.thumbprint }
 
-    /// The `kid` of the JWK the key was made of, or `nil`.
+    /// The `kid` of the JWK that the key was created from, or `nil`.
     public var keyID: String? { jwk.keyID }
 
     /// The thumbprint as a URI ([RFC 9278](https://www.rfc-editor.org/rfc/rfc9278)).
     public var thumbprintURI: String { JWK.thumbprintURI(thumbprint) }
 
-    /// The public key; none if it is a secret.
+    /// The public key, or `nil` for a secret.
     var publicKey: PublicKey? { storage.material.publicKey }
 
-    /// The same key with another ID in its JWK.
+    /// Returns the same key with another ID in its JWK.
     func identified(by keyID: String) -> VerificationKey {
         var document = jwk
         document.keyID = keyID
         return VerificationKey(Storage(storage.choice, document, thumbprint, storage.material))
     }
 
-    /// Whether the key verifies signatures that are made under a name of an algorithm.
+    /// Returns a Boolean value that indicates whether the key verifies signatures of a named
+    /// algorithm.
     package func accepts(algorithm name: String) -> Bool {
         storage.choice.accepts(name)
     }
 
-    /// Whether a signature is one by this key over a message.
+    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
     ///
-    /// A signature of the wrong length is not.
+    /// A signature of the wrong length isn't valid.
     package func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         storage.material.isValidSignature(signature, for: message)
     }
 }
 
 extension VerificationKey: CustomStringConvertible, CustomReflectable {
-    /// The algorithm and the thumbprint; of a secret, the algorithm only.
+    /// The algorithm and the thumbprint, or only the algorithm for a secret.
     public var description: String {
         algorithm.isSymmetric
             ? "VerificationKey(\(algorithm), secret not shown)"

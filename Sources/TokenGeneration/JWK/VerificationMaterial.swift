@@ -1,15 +1,17 @@
 internal import OpenSSLCrypto
 
-/// What verifies: the cryptographic key of one algorithm, prepared.
+/// A cryptographic key that is prepared to verify with one algorithm.
 indirect enum VerificationMaterial: Sendable {
     case hmac(HMAC)
     case ec(ECPublicKey, HashFunction)
     case rsa(RSAPublicKey, RSAVerifier)
     case edwards(EdwardsPublicKey)
 
-    /// Reads the members of a public JWK whose statements have been found to fit the algorithm.
+    /// Reads the members of a public JWK whose declarations have been checked against the
+    /// algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or `tooLarge`.
+    /// - Throws: ``TokenError`` with the code `malformedKey`, `weakKey`, `unsupportedKey` or
+    ///   `tooLarge`.
     init(
         _ jwk: JWK,
         _ details: AlgorithmDescription,
@@ -17,7 +19,7 @@ indirect enum VerificationMaterial: Sendable {
     ) throws(TokenError) {
         switch details.scheme {
         case .hmac:
-            throw TokenError(.malformedKey, "the JWK needs “k”, the secret, as a base64url string")
+            throw TokenError(.malformedKey, "the JWK must have “k”, the secret, as a base64url string")
         case .ecdsa:
             let curve = try jwk.ellipticCurve()
             let x = try jwk.octets(of: "x", count: curve.coordinateSize)
@@ -43,7 +45,8 @@ indirect enum VerificationMaterial: Sendable {
 
     /// Prepares a key for an algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm is not one for such keys.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the algorithm can't use the
+    ///   key.
     init(_ key: PublicKey, _ details: AlgorithmDescription) throws(TokenError) {
         switch (key, details.scheme) {
         case (.ellipticCurve(let key), .ecdsa(let hash)):
@@ -60,7 +63,7 @@ indirect enum VerificationMaterial: Sendable {
         }
     }
 
-    /// The public key; none if it is a secret.
+    /// The public key, or `nil` for a secret.
     var publicKey: PublicKey? {
         switch self {
         case .hmac: nil
@@ -70,7 +73,7 @@ indirect enum VerificationMaterial: Sendable {
         }
     }
 
-    /// The members of a JWK that make the key what it is, as far as they may be published.
+    /// The public members of a JWK that define the key.
     var members: JSONObject {
         switch self {
         case .hmac:
@@ -94,9 +97,9 @@ indirect enum VerificationMaterial: Sendable {
         }
     }
 
-    /// Whether a signature is one by this key over a message.
+    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
     ///
-    /// A signature of the wrong length is not.
+    /// A signature of the wrong length isn't valid.
     func isValidSignature(_ signature: RawSpan, for message: RawSpan) -> Bool {
         switch self {
         case .hmac(let code): code.isValid(signature, for: message)

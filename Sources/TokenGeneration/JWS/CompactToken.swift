@@ -1,20 +1,20 @@
 internal import OpenSSLCrypto
 
-/// The three parts of a compact JWS ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)), found but not
-/// believed.
+/// The three parts of a compact JWS
+/// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)), located but not verified.
 struct CompactToken {
     private let bytes: [UInt8]
     private let headerEnd: Int
     private let payloadEnd: Int
     private let limits: JWSLimits
 
-    /// Finds the parts, without copying them apart.
+    /// Locates the parts without copying them.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ token: String, limits: JWSLimits) throws(TokenError) {
         let size = token.utf8.count
         guard size <= limits.size else {
-            throw TokenError(.tooLarge, "the token has \(size) bytes, the limit is \(limits.size)")
+            throw TokenError(.tooLarge, "the token has \(size) bytes, but the limit is \(limits.size)")
         }
         let bytes = Array(token.utf8)
         let dot = UInt8(ascii: ".")
@@ -31,7 +31,7 @@ struct CompactToken {
         self.payloadEnd = payloadEnd
     }
 
-    /// Reads the header.
+    /// Decodes the header.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func header() throws(TokenError) -> ProtectedHeader {
@@ -40,22 +40,22 @@ struct CompactToken {
         return try ProtectedHeader(parse(json, limits: limits.header, "header"))
     }
 
-    /// The header as it stands in the token.
+    /// The encoded header, as in the token.
     var headerText: [UInt8] { Array(bytes[..<headerEnd]) }
 
-    /// Whether the header stands in the token like this.
+    /// Returns a Boolean value that indicates whether a text is the token's encoded header.
     func hasHeader(_ text: [UInt8]) -> Bool {
         headerEnd == text.count && bytes.span.extracting(first: headerEnd).isEqual(to: text.span)
     }
 
-    /// Decodes the payload's octets.
+    /// Decodes the payload.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payload() throws(TokenError) -> [UInt8] {
         try decode(headerEnd + 1..<payloadEnd, "payload")
     }
 
-    /// The payload's octets in either encoding.
+    /// Returns the payload's bytes for either encoding.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payload(_ encoding: JWSPayloadEncoding) throws(TokenError) -> [UInt8] {
@@ -64,27 +64,28 @@ struct CompactToken {
         case .unencoded:
             let octets = Array(bytes[(headerEnd + 1)..<payloadEnd])
             guard octets.allSatisfy(Self.isAllowedUnencoded) else {
-                throw TokenError(.malformedToken, "an unencoded payload of a compact JWS has printable ASCII only")
+                throw TokenError(.malformedToken, "an unencoded payload of a compact JWS must be printable ASCII")
             }
             return octets
         }
     }
 
-    /// Whether an octet can stand for itself in a compact JWS
-    /// ([RFC 7797 §5.2](https://www.rfc-editor.org/rfc/rfc7797#section-5.2)).
+    /// Returns a Boolean value that indicates whether a byte may appear in an unencoded payload of
+    /// a compact JWS ([RFC 7797 §5.2](https://www.rfc-editor.org/rfc/rfc7797#section-5.2)).
     static func isAllowedUnencoded(_ octet: UInt8) -> Bool {
         (0x20...0x7E).contains(octet) && octet != UInt8(ascii: ".")
     }
 
-    /// Whether the second segment is empty: so it is if the payload is detached, and if it has no octets.
+    /// A Boolean value that indicates whether the second segment is empty, because the payload is
+    /// detached or empty.
     var hasEmptyPayload: Bool { payloadEnd == headerEnd + 1 }
 
-    /// What is signed if the payload is not in the token.
+    /// Returns the signing input for a detached payload.
     func signingInput(with detachedPayload: [UInt8], _ encoding: JWSPayloadEncoding) -> [UInt8] {
         SigningInput.make(bytes[..<headerEnd], detachedPayload, encoding)
     }
 
-    /// Reads claims out of the payload's octets.
+    /// Parses the claims in a payload.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     func claims(in payload: [UInt8]) throws(TokenError) -> JSONObject {
@@ -92,15 +93,15 @@ struct CompactToken {
         return try parse(payload, limits: limits, "payload")
     }
 
-    /// Decodes the signature's octets.
+    /// Decodes the signature.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signature() throws(TokenError) -> [UInt8] {
         try decode(payloadEnd + 1..<bytes.count, "signature")
     }
 
-    /// Whether a signature is a key's over the first two segments
-    /// ([RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2)).
+    /// Returns a Boolean value that indicates whether a key verifies a signature over the first two
+    /// segments ([RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2)).
     func isSigned(by key: VerificationKey, with signature: [UInt8]) -> Bool {
         signature.withBytes { signature in
             bytes.withBytes { bytes in
@@ -109,8 +110,8 @@ struct CompactToken {
         }
     }
 
-    /// The place of the first of some keys whose signature over the first two segments the third one is,
-    /// or `nil` if there is none.
+    /// Returns the index of the first key that verifies the token's signature, or `nil` if none
+    /// does.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func signer(among keys: [VerificationKey]) throws(TokenError) -> Int? {
@@ -123,14 +124,14 @@ struct CompactToken {
         return keys.firstIndex { isSigned(by: $0, with: signature) }
     }
 
-    /// Says what a text is that has not three segments.
+    /// Explains why a text isn't a compact JWS.
     private static func otherThing(_ bytes: [UInt8]) -> TokenError {
         if bytes.first == UInt8(ascii: "{") {
-            return TokenError(.malformedToken, "this is JSON, not a compact token: JWSVerifier can verify it as JSON")
+            return TokenError(.malformedToken, "this is JSON, not a compact token; use JWSVerifier to verify JSON")
         }
         let segments = bytes.count { $0 == UInt8(ascii: ".") } + 1
-        let hint = segments == 5 ? " (5 segments make an encrypted token, a JWE, which is another thing)" : ""
-        return TokenError(.malformedToken, "a signed token has 3 segments, this has \(segments)\(hint)")
+        let hint = segments == 5 ? " (a token with 5 segments is an encrypted token, a JWE, which isn't supported)" : ""
+        return TokenError(.malformedToken, "a signed token has 3 segments, not \(segments)\(hint)")
     }
 
     private func decode(_ range: Range<Int>, _ part: String) throws(TokenError) -> [UInt8] {
@@ -142,7 +143,7 @@ struct CompactToken {
     }
 
     private static func notBase64URL(_ part: String, _ error: TokenError) -> TokenError {
-        TokenError(.malformedToken, "the \(part) is not base64url: \(error.message)")
+        TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
     }
 
     private func parse(_ json: [UInt8], limits: JSONLimits, _ part: String) throws(TokenError) -> JSONObject {
@@ -150,7 +151,7 @@ struct CompactToken {
             return try JSONObject(parsing: json, limits: limits)
         } catch {
             let code: TokenError.Code = error.code == .tooLarge ? .tooLarge : .malformedToken
-            throw TokenError(code, "the \(part) is not what it must be, a JSON object: \(error.message)", cause: error)
+            throw TokenError(code, "the \(part) isn't a valid JSON object: \(error.message)", cause: error)
         }
     }
 }

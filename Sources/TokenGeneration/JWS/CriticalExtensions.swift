@@ -1,30 +1,30 @@
 internal import OpenSSLCrypto
 
-/// What a header demands to be understood: its `crit`
+/// The extensions that a header requires, from its `crit`
 /// ([RFC 7515 §4.1.11](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.11)).
 ///
-/// Its rules are the same in every serialization, for who makes a JWS and who reads one.
+/// The rules are the same in every serialization, for signing and for verifying.
 struct CriticalExtensions {
-    /// The names in the order of `crit`; empty if there is no `crit`.
+    /// The names in the order of `crit`, or an empty array if the header has no `crit`.
     let names: [String]
 
     /// Reads `crit` of a protected header.
     ///
-    /// `b64` may not stand in a header without being named in `crit`
-    /// ([RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)): whoever knows it must see that the payload is not
-    /// encoded, whoever does not would decode it.
+    /// If a header has `b64`, `crit` must name it
+    /// ([RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6)). Otherwise a verifier that
+    /// doesn't know `b64` would decode a payload that isn't encoded.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     init(of header: JSONObject) throws(TokenError) {
         guard let critical = header["crit"] else {
             names = []
             guard header["b64"] == nil else {
-                throw TokenError(.malformedToken, "the header has “b64” without naming it in “crit”")
+                throw TokenError(.malformedToken, "the header has “b64” but doesn't name it in “crit”")
             }
             return
         }
         guard let elements = critical.array, !elements.isEmpty else {
-            throw TokenError(.malformedToken, "“crit” of the header must be an array that is not empty")
+            throw TokenError(.malformedToken, "“crit” of the header must be a non-empty array")
         }
         var names: [String] = []
         for element in elements {
@@ -36,16 +36,16 @@ struct CriticalExtensions {
         }
         self.names = names
         guard header["b64"] == nil || names.contains(where: "b64".isExactly) else {
-            throw TokenError(.malformedToken, "the header has “b64” without naming it in “crit”")
+            throw TokenError(.malformedToken, "the header has “b64” but doesn't name it in “crit”")
         }
     }
 
-    /// The strings in `crit`, however malformed it is otherwise.
+    /// Returns the strings in `crit`, even if it is malformed otherwise.
     static func names(in header: JSONObject) -> [String] {
         header["crit"]?.array?.compactMap(\.string) ?? []
     }
 
-    /// Refuses names that are not understood.
+    /// Rejects names that the verifier doesn't understand.
     ///
     /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`.
     func check(areIn understood: Set<String>) throws(TokenError) {
@@ -54,26 +54,27 @@ struct CriticalExtensions {
         guard unknown.isEmpty else {
             throw TokenError(
                 .criticalHeaderUnsupported,
-                "the header demands \(unknown.map(TokenError.shown).joined(separator: ", ")) to be understood, which it is not"
+                "the header requires unsupported extensions: \(unknown.map(TokenError.shown).joined(separator: ", "))"
             )
         }
     }
 
     private static func name(_ element: JSONValue, in header: JSONObject) throws(TokenError) -> String {
         guard let name = element.string, !name.isEmpty else {
-            throw TokenError(.malformedToken, "“crit” of the header must have names only, not \(element.kind)")
+            throw TokenError(.malformedToken, "“crit” of the header must contain only names, not \(element.kind)")
         }
         let shown = TokenError.shown(name)
         guard !registeredNames.contains(where: name.isExactly) else {
-            throw TokenError(.malformedToken, "“crit” of the header names \(shown), which is no extension")
+            throw TokenError(.malformedToken, "“crit” of the header names \(shown), which isn't an extension")
         }
         guard header[name] != nil else {
-            throw TokenError(.malformedToken, "“crit” of the header names \(shown), which the header does not have")
+            throw TokenError(.malformedToken, "“crit” of the header names \(shown), which isn't in the header")
         }
         return name
     }
 
-    /// The names that [RFC 7515 §4.1](https://www.rfc-editor.org/rfc/rfc7515#section-4.1) defines itself.
+    /// The names that [RFC 7515 §4.1](https://www.rfc-editor.org/rfc/rfc7515#section-4.1) itself
+    /// defines.
     private static let registeredNames = [
         "alg", "jku", "jwk", "kid", "x5u", "x5c", "x5t", "x5t#S256", "typ", "cty", "crit",
     ]

@@ -1,6 +1,6 @@
-/// Headers as they stand in tokens.
+/// Headers in their encoded form.
 enum EncodedHeader {
-    /// The header in base64url, with the period that comes after it.
+    /// Returns a header in base64url, followed by a period.
     static func of(_ header: JSONObject) -> [UInt8] {
         let json = header.serializedBytes()
         var text: [UInt8] = []
@@ -10,12 +10,12 @@ enum EncodedHeader {
         return text
     }
 
-    /// The header of a JWT with no other members than `alg`, `kid` and `typ`.
+    /// Returns the encoded header of a JWT with no other members than `alg`, `kid` and `typ`.
     static func plain(for service: any SigningService) -> [UInt8] {
         (service as? any LocalSigningService)?.key.plainHeader ?? plain(service.algorithm, service.keyID)
     }
 
-    /// The header of a JWT that says only what it must.
+    /// Returns the minimal encoded header of a JWT.
     static func plain(_ algorithm: JWSAlgorithm, _ keyID: String?) -> [UInt8] {
         var header: JSONObject = ["alg": .string(algorithm.rawValue), "typ": "JWT"]
         if let keyID { header["kid"] = .string(keyID) }

@@ -1,25 +1,28 @@
 internal import OpenSSLCrypto
 
-/// The parts of a JWS in a JSON serialization ([RFC 7515 §7.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2)), general
-/// or flattened: well formed, and not believed.
+/// The parts of a JWS in a JSON serialization
+/// ([RFC 7515 §7.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2)), general or flattened,
+/// well formed but not verified.
 ///
-/// What breaks the form of one signature makes the whole text malformed, for other readers could see another text in it.
+/// One malformed signature makes the whole text malformed, because other parsers could read the
+/// text differently.
 struct JSONToken {
-    /// The payload as it stands in the JSON, or `nil` if it is detached.
+    /// The payload as it is in the JSON, or `nil` if it is detached.
     let payload: String?
-    /// How the payload stands there, on which all signatures agree.
+    /// The encoding of the payload, which is the same for all signatures.
     let payloadEncoding: JWSPayloadEncoding
-    /// At least one.
+    /// The signatures, at least one.
     let signatures: [JSONTokenSignature]
 
-    /// Reads the parts.
+    /// Parses a JSON serialization.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ text: [UInt8], limits: JWSLimits) throws(TokenError) {
         let members = try Self.object(in: text, limits.document)
-        // RFC 7516 §9 tells JWS and JWE apart by these: a text that has both would be read differently by different readers.
+        // RFC 7516 §9 uses these members to tell JWE from JWS. Parsers would disagree on a text
+        // with both.
         for name in ["ciphertext", "recipients"] where members[name] != nil {
-            throw TokenError(.malformedToken, "the JSON has “\(name)”, so it is a JWE, which is another thing")
+            throw TokenError(.malformedToken, "the JSON has “\(name)”, so it's a JWE, which isn't supported")
         }
         payload = try members.string("payload")
         let entries = try Self.entries(in: members, limits)
@@ -34,16 +37,16 @@ struct JSONToken {
             }
         }
         guard let encoding = signatures.first?.payloadEncoding else {
-            throw TokenError(.malformedToken, "“signatures” is empty: nobody has signed this")
+            throw TokenError(.malformedToken, "“signatures” is empty")
         }
         guard signatures.allSatisfy({ $0.payloadEncoding == encoding }) else {
-            throw TokenError(.malformedToken, "the signatures do not agree on “b64”, on how the payload is to be read")
+            throw TokenError(.malformedToken, "the signatures disagree on “b64”, the encoding of the payload")
         }
         self.signatures = signatures
         payloadEncoding = encoding
     }
 
-    /// The payload's octets, or `nil` if it is detached.
+    /// Returns the payload's bytes, or `nil` if the payload is detached.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func payloadOctets() throws(TokenError) -> [UInt8]? {
@@ -52,37 +55,38 @@ struct JSONToken {
         case .base64url: return try JSONTokenSignature.decode(payload, "payload")
         case .unencoded:
             guard UnencodedText.isReadable(payload) else {
-                throw TokenError(.malformedToken, "an unencoded payload has code points that never are characters")
+                throw TokenError(.malformedToken, "an unencoded payload contains noncharacters")
             }
             return Array(payload.utf8)
         }
     }
 
-    /// Reads one JSON object.
+    /// Parses a JSON object.
     static func object(in text: [UInt8], _ limits: JSONLimits, _ part: String = "text") throws(TokenError) -> JSONObject
     {
         do throws(TokenError) {
             return try JSONObject(parsing: text, limits: limits)
         } catch {
             let code: TokenError.Code = error.code == .tooLarge ? .tooLarge : .malformedToken
-            throw TokenError(code, "the \(part) is not what it must be, a JSON object: \(error.message)", cause: error)
+            throw TokenError(code, "the \(part) isn't a valid JSON object: \(error.message)", cause: error)
         }
     }
 
-    /// The objects that hold the signatures: the elements of `signatures`, or the whole in the flattened form.
+    /// Returns the objects that hold the signatures: the elements of `signatures`, or the whole
+    /// object in the flattened form.
     private static func entries(in members: JSONObject, _ limits: JWSLimits) throws(TokenError) -> [JSONObject] {
         guard let signatures = members["signatures"] else { return [members] }
         for name in ["protected", "header", "signature"] where members[name] != nil {
             throw TokenError(
                 .malformedToken,
-                "the JSON has “signatures” and “\(name)”, so it is general and flattened at once"
+                "the JSON has both “signatures” and “\(name)”; use either the general or the flattened form"
             )
         }
         guard let elements = signatures.array else {
             throw TokenError(.malformedToken, "“signatures” must be an array, not \(signatures.kind)")
         }
         guard elements.count <= limits.signatureCount else {
-            throw TokenError(.tooLarge, "there are \(elements.count) signatures, the limit is \(limits.signatureCount)")
+            throw TokenError(.tooLarge, "\(elements.count) signatures exceed the limit of \(limits.signatureCount)")
         }
         var entries: [JSONObject] = []
         for (index, element) in elements.enumerated() {
@@ -96,7 +100,7 @@ struct JSONToken {
 }
 
 extension JSONObject {
-    /// A member that must be a string if it is there.
+    /// Returns an optional member that must be a string.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     func string(_ name: String) throws(TokenError) -> String? {

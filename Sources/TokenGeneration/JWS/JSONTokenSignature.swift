@@ -2,19 +2,19 @@ internal import OpenSSLCrypto
 
 /// One signature of a JSON serialization, with its headers.
 struct JSONTokenSignature {
-    /// The protected header as it stands in the JSON and under the signature; empty if there is none.
+    /// The encoded protected header, which the signature covers, or an empty string.
     let protectedText: String
-    /// The protected header's members; none if there is no protected header.
+    /// The members of the protected header, or an empty object.
     let protectedHeader: JSONObject
-    /// The unprotected header's members; none if there is no unprotected header.
+    /// The members of the unprotected header, or an empty object.
     let unprotectedHeader: JSONObject
-    /// How the protected header says that the payload stands there.
+    /// The encoding of the payload, as stated in the protected header.
     let payloadEncoding: JWSPayloadEncoding
-    /// The signature's octets.
+    /// The signature's bytes.
     let signature: [UInt8]
 
-    /// Reads the members of an entry, and ignores those it does not know, as
-    /// [RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1) says.
+    /// Reads the members of an entry and ignores unknown ones, as
+    /// [RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1) requires.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     init(_ entry: JSONObject, _ limits: JWSLimits) throws(TokenError) {
@@ -29,20 +29,21 @@ struct JSONTokenSignature {
         for member in unprotectedHeader where protectedHeader[member.name] != nil {
             throw TokenError(
                 .malformedToken,
-                "\(TokenError.shown(member.name)) stands in the protected and in the unprotected header"
+                "\(TokenError.shown(member.name)) is in both the protected and the unprotected header"
             )
         }
     }
 
-    /// The header to verify with: the protected one, and `kid` of whichever has it.
+    /// Returns the header to verify with: the protected header, and `kid` from either header.
     ///
-    /// - Throws: ``TokenError`` with the code `unprotectedParameter`, `criticalHeaderUnsupported` or `malformedToken`.
+    /// - Throws: ``TokenError`` with the code `unprotectedParameter`, `criticalHeaderUnsupported`
+    ///   or `malformedToken`.
     func header(understanding extensions: Set<String>) throws(TokenError) -> ProtectedHeader {
         let critical = CriticalExtensions.names(in: protectedHeader)
         for name in ["alg", "crit", "b64"] + critical where unprotectedHeader[name] != nil {
             throw TokenError(
                 .unprotectedParameter,
-                "\(TokenError.shown(name)) stands in the unprotected header, where anybody can change it"
+                "\(TokenError.shown(name)) is in the unprotected header, where anyone can change it"
             )
         }
         let header = try ProtectedHeader(protectedHeader)
@@ -51,14 +52,14 @@ struct JSONTokenSignature {
         return header.naming(try ProtectedHeader.string("kid", in: unprotectedHeader))
     }
 
-    /// Decodes a member's text.
+    /// Decodes the base64url text of a member.
     ///
     /// - Throws: ``TokenError`` with the code `malformedToken`.
     static func decode(_ text: String, _ part: String) throws(TokenError) -> [UInt8] {
         do throws(TokenError) {
             return try Base64URL.decode(text)
         } catch {
-            throw TokenError(.malformedToken, "the \(part) is not base64url: \(error.message)")
+            throw TokenError(.malformedToken, "the \(part) isn't base64url: \(error.message)")
         }
     }
 
@@ -71,7 +72,7 @@ struct JSONTokenSignature {
         guard !text.isEmpty else {
             throw TokenError(
                 .malformedToken,
-                "“protected” is empty: it must be left out if there is no protected header"
+                "“protected” is empty; omit it if the JWS has no protected header"
             )
         }
         try limits.check(encodedHeaderSize: text.utf8.count)

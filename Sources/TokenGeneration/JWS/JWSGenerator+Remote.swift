@@ -1,7 +1,7 @@
 public import Foundation
 
 extension JWSGenerator {
-    /// Makes a compact JWS that a remote service signs
+    /// Creates a compact JWS with a remote signing service
     /// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)).
     ///
     /// ```swift
@@ -10,14 +10,15 @@ extension JWSGenerator {
     ///
     /// - Parameters:
     ///   - payload: The payload.
-    ///   - payloadEncoding: How the payload stands in the JWS and under the signature.
-    ///   - header: Members of the protected header besides `alg` and `kid`.
-    ///   - placement: Whether the payload is in the JWS.
-    ///   - remoteSigningService: What signs.
-    /// - Returns: The text.
-    /// - Throws: ``TokenError`` as ``compact(_:)`` does, before the service is asked; `signingFailed` also for a signature that
-    ///   the service's own public key does not verify, `unsupportedAlgorithm` for a digest of an algorithm that signs none; and
-    ///   what the service throws, unchanged.
+    ///   - payloadEncoding: The encoding of the payload. The default is base64url.
+    ///   - header: Members of the protected header in addition to `alg` and `kid`.
+    ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
+    ///   - remoteSigningService: The service that signs.
+    /// - Returns: The compact JWS.
+    /// - Throws: ``TokenError`` as ``compact(_:)`` does, before the request to the service. Also
+    ///   `signingFailed` if the service's public key doesn't verify the signature, and
+    ///   `unsupportedAlgorithm` if the service takes a digest but the algorithm doesn't sign one.
+    ///   The service's own errors are passed on unchanged.
     public static func makeCompact(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
@@ -35,19 +36,20 @@ extension JWSGenerator {
         return payload.compact(placement, part, try await remoteSigningService.checkedSignature(for: part.input))
     }
 
-    /// Makes a flattened JSON serialization that a remote service signs
+    /// Creates a flattened JSON serialization with a remote signing service
     /// ([RFC 7515 §7.2.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.2)).
     ///
     /// - Parameters:
     ///   - payload: The payload.
-    ///   - payloadEncoding: How the payload stands in the JWS and under the signature.
-    ///   - header: Members of the protected header besides `alg` and `kid`.
-    ///   - unprotectedHeader: Members of the unprotected header, which anybody can change. If `kid` is among them, it is not in
-    ///     the protected header.
-    ///   - placement: Whether the payload is in the JWS.
-    ///   - remoteSigningService: What signs.
+    ///   - payloadEncoding: The encoding of the payload. The default is base64url.
+    ///   - header: Members of the protected header in addition to `alg` and `kid`.
+    ///   - unprotectedHeader: Members of the unprotected header, which anyone can change. If it has
+    ///     `kid`, the protected header doesn't.
+    ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
+    ///   - remoteSigningService: The service that signs.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` as ``flattenedJSON(_:)`` does, before the service is asked; and for signatures as
+    /// - Throws: ``TokenError`` as ``flattenedJSON(_:)`` does, before the request to the service,
+    ///   and signing errors as
     ///   ``makeCompact(payload:payloadEncoding:header:placement:remoteSigningService:)`` does.
     public static func makeFlattenedJSON(
         payload: Data,
@@ -68,27 +70,28 @@ extension JWSGenerator {
         return JWSPayload.flattenedJSON(member, part, signature)
     }
 
-    /// Makes a general JSON serialization of whose signatures some, or all, are made remotely
+    /// Creates a general JSON serialization with some or all signatures by remote services
     /// ([RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1)).
     ///
-    /// The remote services are asked at the same time, after all headers have been found good. The first failure cancels the
-    /// others.
+    /// All headers are checked first. Then the remote services sign concurrently; the first failure
+    /// cancels the others.
     ///
     /// - Parameters:
     ///   - payload: The payload.
-    ///   - payloadEncoding: How the payload stands in the JWS and under the signatures.
-    ///   - placement: Whether the payload is in the JWS.
-    ///   - signers: Who signs, in the order of the signatures.
+    ///   - payloadEncoding: The encoding of the payload. The default is base64url.
+    ///   - placement: Indicates whether the JWS contains the payload, as it does by default.
+    ///   - signers: The signers, in the order of the signatures.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does, before anybody is asked to sign; and for signatures as
-    ///   ``makeCompact(payload:payloadEncoding:header:placement:remoteSigningService:)`` does.
+    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does, before any signer signs, and signing
+    ///   errors as ``makeCompact(payload:payloadEncoding:header:placement:remoteSigningService:)``
+    ///   does.
     public static func makeGeneralJSON(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
         placement: JWSPayloadPlacement = .attached,
         signers: [RemoteJWSSigner]
     ) async throws -> JSONObject {
-        guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have a signer") }
+        guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have at least one signer") }
         let payload = JWSPayload(payload, payloadEncoding)
         let member = try payload.member(placement)
         let parts = try signers.map { signer throws(TokenError) in

@@ -1,25 +1,25 @@
 public import Foundation
 
-/// Makes JWSs with any payload, in each of their serializations.
+/// A generator of JWSs with any payload, in every serialization.
 ///
 /// ```swift
 /// let generator = JWSGenerator(payload: document, header: ["cty": "text/plain"], signingService: service)
 /// let text = try generator.compact()
 /// ```
 ///
-/// The headers' JSON is deterministic: members sorted, no white space, nothing escaped that need not be. ``JWTGenerator`` is
-/// for tokens with claims.
+/// The JSON of the headers is deterministic: sorted members, no white space, minimal escaping. For
+/// tokens with claims, use ``JWTGenerator``.
 public struct JWSGenerator: Sendable {
     private let payload: JWSPayload
     private let signers: [JWSSigner]
 
-    /// Makes a generator for one signature.
+    /// Creates a generator for one signature.
     ///
     /// - Parameters:
     ///   - payload: The payload.
-    ///   - payloadEncoding: How the payload stands in the JWS and under the signature.
-    ///   - header: Members of the protected header besides `alg` and `kid`.
-    ///   - signingService: What signs.
+    ///   - payloadEncoding: The encoding of the payload. The default is base64url.
+    ///   - header: Members of the protected header in addition to `alg` and `kid`.
+    ///   - signingService: The service that signs.
     public init(
         payload: Data,
         payloadEncoding: JWSPayloadEncoding = .base64url,
@@ -30,26 +30,30 @@ public struct JWSGenerator: Sendable {
         self.init(payload: payload, payloadEncoding: payloadEncoding, signers: [signer])
     }
 
-    /// Makes a generator for any number of signatures.
+    /// Creates a generator for any number of signatures.
     ///
     /// - Parameters:
     ///   - payload: The payload.
-    ///   - payloadEncoding: How the payload stands in the JWS and under the signatures.
-    ///   - signers: Who signs, in the order of the signatures.
+    ///   - payloadEncoding: The encoding of the payload. The default is base64url.
+    ///   - signers: The signers, in the order of the signatures.
     public init(payload: Data, payloadEncoding: JWSPayloadEncoding = .base64url, signers: [JWSSigner]) {
         self.payload = JWSPayload(payload, payloadEncoding)
         self.signers = signers
     }
 
-    /// The compact serialization ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)), signed anew by each
-    /// call.
+    /// Creates the compact serialization
+    /// ([RFC 7515 §7.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.1)).
     ///
-    /// - Parameter placement: Whether the payload is in it.
-    /// - Returns: The text.
-    /// - Throws: ``TokenError`` with the code `unencodableContent` if there is not exactly one signer, if it has an unprotected
-    ///   header, if the header is malformed, or if an unencoded payload is not detached and not printable ASCII without a
-    ///   period; `algorithmMismatch` if a header contradicts the signing service; `signingFailed`; and whatever a signing
-    ///   service of yours throws, unchanged.
+    /// Each call signs again.
+    ///
+    /// - Parameter placement: Indicates whether the JWS contains the payload, as it does by
+    ///   default.
+    /// - Returns: The compact JWS.
+    /// - Throws: ``TokenError`` with the code `unencodableContent` if there isn't exactly one
+    ///   signer, if the signer has an unprotected header, if the header is malformed, or if an
+    ///   attached unencoded payload isn't printable ASCII without a period; `algorithmMismatch` if
+    ///   a header contradicts the signing service; `signingFailed`. Errors of a custom signing
+    ///   service are passed on unchanged.
     public func compact(_ placement: JWSPayloadPlacement = .attached) throws -> String {
         let signer = try onlySigner("a compact JWS")
         try payload.checkCompact(placement, unprotectedHeader: signer.unprotectedHeader)
@@ -57,12 +61,16 @@ public struct JWSGenerator: Sendable {
         return payload.compact(placement, part, try signer.signingService.checkedSignature(for: part.input))
     }
 
-    /// The flattened JSON serialization ([RFC 7515 §7.2.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.2)), signed anew
-    /// by each call.
+    /// Creates the flattened JSON serialization
+    /// ([RFC 7515 §7.2.2](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.2)).
     ///
-    /// - Parameter placement: Whether the payload is in it.
+    /// Each call signs again.
+    ///
+    /// - Parameter placement: Indicates whether the JWS contains the payload, as it does by
+    ///   default.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does; `unencodableContent` also if there is not exactly one signer.
+    /// - Throws: ``TokenError`` as ``generalJSON(_:)`` does, and `unencodableContent` also if there
+    ///   isn't exactly one signer.
     public func flattenedJSON(_ placement: JWSPayloadPlacement = .attached) throws -> JSONObject {
         let signer = try onlySigner("the flattened serialization")
         let member = try payload.member(placement)
@@ -71,19 +79,23 @@ public struct JWSGenerator: Sendable {
         return JWSPayload.flattenedJSON(member, part, signature)
     }
 
-    /// The general JSON serialization ([RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1)), signed anew by
-    /// each call.
+    /// Creates the general JSON serialization
+    /// ([RFC 7515 §7.2.1](https://www.rfc-editor.org/rfc/rfc7515#section-7.2.1)).
     ///
-    /// - Parameter placement: Whether the payload is in it.
+    /// Each call signs again.
+    ///
+    /// - Parameter placement: Indicates whether the JWS contains the payload, as it does by
+    ///   default.
     /// - Returns: The JSON object.
-    /// - Throws: ``TokenError`` with the code `unencodableContent` if there is no signer, if a header is malformed or has a
-    ///   parameter that the other one has, too, or if an unencoded payload is not detached and not UTF-8 text;
-    ///   `unprotectedParameter` if `alg`, `crit` or `b64` stands in an unprotected header; `algorithmMismatch` if a header
-    ///   contradicts the signing service; `signingFailed`; and whatever a signing service of yours throws, unchanged.
+    /// - Throws: ``TokenError`` with the code `unencodableContent` if there isn't a signer, if a
+    ///   header is malformed, if both headers have the same parameter, or if an attached unencoded
+    ///   payload isn't UTF-8 text; `unprotectedParameter` if `alg`, `crit` or `b64` is in an
+    ///   unprotected header; `algorithmMismatch` if a header contradicts the signing service;
+    ///   `signingFailed`. Errors of a custom signing service are passed on unchanged.
     public func generalJSON(_ placement: JWSPayloadPlacement = .attached) throws -> JSONObject {
-        guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have a signer") }
+        guard !signers.isEmpty else { throw TokenError(.unencodableContent, "a JWS must have at least one signer") }
         let member = try payload.member(placement)
-        // Nobody signs before all headers have been found good.
+        // Checks all headers before the first signer signs.
         let parts = try signers.map(part)
         let signatures = try zip(signers, parts).map { signer, part in
             (part, try signer.signingService.checkedSignature(for: part.input))
@@ -97,7 +109,7 @@ extension JWSGenerator {
         guard let signer = signers.first, signers.count == 1 else {
             throw TokenError(
                 .unencodableContent,
-                "\(form) has exactly one signature, there are \(signers.count) signers"
+                "\(form) has exactly one signature, but there are \(signers.count) signers"
             )
         }
         return signer

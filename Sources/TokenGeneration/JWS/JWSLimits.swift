@@ -1,37 +1,41 @@
-/// How large a JWS may be to be looked at at all, so that a text from outside can't exhaust the process.
+/// The maximum size of a JWS, so that an untrusted text can't exhaust the process.
 ///
-/// A text beyond a limit is refused with the code `tooLarge`, before anything of it is decoded where that is possible.
+/// A text that exceeds a limit is rejected with the code `tooLarge`, before any decoding where
+/// possible.
 public struct JWSLimits: Sendable, Hashable {
-    /// The most bytes of the whole text: 64 KiB by default.
+    /// The maximum size of the whole text in bytes, 64 KiB by default.
     ///
-    /// A detached payload does not count: it is the caller's.
+    /// A detached payload doesn't count, because it comes from the caller.
     public var size: Int
-    /// The most bytes of a header's JSON: 8 KiB by default.
+    /// The maximum size of a header's JSON in bytes, 8 KiB by default.
     public var headerSize: Int
-    /// The most signatures of a JSON serialization: 100 by default.
+    /// The maximum number of signatures in a JSON serialization, 100 by default.
     ///
-    /// Every signature costs a verification, so that few are wise where keys are slow.
+    /// Each signature costs a verification. Use a low limit with slow keys.
     public var signatureCount: Int
-    /// The most levels of objects and arrays in JSON: 64 by default, and ``maximumDepth`` at most.
+    /// The maximum nesting depth of objects and arrays in JSON, 64 by default and at most
+    /// ``maximumDepth``.
     ///
-    /// A larger number becomes ``maximumDepth``: each level takes space on the thread's stack.
+    /// A larger number becomes ``maximumDepth``, because each level uses stack space.
     public var depth: Int {
         didSet { depth = min(depth, Self.maximumDepth) }
     }
-    /// The most members of one JSON object: 1000 by default.
+    /// The maximum number of members in one JSON object, 1000 by default.
     public var memberCount: Int
 
-    /// The most levels of objects and arrays that any limit allows: 512.
+    /// The maximum nesting depth that any limit allows, 512.
     public static let maximumDepth = 512
 
-    /// Makes limits.
+    /// Creates limits.
     ///
     /// - Parameters:
-    ///   - size: The most bytes of the whole text.
-    ///   - headerSize: The most bytes of a header's JSON.
-    ///   - signatureCount: The most signatures of a JSON serialization.
-    ///   - depth: The most levels of objects and arrays in JSON; more than ``maximumDepth`` become that many.
-    ///   - memberCount: The most members of one JSON object.
+    ///   - size: The maximum size of the whole text in bytes. The default is 64 KiB.
+    ///   - headerSize: The maximum size of a header's JSON in bytes. The default is 8 KiB.
+    ///   - signatureCount: The maximum number of signatures in a JSON serialization. The default is
+    ///     100.
+    ///   - depth: The maximum nesting depth of objects and arrays in JSON. The default is 64; more
+    ///     than ``maximumDepth`` counts as that.
+    ///   - memberCount: The maximum number of members in one JSON object. The default is 1000.
     public init(
         size: Int = 65_536,
         headerSize: Int = 8_192,
@@ -48,12 +52,12 @@ public struct JWSLimits: Sendable, Hashable {
 }
 
 extension JWSLimits {
-    /// The limits of a header's JSON.
+    /// The limits for a header's JSON.
     var header: JSONLimits { JSONLimits(size: headerSize, depth: depth, members: memberCount) }
-    /// The limits of a JSON serialization.
+    /// The limits for a JSON serialization.
     var document: JSONLimits { JSONLimits(size: size, depth: depth, members: memberCount) }
 
-    /// Refuses a header by the length of its base64url, so that a huge one costs nothing.
+    /// Rejects a header by the length of its base64url text, before decoding it.
     ///
     /// - Throws: ``TokenError`` with the code `tooLarge`.
     func check(encodedHeaderSize size: Int) throws(TokenError) {

@@ -1,6 +1,6 @@
 internal import Foundation
 
-/// The payload of a JWS that is being made, and how it stands there and under the signatures.
+/// The payload of a JWS to be signed, and its encoding.
 struct JWSPayload: Sendable {
     private let octets: [UInt8]
     private let encoding: JWSPayloadEncoding
@@ -10,7 +10,7 @@ struct JWSPayload: Sendable {
         self.encoding = encoding
     }
 
-    /// A signature that is still to be made: all but its octets.
+    /// The parts of a signature other than its bytes.
     struct UnsignedPart: Sendable {
         /// The protected header in base64url.
         let protectedText: [UInt8]
@@ -19,9 +19,10 @@ struct JWSPayload: Sendable {
         let input: [UInt8]
     }
 
-    /// What one of the signers has to sign.
+    /// Returns the part that a signer has to sign.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or `unencodableContent`.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or
+    ///   `unencodableContent`.
     func part(
         header: JSONObject,
         unprotectedHeader: JSONObject,
@@ -39,7 +40,7 @@ struct JWSPayload: Sendable {
 }
 
 extension JWSPayload {
-    /// Refuses what the compact serialization can't hold.
+    /// Rejects content that the compact serialization can't represent.
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     func checkCompact(_ placement: JWSPayloadPlacement, unprotectedHeader: JSONObject) throws(TokenError) {
@@ -55,13 +56,14 @@ extension JWSPayload {
         }
     }
 
-    /// The compact serialization.
+    /// Returns the compact serialization.
     func compact(_ placement: JWSPayloadPlacement, _ part: UnsignedPart, _ signature: [UInt8]) -> String {
         let beginning = placement == .attached ? part.input : part.protectedText + [UInt8(ascii: ".")]
         return CompactToken.text(beginning, signature: signature)
     }
 
-    /// The member `payload` of the JSON serializations, or `nil` if there is none.
+    /// Returns the member `payload` of the JSON serializations, or `nil` if the payload is
+    /// detached.
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     func member(_ placement: JWSPayloadPlacement) throws(TokenError) -> JSONValue? {
@@ -79,7 +81,7 @@ extension JWSPayload {
         }
     }
 
-    /// The flattened JSON serialization.
+    /// Returns the flattened JSON serialization.
     static func flattenedJSON(_ payload: JSONValue?, _ part: UnsignedPart, _ signature: [UInt8]) -> JSONObject {
         var object: JSONObject = ["protected": .string(String(decoding: part.protectedText, as: UTF8.self))]
         if !part.unprotectedHeader.isEmpty { object["header"] = .object(part.unprotectedHeader) }
@@ -88,7 +90,7 @@ extension JWSPayload {
         return object
     }
 
-    /// The general JSON serialization.
+    /// Returns the general JSON serialization.
     static func generalJSON(_ payload: JSONValue?, _ signatures: [(UnsignedPart, [UInt8])]) -> JSONObject {
         var object: JSONObject = [:]
         object["payload"] = payload

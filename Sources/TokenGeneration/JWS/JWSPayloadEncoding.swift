@@ -1,18 +1,20 @@
-/// How the payload stands in a JWS and under its signature.
+/// The encoding of the payload in a JWS and in its signing input.
 public enum JWSPayloadEncoding: Sendable, Hashable {
-    /// As base64url, the usual form ([RFC 7515 §3](https://www.rfc-editor.org/rfc/rfc7515#section-3)).
+    /// The payload is encoded in base64url, as usual
+    /// ([RFC 7515 §3](https://www.rfc-editor.org/rfc/rfc7515#section-3)).
     case base64url
-    /// As it is, `b64` being `false` in the header ([RFC 7797](https://www.rfc-editor.org/rfc/rfc7797)).
+    /// The payload isn't encoded, and `b64` is `false` in the header
+    /// ([RFC 7797](https://www.rfc-editor.org/rfc/rfc7797)).
     ///
-    /// In a compact JWS the payload must be detached, or be printable ASCII without a period; in a JSON serialization it must
-    /// be detached, or be UTF-8 text. JWTs can't have it.
+    /// In a compact JWS, the payload must be detached or be printable ASCII without a period. In a
+    /// JSON serialization, it must be detached or be UTF-8 text. JWTs don't support this encoding.
     case unencoded
 }
 
 extension JWSPayloadEncoding {
-    /// The encoding that a protected header states.
+    /// Reads the encoding from a protected header.
     ///
-    /// - Throws: ``TokenError`` with the code `malformedToken` if `b64` is no Boolean.
+    /// - Throws: ``TokenError`` with the code `malformedToken` if `b64` isn't a Boolean.
     init(_ header: JSONObject) throws(TokenError) {
         switch header["b64"] {
         case nil, true: self = .base64url

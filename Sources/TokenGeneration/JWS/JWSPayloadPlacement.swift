@@ -1,7 +1,8 @@
-/// Where the payload of a JWS is.
+/// The location of a JWS's payload.
 public enum JWSPayloadPlacement: Sendable, Hashable {
-    /// In the JWS.
+    /// The JWS contains the payload.
     case attached
-    /// Elsewhere ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)): whoever verifies must have it.
+    /// The payload is transferred separately, and the verifier must have it
+    /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
     case detached
 }

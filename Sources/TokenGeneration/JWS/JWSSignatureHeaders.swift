@@ -1,13 +1,14 @@
-/// The headers that go with one signature of a JWS that is being made.
+/// The headers for one signature of a JWS that is to be signed.
 struct JWSSignatureHeaders: Sendable {
-    /// The protected header, complete.
+    /// The complete protected header.
     let protectedHeader: JSONObject
-    /// The unprotected header; none if it is empty.
+    /// The unprotected header, which may be empty.
     let unprotectedHeader: JSONObject
 
-    /// Completes the headers that the caller gave.
+    /// Completes the caller's headers.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or `unencodableContent`.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `unprotectedParameter` or
+    ///   `unencodableContent`.
     init(
         _ header: JSONObject,
         unprotected unprotectedHeader: JSONObject,
@@ -19,12 +20,12 @@ struct JWSSignatureHeaders: Sendable {
         if unprotectedHeader["kid"] == nil {
             try signer.writeKeyID(into: &header)
         } else {
-            // It stands there already: that it is the right one is all that there is to see to.
+            // The key ID is already in the unprotected header. Only check that it's the right one.
             var other = unprotectedHeader
             try signer.writeKeyID(into: &other)
         }
         guard header["b64"] == nil else {
-            throw TokenError(.unencodableContent, "the header has “b64”: state the payload's encoding instead")
+            throw TokenError(.unencodableContent, "the header has “b64”; set the payload's encoding instead")
         }
         if encoding == .unencoded {
             header["b64"] = false
@@ -37,11 +38,11 @@ struct JWSSignatureHeaders: Sendable {
             throw TokenError(.unencodableContent, error.message, cause: error)
         }
         for name in ["alg", "crit", "b64"] where unprotectedHeader[name] != nil {
-            throw TokenError(.unprotectedParameter, "“\(name)” must not stand in the unprotected header")
+            throw TokenError(.unprotectedParameter, "“\(name)” must not be in the unprotected header")
         }
         for member in unprotectedHeader where header[member.name] != nil {
             let name = TokenError.shown(member.name)
-            throw TokenError(.unencodableContent, "\(name) stands in the protected and in the unprotected header")
+            throw TokenError(.unencodableContent, "\(name) is in both the protected and the unprotected header")
         }
         protectedHeader = header
         self.unprotectedHeader = unprotectedHeader

@@ -1,8 +1,9 @@
-/// Which signatures of a JSON serialization must be good for it to be accepted.
+/// The signatures that a JSON serialization must have to be accepted.
 ///
-/// [RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2) leaves that to the application, so there is no default.
-/// Good is a signature by one of the verifier's keys. Whoever carries a JWS can take signatures out and add others: only
-/// ``everyKey`` and ``threshold(_:)`` say who must have signed.
+/// [RFC 7515 §5.2](https://www.rfc-editor.org/rfc/rfc7515#section-5.2) leaves the choice to the
+/// application, so there is no default. A signature is valid if one of the verifier's keys verifies
+/// it. An attacker can remove signatures from a JWS and add others: only ``everyKey`` and
+/// ``threshold(_:)`` determine who must have signed.
 public struct JWSSignaturePolicy: Sendable, Hashable {
     enum Rule: Hashable {
         case any, all, everyKey, threshold(Int)
@@ -10,23 +11,23 @@ public struct JWSSignaturePolicy: Sendable, Hashable {
 
     let rule: Rule
 
-    /// At least one signature must be good.
+    /// At least one signature must be valid.
     public static let any = JWSSignaturePolicy(rule: .any)
 
-    /// Every signature that is there must be good, whoever of the verifier's keys made it.
+    /// Every signature in the JWS must be valid, by any of the verifier's keys.
     public static let all = JWSSignaturePolicy(rule: .all)
 
-    /// Each of the verifier's keys must have made a good signature; others may be there and are not looked at.
+    /// Each of the verifier's keys must have made a valid signature; other signatures are ignored.
     ///
-    /// A key set with an entry that can't verify (``JWKSet/unusableKeys(_:)``, ``JWKSet/rejections``) refuses every JWS: that
-    /// key's signature can't be demanded.
+    /// If an entry of a key set can't verify (``JWKSet/unusableKeys(_:)``, ``JWKSet/rejections``),
+    /// every JWS is rejected, because that key's signature can't be required.
     public static let everyKey = JWSSignaturePolicy(rule: .everyKey)
 
-    /// At least a number of the verifier's keys must have made a good signature.
+    /// Requires valid signatures by a minimum number of the verifier's keys.
     ///
-    /// A key that signed twice counts once.
+    /// Two signatures by the same key count once.
     ///
-    /// - Parameter count: How many keys; less than one counts as one.
+    /// - Parameter count: The number of keys; less than 1 counts as 1.
     /// - Returns: The policy.
     public static func threshold(_ count: Int) -> JWSSignaturePolicy {
         JWSSignaturePolicy(rule: .threshold(max(count, 1)))

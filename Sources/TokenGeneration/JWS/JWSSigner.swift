@@ -1,22 +1,23 @@
-/// One who signs a JWS: a signing service, and the headers that go with its signature.
+/// A signer of a JWS: a signing service, and the headers of its signature.
 public struct JWSSigner: Sendable {
-    /// What signs.
+    /// The service that signs.
     public let signingService: any SigningService
-    /// Members of the protected header besides `alg` and `kid`.
+    /// Members of the protected header in addition to `alg` and `kid`.
     ///
-    /// `cty` says what the payload is; `x5c`, `x5t#S256`, `jku` or `jwk` can tell a verifier which key it is; an extension
-    /// that verifiers must understand is named in `crit`.
+    /// `cty` describes the payload. `x5c`, `x5t#S256`, `jku` or `jwk` can identify the key for a
+    /// verifier. If verifiers must understand an extension, name it in `crit`.
     public let header: JSONObject
-    /// Members of the unprotected header, which only a JSON serialization has, and which anybody can change.
+    /// Members of the unprotected header, which only a JSON serialization has, and which anyone can
+    /// change.
     ///
-    /// If `kid` is among them, it is not in the protected header.
+    /// If it has `kid`, the protected header doesn't.
     public let unprotectedHeader: JSONObject
 
-    /// Makes a signer.
+    /// Creates a signer.
     ///
     /// - Parameters:
-    ///   - signingService: What signs.
-    ///   - header: Members of the protected header besides `alg` and `kid`.
+    ///   - signingService: The service that signs.
+    ///   - header: Members of the protected header in addition to `alg` and `kid`.
     ///   - unprotectedHeader: Members of the unprotected header.
     public init(
         signingService: any SigningService,

@@ -1,9 +1,10 @@
-/// Which signatures of a JSON serialization were good and which were not, where a policy needs more of them.
+/// The valid and invalid signatures of a JSON serialization that a policy rejected.
 ///
-/// It is the cause of a ``TokenError`` with the code `insufficientSignatures`, for the caller's logs.
+/// It's the cause of a ``TokenError`` with the code `insufficientSignatures`, for the caller's
+/// logs.
 public struct JWSVerificationFailure: Error, Sendable {
-    /// The places of the good signatures, from 0.
+    /// The indices of the valid signatures, from 0.
     public let verifiedIndices: [Int]
-    /// The other signatures, and why they are not good.
+    /// The other signatures, with the reason for each rejection.
     public let refusals: [VerifiedJWS.Refusal]
 }

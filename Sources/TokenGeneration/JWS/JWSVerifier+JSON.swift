@@ -1,54 +1,60 @@
 public import Foundation
 
 extension JWSVerifier {
-    /// Verifies a JSON serialization that has its payload in it, general or flattened.
+    /// Verifies a general or flattened JSON serialization that contains its payload.
     ///
-    /// What breaks the form of one signature makes the whole malformed. A signature that is well formed and yet not good is
-    /// refused alone, and the policy decides.
+    /// A malformed signature makes the whole text malformed. A well-formed but invalid signature is
+    /// rejected on its own, and the policy decides about the JWS.
     ///
     /// - Parameters:
     ///   - json: The JSON text.
-    ///   - policy: Which signatures must be good.
-    /// - Returns: What was signed, and by whom.
-    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`; `insufficientSignatures`, whose cause is a
-    ///   ``JWSVerificationFailure``; or, if there is only one signature, why it is not good: `unprotectedParameter`,
-    ///   `criticalHeaderUnsupported`, `algorithmMismatch`, `unknownKey`, `ambiguousKey`, what is wrong with the key that the
-    ///   header means, or `signatureInvalid`.
+    ///   - policy: The signatures that must be valid.
+    /// - Returns: The payload and its valid signatures.
+    /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`;
+    ///   `insufficientSignatures`, whose cause is a ``JWSVerificationFailure``; or, if there is
+    ///   only one signature, the reason why it isn't valid: `unprotectedParameter`,
+    ///   `criticalHeaderUnsupported`, `algorithmMismatch`, `unknownKey`, `ambiguousKey`, the code
+    ///   for a problem with the matching key, or `signatureInvalid`.
     public func verify(json: String, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
         try verify(attached: JSONToken(Array(json.utf8), limits: limits), policy)
     }
 
-    /// Verifies a JSON serialization in UTF-8 that has its payload in it, as ``verify(json:requiring:)-(String,_)`` does.
+    /// Verifies a JSON serialization in UTF-8 that contains its payload.
+    ///
+    /// It works like ``verify(json:requiring:)-(String,_)``.
     ///
     /// - Parameters:
     ///   - json: The JSON text in UTF-8.
-    ///   - policy: Which signatures must be good.
-    /// - Returns: What was signed, and by whom.
+    ///   - policy: The signatures that must be valid.
+    /// - Returns: The payload and its valid signatures.
     /// - Throws: ``TokenError`` as for a string.
     public func verify(json: Data, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
         try verify(attached: JSONToken(Array(json), limits: limits), policy)
     }
 
-    /// Verifies a JSON serialization that has been read, as ``verify(json:requiring:)-(String,_)`` does.
+    /// Verifies a parsed JSON serialization that contains its payload.
+    ///
+    /// It works like ``verify(json:requiring:)-(String,_)``.
     ///
     /// - Parameters:
-    ///   - json: The JSON object, general or flattened, such as ``JWSGenerator`` makes.
-    ///   - policy: Which signatures must be good.
-    /// - Returns: What was signed, and by whom.
+    ///   - json: The JSON object, general or flattened, such as the output of ``JWSGenerator``.
+    ///   - policy: The signatures that must be valid.
+    /// - Returns: The payload and its valid signatures.
     /// - Throws: ``TokenError`` as for a string.
     public func verify(json: JSONObject, requiring policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
         try verify(attached: JSONToken(json.serializedBytes(), limits: limits), policy)
     }
 
-    /// Verifies a JSON serialization whose payload is not in it
+    /// Verifies a JSON serialization with a detached payload
     /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
     ///
     /// - Parameters:
-    ///   - json: The JSON text, which must have no `payload`.
+    ///   - json: The JSON text, without `payload`.
     ///   - detachedPayload: The payload.
-    ///   - policy: Which signatures must be good.
-    /// - Returns: What was signed, and by whom.
-    /// - Throws: ``TokenError`` as ``verify(json:requiring:)-(String,_)`` does; `malformedToken` also if the JSON has a payload.
+    ///   - policy: The signatures that must be valid.
+    /// - Returns: The payload and its valid signatures.
+    /// - Throws: ``TokenError`` as ``verify(json:requiring:)-(String,_)`` does, and
+    ///   `malformedToken` also if the JSON has a payload.
     public func verify(
         json: String,
         detachedPayload: Data,
@@ -57,13 +63,13 @@ extension JWSVerifier {
         try verify(detached: JSONToken(Array(json.utf8), limits: limits), detachedPayload, policy)
     }
 
-    /// Verifies a JSON serialization in UTF-8 whose payload is not in it.
+    /// Verifies a JSON serialization in UTF-8 with a detached payload.
     ///
     /// - Parameters:
-    ///   - json: The JSON text in UTF-8, which must have no `payload`.
+    ///   - json: The JSON text in UTF-8, without `payload`.
     ///   - detachedPayload: The payload.
-    ///   - policy: Which signatures must be good.
-    /// - Returns: What was signed, and by whom.
+    ///   - policy: The signatures that must be valid.
+    /// - Returns: The payload and its valid signatures.
     /// - Throws: ``TokenError`` as for a string.
     public func verify(
         json: Data,
@@ -73,13 +79,13 @@ extension JWSVerifier {
         try verify(detached: JSONToken(Array(json), limits: limits), detachedPayload, policy)
     }
 
-    /// Verifies a JSON serialization that has been read and whose payload is not in it.
+    /// Verifies a parsed JSON serialization with a detached payload.
     ///
     /// - Parameters:
-    ///   - json: The JSON object, which must have no `payload`.
+    ///   - json: The JSON object, without `payload`.
     ///   - detachedPayload: The payload.
-    ///   - policy: Which signatures must be good.
-    /// - Returns: What was signed, and by whom.
+    ///   - policy: The signatures that must be valid.
+    /// - Returns: The payload and its valid signatures.
     /// - Throws: ``TokenError`` as for a string.
     public func verify(
         json: JSONObject,
@@ -93,9 +99,9 @@ extension JWSVerifier {
 extension JWSVerifier {
     private func verify(attached token: JSONToken, _ policy: JWSSignaturePolicy) throws(TokenError) -> VerifiedJWS {
         guard let payload = try token.payloadOctets(), let signed = token.payload else {
-            throw TokenError(.malformedToken, "the JSON has no “payload”: if it is detached, give it to the verifier")
+            throw TokenError(.malformedToken, "the JSON has no “payload”; if it's detached, pass it to the verifier")
         }
-        // It is signed as it stands.
+        // The text of the member is the signed form of the payload.
         return try verify(token, Data(payload), signed: Array(signed.utf8), .unencoded, policy)
     }
 
@@ -105,7 +111,7 @@ extension JWSVerifier {
         _ policy: JWSSignaturePolicy
     ) throws(TokenError) -> VerifiedJWS {
         guard token.payload == nil else {
-            throw TokenError(.malformedToken, "the payload was given, but the JSON has one in it, too")
+            throw TokenError(.malformedToken, "a detached payload was given, but the JSON also contains a payload")
         }
         return try verify(token, payload, signed: Array(payload), token.payloadEncoding, policy)
     }
@@ -139,8 +145,8 @@ extension JWSVerifier {
         guard let required else {
             throw TokenError(
                 .insufficientSignatures,
-                "the key set has entries that can't verify, or more of them than there are good signatures, so that not every "
-                    + "key can have signed: remove them, or require a threshold",
+                "the key set has entries that can't verify, or more entries than valid signatures, so not every key can have "
+                    + "signed; remove those keys, or require a threshold",
                 cause: JWSVerificationFailure(verifiedIndices: verified.map(\.index), refusals: refusals)
             )
         }
@@ -192,8 +198,8 @@ extension JWSVerifier {
         let others = refusals.count > 10 ? ", …" : ""
         return TokenError(
             .insufficientSignatures,
-            "\(verified.count) of \(verified.count + refusals.count) signatures are good, which is not what the policy needs"
-                + (reasons.isEmpty ? "" : "; the others by place: \(reasons)\(others)"),
+            "the policy requires more valid signatures: \(verified.count) of \(verified.count + refusals.count) are valid"
+                + (reasons.isEmpty ? "" : "; the others by index: \(reasons)\(others)"),
             cause: JWSVerificationFailure(verifiedIndices: verified.map(\.index), refusals: refusals)
         )
     }

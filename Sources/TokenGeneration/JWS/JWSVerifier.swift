@@ -1,61 +1,65 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Verifies a JWS with any payload, in each of its serializations.
+/// A verifier of JWSs with any payload, in every serialization.
 ///
 /// ```swift
 /// let verifier = JWSVerifier(key: key)
 /// let payload = try verifier.verify(compact: text).payload
 /// ```
 ///
-/// The key decides, never the JWS: `alg` is taken from the protected header only and must be the key's algorithm; keys and
-/// addresses that stand in a header (`jwk`, `jku`, `x5c`, `x5u`) are not looked at; and a header that demands an extension
-/// (`crit`) is refused unless the extension is `b64` or one of ``understoodExtensions``. ``JWTVerifier`` is for tokens with
-/// claims: it also checks these.
+/// The keys fix the algorithm; nothing in the JWS can change it. `alg` is read from the protected
+/// header only and must be the key's algorithm. Keys and URLs in a header (`jwk`, `jku`, `x5c`,
+/// `x5u`) are ignored. A header that requires an extension (`crit`) is rejected unless the
+/// extension is `b64` or one of ``understoodExtensions``. For tokens with claims, use
+/// ``JWTVerifier``, which also validates the claims.
 public struct JWSVerifier: Sendable {
-    /// How large a JWS may be.
+    /// The maximum size of a JWS.
     public var limits: JWSLimits
-    /// The header parameters that a `crit` may name, besides `b64`.
+    /// The header parameters that `crit` may name, in addition to `b64`.
     ///
-    /// To name one here says that you act on its value, which stands in ``VerifiedJWS/header``.
+    /// By naming a parameter here, you confirm that you act on its value in ``VerifiedJWS/header``.
     public var understoodExtensions: Set<String>
 
     let keys: VerificationKeySource
 
-    /// Makes a verifier for one key.
+    /// Creates a verifier for one key.
     ///
-    /// A `kid` in the header does not matter: the signature tells.
+    /// A `kid` in the header is ignored; the signature is conclusive.
     ///
     /// - Parameters:
     ///   - key: The key.
-    ///   - understoodExtensions: The header parameters that a `crit` may name, besides `b64`.
-    ///   - limits: How large a JWS may be.
+    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
+    ///   - limits: The maximum size of a JWS.
     public init(key: VerificationKey, understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
         self.init(keys: [key], understoodExtensions: understoodExtensions, limits: limits)
     }
 
-    /// Makes a verifier for several keys, each of which you trust for whatever is signed.
+    /// Creates a verifier for several keys, each of which you trust for any content.
     ///
-    /// A signature is tried with the keys that have its algorithm and its `kid`; or, if none has, with those of its algorithm
-    /// that have no `kid` at all.
+    /// The verifier tries a signature with the keys that have its algorithm and its `kid`. If none
+    /// has that `kid`, it tries the keys of that algorithm that have no `kid`.
     ///
     /// - Parameters:
-    ///   - keys: The keys. Without any, every signature is refused.
-    ///   - understoodExtensions: The header parameters that a `crit` may name, besides `b64`.
-    ///   - limits: How large a JWS may be.
+    ///   - keys: The keys. An empty array rejects every signature.
+    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
+    ///   - limits: The maximum size of a JWS.
     public init(keys: [VerificationKey], understoodExtensions: Set<String> = [], limits: JWSLimits = JWSLimits()) {
         self.keys = .list(keys)
         self.understoodExtensions = understoodExtensions
         self.limits = limits
     }
 
-    /// Makes a verifier for a set of keys, of which a signature's `kid` selects one as ``JWTVerifier/init(keys:selection:policy:)`` does.
+    /// Creates a verifier for a key set.
+    ///
+    /// The `kid` of a signature selects the key, as in
+    /// ``JWTVerifier/init(keys:selection:policy:)``.
     ///
     /// - Parameters:
     ///   - keys: The keys.
-    ///   - selection: Exceptions from the rules of selection.
-    ///   - understoodExtensions: The header parameters that a `crit` may name, besides `b64`.
-    ///   - limits: How large a JWS may be.
+    ///   - selection: Exceptions from the rules of key selection.
+    ///   - understoodExtensions: The header parameters that `crit` may name, in addition to `b64`.
+    ///   - limits: The maximum size of a JWS.
     public init(
         keys: JWKSet,
         selection: KeySelection = KeySelection(),
@@ -67,13 +71,13 @@ public struct JWSVerifier: Sendable {
         self.limits = limits
     }
 
-    /// Verifies a compact JWS that has its payload in it.
+    /// Verifies a compact JWS that contains its payload.
     ///
     /// - Parameter compact: The compact JWS.
-    /// - Returns: What was signed.
-    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or `tooLarge`;
-    ///   `criticalHeaderUnsupported`; `algorithmMismatch`, `unknownKey`, `ambiguousKey`, or what is wrong with the key that
-    ///   the header means; `signatureInvalid`.
+    /// - Returns: The verified JWS.
+    /// - Throws: ``TokenError`` with the code of the first check that fails: `malformedToken` or
+    ///   `tooLarge`; `criticalHeaderUnsupported`; `algorithmMismatch`, `unknownKey`,
+    ///   `ambiguousKey`, or the code for a problem with the matching key; `signatureInvalid`.
     public func verify(compact: String) throws(TokenError) -> VerifiedJWS {
         let token = try CompactToken(compact, limits: limits)
         let (header, encoding) = try header(of: token)
@@ -82,18 +86,19 @@ public struct JWSVerifier: Sendable {
         return Self.verified(Data(try token.payload(encoding)), encoding, header, key)
     }
 
-    /// Verifies a compact JWS whose payload is not in it
+    /// Verifies a compact JWS with a detached payload
     /// ([RFC 7515 Appendix F](https://www.rfc-editor.org/rfc/rfc7515#appendix-F)).
     ///
     /// - Parameters:
     ///   - compact: The compact JWS, whose second segment must be empty.
     ///   - detachedPayload: The payload.
-    /// - Returns: What was signed.
-    /// - Throws: ``TokenError`` as ``verify(compact:)`` does; `malformedToken` also if the JWS has a payload in it.
+    /// - Returns: The verified JWS.
+    /// - Throws: ``TokenError`` as ``verify(compact:)`` does, and `malformedToken` also if the JWS
+    ///   contains a payload.
     public func verify(compact: String, detachedPayload: Data) throws(TokenError) -> VerifiedJWS {
         let token = try CompactToken(compact, limits: limits)
         guard token.hasEmptyPayload else {
-            throw TokenError(.malformedToken, "the payload was given, but the JWS has one in it, too")
+            throw TokenError(.malformedToken, "a detached payload was given, but the JWS also contains a payload")
         }
         let (header, encoding) = try header(of: token)
         let signature = try token.signature()
@@ -104,18 +109,19 @@ public struct JWSVerifier: Sendable {
 }
 
 extension JWSVerifier {
-    /// The extensions that a `crit` may name.
+    /// The extensions that `crit` may name.
     var criticalExtensions: Set<String> { understoodExtensions.union(["b64"]) }
 
-    /// The key among those that a header can mean that made a signature.
+    /// Returns the matching key that made a signature.
     ///
-    /// - Throws: ``TokenError`` with the code `signatureInvalid`, or why there is no key to try.
+    /// - Throws: ``TokenError`` with the code `signatureInvalid`, or the reason why no key matches
+    ///   the header.
     func key(
         for header: ProtectedHeader,
         _ madeSignature: (VerificationKey) -> Bool
     ) throws(TokenError) -> VerificationKey {
         guard let key = try keys.keys(for: header).first(where: madeSignature) else {
-            throw TokenError(.signatureInvalid, "the signature is not one by a key of the verifier's over this JWS")
+            throw TokenError(.signatureInvalid, "the signature doesn't verify with any of the verifier's matching keys")
         }
         return key
     }
@@ -143,7 +149,7 @@ extension JWSVerifier {
 }
 
 extension VerificationKey {
-    /// Whether a signature is one by this key over a message.
+    /// Returns a Boolean value that indicates whether the key verifies a signature over a message.
     func isValidSignature(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         signature.withBytes { signature in
             message.withBytes { message in isValidSignature(signature, for: message) }

@@ -1,16 +1,17 @@
-/// A JOSE header whose members have been found well formed
+/// A JOSE header with well-formed members
 /// ([RFC 7515 §4.1](https://www.rfc-editor.org/rfc/rfc7515#section-4.1)).
 ///
-/// `jwk`, `jku`, `x5u` and `x5c` are left alone on purpose: a key that comes with the token proves nothing.
+/// It deliberately ignores `jwk`, `jku`, `x5u` and `x5c`, because a key that comes with the token
+/// proves nothing.
 struct ProtectedHeader {
     let members: JSONObject
-    /// `alg`, which may name any algorithm, `none` too.
+    /// The value of `alg`, which can be any name, including `none`.
     let algorithm: String
-    /// `kid`, or `nil`.
+    /// The value of `kid`, or `nil`.
     ///
-    /// In a JSON serialization it may come from the unprotected header: it is only a hint.
+    /// In a JSON serialization, it may come from the unprotected header, because it's only a hint.
     private(set) var keyID: String?
-    /// `typ`, or `nil`.
+    /// The value of `typ`, or `nil`.
     let type: String?
 
     /// - Throws: ``TokenError`` with the code `malformedToken`.
@@ -25,16 +26,17 @@ struct ProtectedHeader {
         _ = try Self.string("cty", in: members)
     }
 
-    /// Refuses a header that demands an extension which is not understood.
+    /// Rejects a header that requires an extension that the verifier doesn't understand.
     ///
-    /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`, or `malformedToken` if the demand itself breaks
+    /// - Throws: ``TokenError`` with the code `criticalHeaderUnsupported`, or `malformedToken` if
+    ///   `crit` itself violates
     ///   [RFC 7515 §4.1.11](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.11) or
     ///   [RFC 7797 §6](https://www.rfc-editor.org/rfc/rfc7797#section-6).
     func checkCriticalMembers(understanding extensions: Set<String> = []) throws(TokenError) {
         try CriticalExtensions(of: members).check(areIn: extensions)
     }
 
-    /// The same header, meaning a key that is named elsewhere.
+    /// Returns the same header with the given key ID.
     func naming(_ keyID: String?) -> ProtectedHeader {
         var header = self
         header.keyID = keyID

@@ -1,9 +1,10 @@
-/// One who signs a JWS that is made with ``JWSGenerator/makeGeneralJSON(payload:payloadEncoding:placement:signers:)``: a
-/// remote service or one of this process, and the headers that go with its signature.
+/// A remote or local signer of a JWS, and the headers of its signature.
+///
+/// Use it with ``JWSGenerator/makeGeneralJSON(payload:payloadEncoding:placement:signers:)``.
 public struct RemoteJWSSigner: Sendable {
-    /// Members of the protected header besides `alg` and `kid`.
+    /// Members of the protected header in addition to `alg` and `kid`.
     public let header: JSONObject
-    /// Members of the unprotected header, as ``JWSSigner/unprotectedHeader``.
+    /// Members of the unprotected header, as in ``JWSSigner/unprotectedHeader``.
     public let unprotectedHeader: JSONObject
 
     private let service: Service
@@ -13,12 +14,13 @@ public struct RemoteJWSSigner: Sendable {
         case local(any SigningService)
     }
 
-    /// Makes a signer of a remote service.
+    /// Creates a signer that uses a remote service.
     ///
     /// - Parameters:
-    ///   - remoteSigningService: What signs.
-    ///   - header: Members of the protected header besides `alg` and `kid`.
-    ///   - unprotectedHeader: Members of the unprotected header. If `kid` is among them, it is not in the protected header.
+    ///   - remoteSigningService: The service that signs.
+    ///   - header: Members of the protected header in addition to `alg` and `kid`.
+    ///   - unprotectedHeader: Members of the unprotected header. If it has `kid`, the protected
+    ///     header doesn't.
     public init(
         remoteSigningService: any RemoteSigningService,
         header: JSONObject = [:],
@@ -29,7 +31,7 @@ public struct RemoteJWSSigner: Sendable {
         self.unprotectedHeader = unprotectedHeader
     }
 
-    /// Makes a signer of this process, for a JWS that has remote signers, too.
+    /// Creates a local signer, for a JWS that also has remote signers.
     ///
     /// - Parameter signer: The signer.
     public init(_ signer: JWSSigner) {
@@ -40,7 +42,7 @@ public struct RemoteJWSSigner: Sendable {
 }
 
 extension RemoteJWSSigner {
-    /// What its headers say of the signer.
+    /// The values of `alg` and `kid` for the headers.
     var identity: SignerIdentity {
         switch service {
         case .remote(let service): SignerIdentity(service)
@@ -48,10 +50,10 @@ extension RemoteJWSSigner {
         }
     }
 
-    /// Signs, and checks the signature as far as that is possible.
+    /// Signs an input and checks the signature as far as possible.
     ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or `signingFailed`, and what the
-    ///   service throws.
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
+    ///   `signingFailed`, and the service's own errors.
     func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         switch service {
         case .remote(let service): try await service.checkedSignature(for: input)

@@ -1,4 +1,4 @@
-/// What a header says of the one who signs: `alg`, and `kid` if there is one.
+/// The header parameters that identify a signer: `alg`, and `kid` if the signer has one.
 struct SignerIdentity: Sendable {
     let algorithm: JWSAlgorithm
     let keyID: String?
@@ -15,14 +15,16 @@ struct SignerIdentity: Sendable {
 
     /// Writes `alg` into a header.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header says something else.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
+    ///   value.
     func writeAlgorithm(into header: inout JSONObject) throws(TokenError) {
         try Self.write("alg", algorithm.rawValue, into: &header)
     }
 
-    /// Writes `kid` into a header, if the one who signs has one.
+    /// Writes `kid` into a header, if the signer has a key ID.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header says something else.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the header has a different
+    ///   value.
     func writeKeyID(into header: inout JSONObject) throws(TokenError) {
         if let keyID { try Self.write("kid", keyID, into: &header) }
     }
@@ -35,7 +37,7 @@ struct SignerIdentity: Sendable {
         guard stated == .string(value) else {
             throw TokenError(
                 .algorithmMismatch,
-                "“\(name)” of the header contradicts the signing service, which has \(TokenError.shown(value)); leave it out"
+                "“\(name)” of the header contradicts the signing service, which has \(TokenError.shown(value)); omit it"
             )
         }
     }

@@ -1,8 +1,9 @@
-/// What a JWS signature is over ([RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1),
-/// [RFC 7797 §3](https://www.rfc-editor.org/rfc/rfc7797#section-3)): the protected header in base64url, a period, and the
-/// payload in its encoding, in one buffer.
+/// The input of a JWS signature: the protected header in base64url, a period, and the encoded
+/// payload, in one buffer ([RFC 7515 §5.1](https://www.rfc-editor.org/rfc/rfc7515#section-5.1),
+/// [RFC 7797 §3](https://www.rfc-editor.org/rfc/rfc7797#section-3)).
 enum SigningInput {
-    /// Encodes the payload's octets after the protected header, which is in base64url, or empty if there is none.
+    /// Returns the signing input for an encoded protected header, which may be empty, and the
+    /// payload's bytes.
     static func make(
         _ header: some Collection<UInt8>,
         _ payload: [UInt8],
@@ -20,7 +21,7 @@ enum SigningInput {
         }
     }
 
-    /// The same for a payload that has its encoding already.
+    /// Returns the signing input for a payload that is already encoded.
     static func make(_ header: some Collection<UInt8>, payloadText: some Collection<UInt8>) -> [UInt8] {
         var input: [UInt8] = []
         input.reserveCapacity(header.count + 1 + payloadText.count)

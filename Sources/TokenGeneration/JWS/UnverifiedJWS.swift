@@ -1,30 +1,31 @@
 public import Foundation
 
-/// What a JWS says, without any proof that it is true.
+/// The content of a JWS, without any proof that it's authentic.
 ///
-/// Anyone can write any JWS. Use this to look at one, for example to find out whose keys to fetch; decide nothing on it.
-/// ``JWSVerifier`` is for deciding.
+/// Anyone can write any JWS. Use this type only to inspect one, for example to find out which keys
+/// to fetch. To make decisions, use ``JWSVerifier``.
 public struct UnverifiedJWS: Sendable {
-    /// The headers of a signature, as whoever wrote the JWS wants them to be.
+    /// The headers of a signature, as the unknown author of the JWS wrote them.
     public struct Signature: Sendable {
-        /// The header that the signature, if it is good, covers.
+        /// The header that the signature covers, if it's valid.
         public let unverifiedProtectedHeader: JSONObject
         /// The header that no signature covers.
         public let unprotectedHeader: JSONObject
     }
 
-    /// The payload, as whoever wrote the JWS wants it to be, or `nil` if it is detached.
+    /// The payload, as the unknown author of the JWS wrote it, or `nil` if it's detached.
     public let unverifiedPayload: Data?
-    /// The signatures' headers in order, at least one.
+    /// The headers of the signatures in order, at least one.
     public let unverifiedSignatures: [Signature]
 
-    /// Takes a compact JWS apart.
+    /// Parses a compact JWS.
     ///
-    /// Its signature may be anything that is base64url, nothing too. An empty second segment counts as a detached payload.
+    /// The signature can be any base64url text, including an empty one. An empty second segment
+    /// counts as a detached payload.
     ///
     /// - Parameters:
     ///   - compact: The compact JWS.
-    ///   - limits: How large it may be.
+    ///   - limits: The maximum size of the JWS.
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     public init(compact: String, limits: JWSLimits = JWSLimits()) throws(TokenError) {
         let token = try CompactToken(compact, limits: limits)
@@ -35,21 +36,21 @@ public struct UnverifiedJWS: Sendable {
         _ = try token.signature()
     }
 
-    /// Takes a JSON serialization apart, general or flattened.
+    /// Parses a general or flattened JSON serialization.
     ///
     /// - Parameters:
     ///   - json: The JSON text.
-    ///   - limits: How large it may be.
+    ///   - limits: The maximum size of the JWS.
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     public init(json: String, limits: JWSLimits = JWSLimits()) throws(TokenError) {
         try self.init(JSONToken(Array(json.utf8), limits: limits))
     }
 
-    /// Takes a JSON serialization in UTF-8 apart, general or flattened.
+    /// Parses a general or flattened JSON serialization in UTF-8.
     ///
     /// - Parameters:
     ///   - json: The JSON text in UTF-8.
-    ///   - limits: How large it may be.
+    ///   - limits: The maximum size of the JWS.
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     public init(json: Data, limits: JWSLimits = JWSLimits()) throws(TokenError) {
         try self.init(JSONToken(Array(json), limits: limits))

@@ -1,14 +1,15 @@
-/// The keys of a verifier, and which of them a header can mean.
+/// The keys of a verifier, and the rules that match them to a header.
 enum VerificationKeySource: Sendable {
     case list([VerificationKey])
     case set(KeySelector)
 
-    /// The keys to try, at least one, all of them for the header's algorithm.
+    /// Returns the keys to try, at least one, all for the header's algorithm.
     ///
-    /// A single key decides alone, whatever the `kid`. Of several, those that have the header's `kid` are meant, or else those
-    /// that have none.
+    /// A single key is always tried, regardless of `kid`. If there are several keys, those with the
+    /// header's `kid` match. If no key has it, those without a `kid` match.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` or `unknownKey`, or why the selector has no key.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` or `unknownKey`, or the reason
+    ///   why the selector has no key.
     func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
         switch self {
         case .set(let selector): return try selector.keys(for: header)
@@ -20,13 +21,14 @@ enum VerificationKeySource: Sendable {
             let named = matching.filter { $0.keyID?.isExactly(keyID) ?? false }
             let meant = named.isEmpty ? matching.filter { $0.keyID == nil } : named
             guard !meant.isEmpty else {
-                throw TokenError(.unknownKey, "no key has the “kid” \(TokenError.shown(keyID)) of the header")
+                throw TokenError(.unknownKey, "no key has the header's “kid” \(TokenError.shown(keyID))")
             }
             return meant
         }
     }
 
-    /// Every key; `nil` if an entry of the key set can't verify, or it has too many entries for the signatures.
+    /// Returns all keys, or `nil` if an entry of the key set can't verify or the set has more
+    /// entries than there are signatures.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
         switch self {
         case .list(let keys): keys
@@ -37,8 +39,8 @@ enum VerificationKeySource: Sendable {
     private static func mismatch(_ header: ProtectedHeader, _ keys: [VerificationKey]) -> TokenError {
         let stated = "“alg” of the header is \(TokenError.shown(header.algorithm))"
         guard let key = keys.first, keys.count == 1 else {
-            return TokenError(.algorithmMismatch, "\(stated), for which there is no key")
+            return TokenError(.algorithmMismatch, "\(stated), but no key is for that algorithm")
         }
-        return TokenError(.algorithmMismatch, "\(stated), the key is for \(key.algorithm)")
+        return TokenError(.algorithmMismatch, "\(stated), but the key is for \(key.algorithm)")
     }
 }

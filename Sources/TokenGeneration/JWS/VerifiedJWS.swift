@@ -1,36 +1,36 @@
 public import Foundation
 
-/// A JWS whose signature, or enough of whose signatures, a ``JWSVerifier`` has found good.
+/// A JWS that a ``JWSVerifier`` has verified.
 ///
-/// Only a verifier makes one.
+/// Only a verifier creates one.
 public struct VerifiedJWS: Sendable {
-    /// A signature that is good.
+    /// A valid signature.
     public struct Signature: Sendable {
-        /// Its place in the JSON serialization, from 0.
+        /// The index of the signature in the JSON serialization, from 0.
         public let index: Int
-        /// The header that it covers.
+        /// The header that the signature covers.
         public let protectedHeader: JSONObject
-        /// The header that it does not cover: anybody can have changed it.
+        /// The header that the signature doesn't cover: anyone can have changed it.
         public let unprotectedHeader: JSONObject
-        /// The key that made it.
+        /// The key that made the signature.
         public let key: VerificationKey
     }
 
-    /// A signature that is not good.
+    /// A signature that isn't valid.
     public struct Refusal: Sendable {
-        /// Its place in the JSON serialization, from 0.
+        /// The index of the signature in the JSON serialization, from 0.
         public let index: Int
-        /// Why it is not good.
+        /// The reason why the signature isn't valid.
         public let reason: TokenError
     }
 
-    /// The payload's octets.
+    /// The payload's bytes.
     public let payload: Data
-    /// How the payload stands under the signatures.
+    /// The encoding of the payload in the signing input.
     public let payloadEncoding: JWSPayloadEncoding
-    /// The protected header of the first good signature; a compact JWS has no other.
+    /// The protected header of the first valid signature, which is the only one in a compact JWS.
     public let header: JSONObject
-    /// The good signatures in order, at least one.
+    /// The valid signatures in order, at least one.
     public let signatures: [Signature]
     /// The other signatures in order.
     public let refusals: [Refusal]

@@ -1,4 +1,4 @@
-/// For whom a token must be, by its `aud`.
+/// A rule for the audience of a token, its `aud`.
 ///
 /// ```swift
 /// policy.audience = "orders"
@@ -17,49 +17,51 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
 
     /// `aud` must be or contain a name.
     ///
-    /// - Parameter name: The name by which issuers know you.
+    /// - Parameter name: The name that issuers know you by.
     /// - Returns: The rule.
     public static func contains(_ name: String) -> AudienceRule { containsAny(of: [name]) }
 
-    /// `aud` must be or contain at least one of some names.
+    /// `aud` must be or contain at least one of the given names.
     ///
-    /// - Parameter names: The names; with none, every token is refused.
+    /// - Parameter names: The names. An empty array rejects every token.
     /// - Returns: The rule.
     public static func containsAny(of names: [String]) -> AudienceRule { AudienceRule(wrapped: .any(names)) }
 
-    /// `aud` must contain each of some names.
+    /// `aud` must contain each of the given names.
     ///
-    /// - Parameter names: The names; with none, every token is refused.
+    /// - Parameter names: The names. An empty array rejects every token.
     /// - Returns: The rule.
     public static func containsAll(of names: [String]) -> AudienceRule { AudienceRule(wrapped: .all(names)) }
 
-    /// There must be no `aud`.
+    /// `aud` must be absent.
     ///
-    /// Whoever is not among a token's audience must refuse it
-    /// ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)), and a policy that names no audience is in
-    /// none.
+    /// A receiver that isn't in a token's audience must reject the token
+    /// ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)). A policy that
+    /// doesn't name an audience isn't in any.
     public static let absent = AudienceRule(wrapped: .absent)
 
     /// `aud` must be absent, or be or contain a name.
     ///
-    /// For authorization servers that leave `aud` out of what they say about a token.
+    /// Use it for authorization servers that omit `aud` from the claims of a token.
     ///
-    /// - Warning: A token without `aud` that the issuer made for another service is accepted.
+    /// - Warning: The policy also accepts tokens without `aud` that the issuer made for another
+    ///   service.
     ///
-    /// - Parameter name: The name by which issuers know you.
+    /// - Parameter name: The name that issuers know you by.
     /// - Returns: The rule.
     public static func absentOrContains(_ name: String) -> AudienceRule { AudienceRule(wrapped: .absentOr(name)) }
 
-    /// `aud` is not compared with anything.
+    /// `aud` isn't checked.
     ///
-    /// - Warning: Tokens that the issuer made for other services are accepted, so each of them can act as its users here.
+    /// - Warning: The policy accepts tokens that the issuer made for other services, so each of
+    ///   those services can act as its users here.
     public static let skipAudienceCheck = AudienceRule(wrapped: .unchecked)
 
     private init(wrapped: Wrapped) {
         self.wrapped = wrapped
     }
 
-    /// Makes the rule that `aud` must be or contain a name.
+    /// Creates the rule that `aud` must be or contain a name.
     ///
     /// - Parameter value: The name.
     public init(stringLiteral value: String) {
@@ -70,7 +72,7 @@ public struct AudienceRule: Sendable, Hashable, ExpressibleByStringLiteral {
 extension AudienceRule {
     /// Checks the claim `aud`.
     ///
-    /// - Parameter found: The members of `aud`, none if the claim is absent.
+    /// - Parameter found: The members of `aud`, or an empty array if the claim is absent.
     /// - Throws: ``TokenError`` with the code `audienceMismatch` or `missingClaim`.
     package func check(_ found: [String]) throws(TokenError) {
         switch wrapped {
@@ -80,7 +82,7 @@ extension AudienceRule {
             guard found.isEmpty else {
                 throw TokenError(
                     .audienceMismatch,
-                    "the token is for an audience (“aud”), and the policy names none: set its audience"
+                    "the token has an audience (“aud”), but the policy doesn't; set the policy's audience"
                 )
             }
         case .absentOr(let name):
@@ -98,18 +100,18 @@ extension AudienceRule {
 
     private func checkPresence(_ found: [String]) throws(TokenError) {
         guard !found.isEmpty else {
-            throw TokenError(.missingClaim, "the claim “aud” is missing, which the policy expects")
+            throw TokenError(.missingClaim, "the claim “aud” is missing, but the policy expects it")
         }
     }
 
     private static func contains(_ found: [String], _ name: String) -> Bool {
-        // An empty name matches nothing: it stands for a setting that was never made.
+        // An empty name matches nothing, because it comes from a missing setting.
         guard !name.isEmpty else { return false }
         for member in found where member.isExactly(name) { return true }
         return false
     }
 
     private static var mismatch: TokenError {
-        TokenError(.audienceMismatch, "the claim “aud” does not name the audience that the policy expects")
+        TokenError(.audienceMismatch, "the claim “aud” doesn't name the audience that the policy expects")
     }
 }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A check of your own that a policy makes.
+/// A custom check of a policy.
 ///
 /// ```swift
 /// policy.checks.append(
@@ -8,15 +8,16 @@ public import Foundation
 /// )
 /// ```
 ///
-/// It runs after all other checks, so the signature is good and the registered claims have their types.
+/// It runs after all other checks, so that the signature is verified and the registered claims have
+/// their types.
 public struct ClaimsCheck: Sendable {
-    /// What a check sees.
+    /// The verified token that a check gets.
     public struct Subject: Sendable {
         /// The header.
         public let header: JSONObject
         /// All claims.
         public let claims: JSONObject
-        /// The registered claims among them, with types.
+        /// The registered claims with their types.
         public let registered: RegisteredClaims
         /// The policy's current time.
         public let date: Date
@@ -26,23 +27,24 @@ public struct ClaimsCheck: Sendable {
         let key: VerificationKey
     }
 
-    /// What the error says if the check fails.
+    /// The name of the check, for the error if it fails.
     public let name: String
 
     private let isSatisfied: @Sendable (Subject) throws -> Bool
 
-    /// Makes a check.
+    /// Creates a check.
     ///
     /// - Parameters:
-    ///   - name: What the error says if the check fails. Put no secret into it.
-    ///   - isSatisfied: Whether a token is good. A ``TokenError`` it throws reaches the verifier's caller as it is; any other
-    ///     error is the cause of one with the code `checkFailed`.
+    ///   - name: The name of the check, for the error if it fails. Don't include secrets.
+    ///   - isSatisfied: A closure that returns whether to accept a token. If it throws a
+    ///     ``TokenError``, the verifier throws the same error. Any other error becomes the cause of
+    ///     a ``TokenError`` with the code `checkFailed`.
     public init(_ name: String, isSatisfied: @escaping @Sendable (Subject) throws -> Bool) {
         self.name = name
         self.isSatisfied = isSatisfied
     }
 
-    /// - Throws: ``TokenError`` with the code `checkFailed`, or the one that the check throws.
+    /// - Throws: ``TokenError`` with the code `checkFailed`, or the closure's own error.
     func check(_ subject: Subject) throws(TokenError) {
         let isGood: Bool
         do {
@@ -53,7 +55,7 @@ public struct ClaimsCheck: Sendable {
             throw TokenError(.checkFailed, "the check \(TokenError.shown(name)) of the policy failed", cause: error)
         }
         guard isGood else {
-            throw TokenError(.checkFailed, "the check \(TokenError.shown(name)) of the policy refuses the token")
+            throw TokenError(.checkFailed, "the check \(TokenError.shown(name)) of the policy rejected the token")
         }
     }
 }

@@ -15,34 +15,36 @@ public struct IssuerRule: Sendable, Hashable, ExpressibleByStringLiteral {
 
     private let wrapped: Wrapped
 
-    /// `iss` must be an issuer.
+    /// `iss` must be the given issuer.
     ///
-    /// - Parameter issuer: The issuer identifier, exactly as the issuer writes it. An empty one refuses every token.
+    /// - Parameter issuer: The issuer identifier, exactly as the issuer writes it. An empty one
+    ///   rejects every token.
     /// - Returns: The rule.
     public static func exactly(_ issuer: String) -> IssuerRule { oneOf([issuer]) }
 
-    /// `iss` must be one of some issuers.
+    /// `iss` must be one of the given issuers.
     ///
-    /// - Parameter issuers: The issuer identifiers. An empty list refuses every token.
+    /// - Parameter issuers: The issuer identifiers. An empty array rejects every token.
     /// - Returns: The rule.
     public static func oneOf(_ issuers: [String]) -> IssuerRule { IssuerRule(wrapped: .oneOf(issuers)) }
 
-    /// There must be no `iss`.
+    /// `iss` must be absent.
     ///
-    /// A policy that names no issuer trusts none, so it refuses a token that names one.
+    /// A policy that doesn't name an issuer doesn't trust any, so it rejects a token that names
+    /// one.
     public static let absent = IssuerRule(wrapped: .absent)
 
-    /// `iss` isn't compared with anything.
+    /// `iss` isn't checked.
     ///
-    /// - Warning: The policy accepts the tokens of every issuer whose keys the verifier has. If issuers share keys, one can
-    ///   act as another.
+    /// - Warning: The policy accepts the tokens of every issuer whose keys the verifier has. If
+    ///   issuers share keys, one can act as another.
     public static let skipIssuerCheck = IssuerRule(wrapped: .unchecked)
 
     private init(wrapped: Wrapped) {
         self.wrapped = wrapped
     }
 
-    /// Creates the rule that `iss` must be an issuer.
+    /// Creates the rule that `iss` must be the given issuer.
     ///
     /// - Parameter value: The issuer identifier.
     public init(stringLiteral value: String) {
@@ -53,7 +55,7 @@ public struct IssuerRule: Sendable, Hashable, ExpressibleByStringLiteral {
 extension IssuerRule {
     /// Checks the claim `iss`.
     ///
-    /// - Parameter found: The claim's value; `nil` if it is absent.
+    /// - Parameter found: The claim's value, or `nil` if it's absent.
     /// - Throws: ``TokenError`` with the code `issuerMismatch` or `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
         switch wrapped {
@@ -63,16 +65,16 @@ extension IssuerRule {
             guard found == nil else {
                 throw TokenError(
                     .issuerMismatch,
-                    "the token has an issuer (“iss”), and the policy names none: set its issuer"
+                    "the token has an issuer (“iss”), but the policy doesn't; set the policy's issuer"
                 )
             }
         case .oneOf(let issuers):
             guard let found else {
-                throw TokenError(.missingClaim, "the claim “iss” is missing, which the policy expects")
+                throw TokenError(.missingClaim, "the claim “iss” is missing, but the policy expects it")
             }
             for issuer in issuers where !issuer.isEmpty && issuer.isExactly(found) { return }
-            let expected = issuers.count == 1 ? "the one" : "one of those"
-            throw TokenError(.issuerMismatch, "the claim “iss” is not \(expected) that the policy expects")
+            let expected = issuers.count == 1 ? "the issuer" : "one of the issuers"
+            throw TokenError(.issuerMismatch, "the claim “iss” isn't \(expected) that the policy expects")
         }
     }
 }

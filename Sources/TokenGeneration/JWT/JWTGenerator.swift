@@ -1,7 +1,8 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// Makes signed tokens: compact JWS with JSON claims ([RFC 7519 §7.1](https://www.rfc-editor.org/rfc/rfc7519#section-7.1)).
+/// A generator of signed tokens: compact JWSs with JSON claims
+/// ([RFC 7519 §7.1](https://www.rfc-editor.org/rfc/rfc7519#section-7.1)).
 ///
 /// ```swift
 /// let service = try ES256SigningService.generate(keyID: "1")
@@ -9,55 +10,58 @@ internal import OpenSSLCrypto
 /// let token = try JWTGenerator(claims: claims, signingService: service).token()
 /// ```
 ///
-/// The JSON is deterministic: members sorted, no white space, nothing escaped that need not be.
+/// The JSON is deterministic: sorted members, no white space, minimal escaping.
 public struct JWTGenerator: Sendable {
     private let content: Result<Content, TokenError>
     private let signingService: any SigningService
 
-    /// What is signed, before the one who signs it is known.
+    /// The content of a token, before the signer is known.
     struct Content: Sendable {
-        /// `nil` for a header without members of the caller's.
+        /// The caller's header members, or `nil` if the caller sets no members.
         let header: JSONObject?
         let payload: SerializedClaims
     }
 
-    /// Makes a generator for dictionaries.
+    /// Creates a generator for dictionaries.
     ///
-    /// They are converted at once; a value that JSON can't hold makes ``token()`` throw. No member is added to the header but
-    /// `alg` and `kid`.
+    /// The initializer converts the dictionaries. If JSON can't represent a value, ``token()``
+    /// throws. Only `alg` and `kid` are added to the header.
     ///
     /// - Parameters:
     ///   - jwtRepresentation: The header and the payload.
-    ///   - signingService: What signs.
+    ///   - signingService: The service that signs.
     public init(jwtRepresentation: any JWTContent, signingService: any SigningService) {
         content = Self.content(of: jwtRepresentation)
         self.signingService = signingService
     }
 
-    /// Makes a generator for JSON.
+    /// Creates a generator for claims as a JSON object.
     ///
     /// - Parameters:
-    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
+    ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
+    ///     `JWT`.
     ///   - payload: The claims.
-    ///   - signingService: What signs.
+    ///   - signingService: The service that signs.
     public init(header: JSONObject = [:], payload: JSONObject, signingService: any SigningService) {
         content = .success(Content(header: Self.typed(header), payload: SerializedClaims(payload)))
         self.signingService = signingService
     }
 
-    /// Makes a generator for claims that are JSON already, which are signed byte for byte as they are.
+    /// Creates a generator for claims as JSON text, which is signed byte for byte.
     ///
-    /// They are checked at once, as ``JSONObject/init(parsing:)-(Data)`` does; what is not strict JSON makes ``token()`` throw.
+    /// The initializer checks the text, as ``JSONObject/init(parsing:)-(Data)`` does. If it isn't
+    /// strict JSON, ``token()`` throws.
     ///
     /// - Parameters:
-    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
-    ///   - claimsJSON: The claims in UTF-8, a JSON object.
-    ///   - signingService: What signs.
+    ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
+    ///     `JWT`.
+    ///   - claimsJSON: The claims, a JSON object in UTF-8.
+    ///   - signingService: The service that signs.
     public init(header: JSONObject = [:], claimsJSON: Data, signingService: any SigningService) {
         self.init(header: header, claimsOctets: Array(claimsJSON), signingService: signingService)
     }
 
-    /// The same for octets that are in an array.
+    /// Creates a generator for claims as JSON text in an array of bytes.
     package init(header: JSONObject, claimsOctets: [UInt8], signingService: any SigningService) {
         content = Result { () throws(TokenError) in
             Content(header: Self.typed(header), payload: try SerializedClaims(checking: claimsOctets))
@@ -65,14 +69,16 @@ public struct JWTGenerator: Sendable {
         self.signingService = signingService
     }
 
-    /// Makes a generator for claims of a type of yours.
+    /// Creates a generator for claims of an encodable type.
     ///
-    /// They are encoded at once, dates as seconds since 1970; claims that can't be encoded make ``token()`` throw.
+    /// The initializer encodes the claims, with dates as seconds since 1970. If they can't be
+    /// encoded, ``token()`` throws.
     ///
     /// - Parameters:
-    ///   - header: Members of the header besides `alg` and `kid`. `typ` is `JWT` if it is not given.
+    ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
+    ///     `JWT`.
     ///   - claims: The claims, which must encode as a JSON object.
-    ///   - signingService: What signs.
+    ///   - signingService: The service that signs.
     public init(header: JSONObject = [:], claims: some Encodable, signingService: any SigningService) {
         content = Self.content(header, claims)
         self.signingService = signingService
@@ -80,13 +86,15 @@ public struct JWTGenerator: Sendable {
 
     /// Signs a token.
     ///
-    /// `alg` in the header is the signing service's, and `kid` if it has one.
+    /// `alg` and `kid` in the header are those of the signing service. A service without a key ID
+    /// adds no `kid`.
     ///
     /// - Returns: The token.
-    /// - Throws: ``TokenError`` with the code `unencodableContent` if a value can't be held in JSON (the message names it, like
-    ///   `payload.address.zip`), `algorithmMismatch` if the header states another `alg` or `kid` than the signing service,
-    ///   `criticalHeaderUnsupported` if the header demands extensions, `signingFailed` if the service returned something that
-    ///   is no signature of its algorithm; and whatever a signing service of yours throws, unchanged.
+    /// - Throws: ``TokenError`` with the code `unencodableContent` if JSON can't represent a value
+    ///   (the message names it, such as `payload.address.zip`), `algorithmMismatch` if `alg` or
+    ///   `kid` in the header isn't the signing service's, `criticalHeaderUnsupported` if the header
+    ///   requires extensions, `signingFailed` if the service's result can't be a signature of its
+    ///   algorithm. Errors of a custom signing service are passed on unchanged.
     public func token() throws -> String {
         let content = try content.get()
         let header: [UInt8]? =
@@ -96,7 +104,7 @@ public struct JWTGenerator: Sendable {
         return try Self.token(header: header, payload: content.payload.bytes, signedBy: signingService)
     }
 
-    /// A token of a header that is encoded already; `nil` for one without members of the caller's.
+    /// Signs a token with an encoded header, or with the minimal header if `header` is `nil`.
     static func token(
         header: [UInt8]?,
         payload: [UInt8],
@@ -109,7 +117,7 @@ public struct JWTGenerator: Sendable {
 }
 
 extension JWTGenerator {
-    /// The header of a token to which the caller gives no members.
+    /// The header of a token without caller-defined members.
     static let plainHeader: JSONObject = ["typ": "JWT"]
 
     static func content(of jwt: any JWTContent) -> Result<Content, TokenError> {
@@ -127,7 +135,7 @@ extension JWTGenerator {
         }
     }
 
-    /// The caller's members with a `typ`, or `nil` if the caller gives none.
+    /// Returns the caller's members with a `typ`, or `nil` for an empty header.
     static func typed(_ header: JSONObject) -> JSONObject? {
         guard !header.isEmpty else { return nil }
         guard header["typ"] == nil else { return header }
@@ -136,9 +144,10 @@ extension JWTGenerator {
         return header
     }
 
-    /// The header of a JWT, complete.
+    /// Returns the complete header of a JWT.
     ///
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or `unencodableContent`.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch`, `criticalHeaderUnsupported` or
+    ///   `unencodableContent`.
     static func header(_ given: JSONObject, signedBy signer: SignerIdentity) throws(TokenError) -> JSONObject {
         var header = given
         try signer.writeAlgorithm(into: &header)
@@ -146,7 +155,7 @@ extension JWTGenerator {
         guard header["crit"] == nil, header["b64"] == nil else {
             throw TokenError(
                 .criticalHeaderUnsupported,
-                "the header has “crit” or “b64”: a JWT has no extensions; remove them"
+                "the header has “crit” or “b64”, but a JWT doesn't support extensions; remove them"
             )
         }
         do throws(TokenError) {

@@ -1,7 +1,7 @@
-/// Chooses the keys of a set that a token can mean.
+/// A selector of the keys in a set that match a token.
 ///
-/// The choice takes what the entries state: `kid`, `kty`, `crv`, `alg`, `use` and `key_ops`. Only keys that a token can mean are
-/// prepared, at most 16 for one token.
+/// The choice depends on the members `kid`, `kty`, `crv`, `alg`, `use` and `key_ops` of the
+/// entries. Only matching keys are prepared, at most 16 for one token.
 struct KeySelector: Sendable {
     private struct Candidate: Sendable {
         let entry: KeySetEntry
@@ -17,7 +17,7 @@ struct KeySelector: Sendable {
         /// The prepared key.
         var key: Result<VerificationKey, TokenError> { entry.key(for: choice) }
 
-        /// The reason that the key can't be used, as far as it is known without preparing the key.
+        /// The reason why the key can't be used, if that is known without preparing the key.
         var refusal: TokenError? {
             if case .failure(let reason) = choice { reason } else { nil }
         }
@@ -26,7 +26,8 @@ struct KeySelector: Sendable {
             if case .success(let choice) = choice { choice.accepts(algorithm) } else { false }
         }
 
-        /// Returns a Boolean value that indicates whether an unusable key is damaged or weak, and states an algorithm.
+        /// Returns a Boolean value that indicates whether an unusable key for an algorithm is
+        /// damaged or weak.
         func isDamaged(_ reason: TokenError, for algorithm: String) -> Bool {
             [.malformedKey, .weakKey, .tooLarge].contains(reason.code)
                 && entry.jwk.algorithm?.isExactly(algorithm) ?? false
@@ -35,7 +36,7 @@ struct KeySelector: Sendable {
 
     private let candidates: [Candidate]
     private let selection: KeySelection
-    /// A Boolean value that indicates whether the set has entries that aren't keys.
+    /// A Boolean value that indicates whether the set has entries that aren't JWKs.
     private let hasRejections: Bool
 
     init(_ keys: JWKSet, _ selection: KeySelection = KeySelection()) {
@@ -46,28 +47,29 @@ struct KeySelector: Sendable {
 
     /// Prepares every key of the set.
     ///
-    /// Every key must have signed, so that a set with more entries than signatures needs no preparation. Only of a small set,
-    /// whose entries may repeat a key, all are prepared.
+    /// Every key must have signed, so a set with more entries than signatures needn't be prepared.
+    /// Only a small set is prepared anyway, because its entries may repeat a key.
     ///
-    /// - Parameter signatureCount: The number of good signatures.
-    /// - Returns: The keys; `nil` if an entry can't verify, or there are more entries than signatures, and more than 16.
+    /// - Parameter signatureCount: The number of valid signatures.
+    /// - Returns: The keys; `nil` if an entry can't verify, or if the set has more entries than
+    ///   there are signatures and more than 16.
     func everyKey(of signatureCount: Int) -> [VerificationKey]? {
         guard !hasRejections, candidates.count <= max(signatureCount, KeySelection.CandidateLimit.limit),
             candidates.allSatisfy({ $0.refusal == nil })
         else { return nil }
         var keys: [VerificationKey] = []
         for candidate in candidates {
-            // The first key that can't verify ends the work.
+            // Stops at the first key that can't verify.
             guard case .success(let key) = candidate.key else { return nil }
             keys.append(key)
         }
         return keys
     }
 
-    /// The keys to try, in the set's order: one, or several if the selection allows it.
+    /// Returns the keys to try, in the set's order: one, or several if the selection allows it.
     ///
-    /// - Throws: ``TokenError`` with the code `unknownKey`, `ambiguousKey`, `algorithmMismatch`, or why the key that the token
-    ///   names can't be used.
+    /// - Throws: ``TokenError`` with the code `unknownKey`, `ambiguousKey`, `algorithmMismatch`, or
+    ///   the reason why the key that the token names can't be used.
     func keys(for header: ProtectedHeader) throws(TokenError) -> [VerificationKey] {
         guard let keyID = header.keyID else {
             let keys = try prepared(candidates.filter { $0.isFor(header.algorithm) }).keys
@@ -81,7 +83,7 @@ struct KeySelector: Sendable {
         }
         let named = candidates.filter { $0.keyID?.isExactly(keyID) ?? false }
         guard let first = named.first else {
-            throw TokenError(.unknownKey, "the set has no key with the token's “kid” \(TokenError.shown(keyID))")
+            throw TokenError(.unknownKey, "the key set has no key with the token's “kid” \(TokenError.shown(keyID))")
         }
         let (keys, refusals) = try prepared(named.filter { $0.isFor(header.algorithm) })
         guard !keys.isEmpty else {
@@ -89,27 +91,29 @@ struct KeySelector: Sendable {
             guard let reason = refusals.first?.reason ?? others else {
                 throw TokenError(
                     .algorithmMismatch,
-                    "the key with the token's “kid” is not for its “alg” \(TokenError.shown(header.algorithm))"
+                    "the key with the token's “kid” isn't for its “alg” \(TokenError.shown(header.algorithm))"
                 )
             }
             let text = "the key with the token's “kid” \(TokenError.shown(keyID)) can't be used: \(reason.message)"
             throw TokenError(reason.code, text, cause: reason)
         }
         let damaged = refusals + named.compactMap { candidate in candidate.refusal.map { (candidate, $0) } }
-        // The issuer meant two keys under one ID, of which we can read one: which one the token means is not known.
+        // The issuer gave two keys the same ID and one is unreadable, so the token's key is
+        // unknown.
         guard !damaged.contains(where: { $0.isDamaged($1, for: header.algorithm) }) else {
             throw TokenError(
                 .ambiguousKey,
-                "several keys of the set have the token's “kid”, and one of them is damaged"
+                "several keys in the set have the token's “kid”, and one of them is damaged"
             )
         }
         return keys
     }
 
-    /// Prepares the keys that a token can mean, each once.
+    /// Prepares each key that matches a token once.
     ///
     /// - Returns: The keys to try, and the candidates that can't be used.
-    /// - Throws: ``TokenError`` with the code `ambiguousKey` if there are more different ones than may be prepared or tried.
+    /// - Throws: ``TokenError`` with the code `ambiguousKey` if more different keys match than may
+    ///   be prepared or tried.
     private func prepared(
         _ candidates: [Candidate]
     ) throws(TokenError) -> (keys: [VerificationKey], refusals: [(candidate: Candidate, reason: TokenError)]) {
@@ -118,7 +122,7 @@ struct KeySelector: Sendable {
         var refusals: [(candidate: Candidate, reason: TokenError)] = []
         for candidate in different {
             switch candidate.key {
-            // The same number can be written in two ways.
+            // The same number can have two encodings.
             case .success(let key) where keys.contains { $0.thumbprint == key.thumbprint }: continue
             case .success(let key): keys.append(key)
             case .failure(let reason): refusals.append((candidate, reason))
@@ -128,7 +132,7 @@ struct KeySelector: Sendable {
         return (keys, refusals)
     }
 
-    /// Leaves out entries that repeat a key.
+    /// Removes entries that repeat a key.
     private func different(_ candidates: [Candidate]) throws(TokenError) -> [Candidate] {
         guard candidates.count > 1 else { return candidates }
         var identities: Set<[UInt8]> = []
@@ -146,7 +150,7 @@ struct KeySelector: Sendable {
     private static func ambiguous(_ limit: Int) -> TokenError {
         TokenError(
             .ambiguousKey,
-            "more than \(limit) of the set's keys could be the token's; give each a “kid” of its own"
+            "more than \(limit) keys in the set match the token; give each key a different “kid”"
         )
     }
 }

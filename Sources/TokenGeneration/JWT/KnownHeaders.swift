@@ -1,12 +1,12 @@
 internal import OpenSSLCrypto
 
-/// The headers of tokens that a verifier has accepted, as they were read.
+/// The parsed headers of tokens that a verifier has accepted.
 ///
-/// The tokens of one issuer mostly have one header, the same to the byte. What it says, and which keys it can mean, depends
-/// on these bytes and on what the verifier was made with, and on nothing else. A header is kept only when a signature over
-/// it was good, so that nobody can fill the places with headers of his own.
+/// Tokens of one issuer usually have identical headers. The parsed header and the matching keys
+/// depend only on the header's bytes and on the verifier. A header is kept only after a signature
+/// over it was verified, so that attackers can't fill the cache with other headers.
 final class KnownHeaders: Sendable {
-    /// A header that was found well formed and without extensions, and the keys that it can mean.
+    /// A well-formed header without extensions, and the keys that match it.
     final class Entry: Sendable {
         let header: ProtectedHeader
         let keys: [VerificationKey]
@@ -19,7 +19,7 @@ final class KnownHeaders: Sendable {
             self.text = text
         }
 
-        /// Uses the entry of a token's header, if it is this one or one behind it.
+        /// Passes this or a following entry to a closure, if it's the entry of a token's header.
         fileprivate func find<Result>(_ token: CompactToken, _ body: (Entry) -> Result) -> Result? {
             if token.hasHeader(text) { return body(self) }
             return next.withObject { $0.find(token, body) } ?? nil
@@ -31,21 +31,21 @@ final class KnownHeaders: Sendable {
         }
     }
 
-    /// More headers than a rotation of keys has at a time.
+    /// The maximum number of headers, which is more than a rotation of keys uses at a time.
     private static let capacity = 4
     private let first = SetOnce<Entry>()
 
-    /// Uses the entry of a token's header, if there is one.
+    /// Passes the entry of a token's header to a closure, if there is one.
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - body: Uses the entry, which is lent to it.
-    /// - Returns: What `body` returns, or `nil` if there is no entry.
+    ///   - body: A closure that borrows the entry.
+    /// - Returns: The result of `body`, or `nil` without an entry.
     func withEntry<Result>(for token: CompactToken, _ body: (Entry) -> Result) -> Result? {
         first.withObject { $0.find(token, body) } ?? nil
     }
 
-    /// Keeps what was read of a token whose signature is good, while there is room.
+    /// Keeps the entry of a token with a valid signature, if there is room.
     func keep(_ new: Entry) {
         if !first.set(new) { first.withObject { $0.append(new, capacity: Self.capacity - 1) } }
     }

@@ -1,13 +1,14 @@
 internal import Foundation
 
-/// Seconds since 1970 ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)) in the years 1 to 9999.
+/// A time in seconds since 1970, in the years 1 to 9999
+/// ([RFC 7519 §2](https://www.rfc-editor.org/rfc/rfc7519#section-2)).
 struct NumericDate: Codable {
-    /// The years that a calendar date has, 1 to 9999, in seconds since 1970.
+    /// The years 1 to 9999 of a calendar date, in seconds since 1970.
     ///
-    /// A time outside of them means nothing to any token, and code that converts it to an integer or a calendar date may
-    /// trap.
+    /// Times outside this range are meaningless in tokens, and code that converts them to an
+    /// integer or a calendar date may trap.
     static let range = -62_135_596_800.0..<253_402_300_800.0
-    /// The message about a time outside the range.
+    /// The message for a time outside the range.
     static let isOutside = "The time is outside the years 1 to 9999."
 
     let date: Date

@@ -8,7 +8,7 @@ struct ClaimTimes {
 }
 
 extension RegisteredClaims {
-    /// Reads the registered claims out of a claims set, with the claim's name in the error.
+    /// Reads the registered claims of a claims set, with the claim's name in errors.
     ///
     /// - Throws: ``TokenError`` with the code `malformedClaim`.
     static func read(_ claims: JSONObject) throws(TokenError) -> (RegisteredClaims, ClaimTimes) {
@@ -18,7 +18,8 @@ extension RegisteredClaims {
             let member = claims[index]
             // All registered names have three characters.
             guard member.name.utf8.count == 3 else { continue }
-            // So few bytes are normalized at once, and no other text of three bytes is equivalent to these names.
+            // So few bytes are compared quickly, and no other text of three bytes is canonically
+            // equivalent to these names.
             switch member.name {
             case "iss": registered.issuer = try member.stringClaim()
             case "sub": registered.subject = try member.stringClaim()
@@ -38,16 +39,16 @@ extension RegisteredClaims {
 }
 
 extension JSONObject {
-    /// The registered claims of a claims set, with types.
+    /// Returns the registered claims of a claims set with their types.
     ///
-    /// - Returns: The claims; those that are absent are `nil`.
-    /// - Throws: ``TokenError`` with the code `malformedClaim` if one has the wrong JSON type, `null` included, or is a time
-    ///   outside the years 1 to 9999.
+    /// - Returns: The claims. Absent claims are `nil`.
+    /// - Throws: ``TokenError`` with the code `malformedClaim` if a claim has the wrong JSON type,
+    ///   including `null`, or is a time outside the years 1 to 9999.
     public func registeredClaims() throws(TokenError) -> RegisteredClaims {
         try RegisteredClaims.read(self).0
     }
 
-    /// A claim that must be a NumericDate if it is there, in seconds since 1970.
+    /// Returns an optional claim that must be a NumericDate, in seconds since 1970.
     ///
     /// - Throws: ``TokenError`` with the code `malformedClaim`.
     func secondsClaim(_ name: String) throws(TokenError) -> Double? {
@@ -55,7 +56,7 @@ extension JSONObject {
         return try self[index].secondsClaim()
     }
 
-    /// A claim that must be a string if it is there.
+    /// Returns an optional claim that must be a string.
     ///
     /// - Throws: ``TokenError`` with the code `malformedClaim`.
     func stringClaim(_ name: String) throws(TokenError) -> String? {
@@ -84,12 +85,12 @@ extension JSONObject.Member {
     fileprivate func audienceClaim() throws(TokenError) -> [String] {
         if let audience = value.string { return [audience] }
         guard let elements = value.array, !elements.isEmpty else {
-            throw malformed("a string or an array of strings that is not empty")
+            throw malformed("a string or a non-empty array of strings")
         }
         var audience: [String] = []
         for element in elements {
             guard let member = element.string else {
-                throw TokenError(.malformedClaim, "the claim “aud” has \(element.kind) among its strings")
+                throw TokenError(.malformedClaim, "the claim “aud” must contain only strings, not \(element.kind)")
             }
             audience.append(member)
         }

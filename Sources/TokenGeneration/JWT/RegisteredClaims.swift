@@ -1,39 +1,40 @@
 public import Foundation
 internal import OpenSSLCrypto
 
-/// The claims that [RFC 7519 §4.1](https://www.rfc-editor.org/rfc/rfc7519#section-4.1) registers.
+/// The registered claims of a token
+/// ([RFC 7519 §4.1](https://www.rfc-editor.org/rfc/rfc7519#section-4.1)).
 ///
-/// Times are written as NumericDate: seconds since 1970 in UTC, whole if they are, with a fraction otherwise, which some verifiers
-/// refuse; ``setTimes(lifetime:issuedAt:)`` sets whole ones. Reading
-/// refuses wrong JSON types; `null` is one.
+/// Times are encoded as NumericDate: seconds since 1970 in UTC, as an integer if possible. Some
+/// verifiers reject fractions; ``setTimes(lifetime:issuedAt:)`` sets whole seconds. Decoding
+/// rejects wrong JSON types, including `null`.
 ///
 /// ```swift
 /// let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 300))
 /// ```
 public struct RegisteredClaims: Codable, Sendable, Hashable {
-    /// `iss`: who issued the token.
+    /// The issuer of the token, `iss`.
     public var issuer: String?
-    /// `sub`: whom or what the token is about.
+    /// The subject of the token, `sub`.
     public var subject: String?
-    /// `aud`: for whom the token is.
+    /// The audience of the token, `aud`.
     ///
-    /// Empty if the claim is absent; one value is written as a string, several as an array.
+    /// It's empty if the claim is absent. One value is encoded as a string, several as an array.
     public var audience: [String]
-    /// `exp`: from this time on the token is no longer good.
+    /// The time from which the token is no longer valid, `exp`.
     public var expiration: Date?
-    /// `nbf`: before this time the token is not yet good.
+    /// The time from which the token is valid, `nbf`.
     public var notBefore: Date?
-    /// `iat`: when the token was issued.
+    /// The time at which the token was issued, `iat`.
     public var issuedAt: Date?
-    /// `jti`: the token's own ID.
+    /// The ID of the token, `jti`.
     public var jwtID: String?
 
-    /// Makes claims.
+    /// Creates claims; those that you omit are absent.
     ///
     /// - Parameters:
     ///   - issuer: `iss`.
     ///   - subject: `sub`.
-    ///   - audience: `aud`; leave it empty to have no such claim.
+    ///   - audience: `aud`; an empty array omits the claim.
     ///   - expiration: `exp`.
     ///   - notBefore: `nbf`.
     ///   - issuedAt: `iat`.
@@ -66,11 +67,11 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         case jwtID = "jti"
     }
 
-    /// Reads the claims.
+    /// Decodes the claims.
     ///
-    /// - Parameter decoder: The decoder to read from; its date strategy does not matter.
-    /// - Throws: `DecodingError` if a claim has the wrong type, a time is outside the years 1 to 9999, or `aud` is an empty
-    ///   array.
+    /// - Parameter decoder: The decoder to read from. Its date strategy is ignored.
+    /// - Throws: `DecodingError` if a claim has the wrong type, a time is outside the years 1 to
+    ///   9999, or `aud` is an empty array.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         func value<Value: Decodable>(_ key: CodingKeys, as type: Value.Type) throws -> Value? {
@@ -85,10 +86,11 @@ public struct RegisteredClaims: Codable, Sendable, Hashable {
         jwtID = try value(.jwtID, as: String.self)
     }
 
-    /// Writes the claims that are there.
+    /// Encodes the claims that aren't absent.
     ///
-    /// - Parameter encoder: The encoder to write to; its date strategy does not matter.
-    /// - Throws: `EncodingError` if the encoder can't take a value, or a time is outside the years 1 to 9999.
+    /// - Parameter encoder: The encoder to write to. Its date strategy is ignored.
+    /// - Throws: `EncodingError` if the encoder doesn't accept a value, or a time is outside the
+    ///   years 1 to 9999.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(issuer, forKey: .issuer)
@@ -105,9 +107,9 @@ extension RegisteredClaims {
     /// Returns a Boolean value that indicates whether two sets of claims are the same.
     ///
     /// - Parameters:
-    ///   - left: One set of claims.
-    ///   - right: The other.
-    /// - Returns: `true` if the times are equal, and the code points of the strings.
+    ///   - left: A set of claims to compare.
+    ///   - right: Another set of claims to compare.
+    /// - Returns: `true` if the times and the code points of the strings are equal.
     public static func == (left: Self, right: Self) -> Bool {
         left.strings == right.strings && left.times == right.times
     }
@@ -127,7 +129,8 @@ extension RegisteredClaims {
     private var times: [Date?] { [expiration, notBefore, issuedAt] }
 }
 
-/// `aud`: one string or an array of them ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)).
+/// The value of `aud`: one string or an array of strings
+/// ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3)).
 private struct AudienceClaim: Codable {
     let members: [String]
 

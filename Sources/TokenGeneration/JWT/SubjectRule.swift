@@ -4,7 +4,7 @@
 /// policy.subject = "batch"
 /// ```
 ///
-/// Subjects are compared code point by code point. A policy with any rule refuses a `sub` that is empty.
+/// Subjects are compared code point by code point. Every rule rejects an empty `sub`.
 public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
     private enum Wrapped: Hashable {
         case any
@@ -16,9 +16,9 @@ public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
     /// `sub` may be absent or any subject.
     public static let any = SubjectRule(wrapped: .any)
 
-    /// `sub` must be a subject.
+    /// `sub` must be the given subject.
     ///
-    /// - Parameter subject: The subject. An empty one refuses every token.
+    /// - Parameter subject: The subject. An empty one rejects every token.
     /// - Returns: The rule.
     public static func exactly(_ subject: String) -> SubjectRule { SubjectRule(wrapped: .exactly(subject)) }
 
@@ -26,7 +26,7 @@ public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
         self.wrapped = wrapped
     }
 
-    /// Creates the rule that `sub` must be a subject.
+    /// Creates the rule that `sub` must be the given subject.
     ///
     /// - Parameter value: The subject.
     public init(stringLiteral value: String) {
@@ -37,19 +37,20 @@ public struct SubjectRule: Sendable, Hashable, ExpressibleByStringLiteral {
 extension SubjectRule {
     /// Checks the claim `sub`.
     ///
-    /// - Parameter found: The claim's value; `nil` if it is absent.
-    /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or `missingClaim`.
+    /// - Parameter found: The claim's value, or `nil` if it's absent.
+    /// - Throws: ``TokenError`` with the code `malformedClaim`, `subjectMismatch` or
+    ///   `missingClaim`.
     package func check(_ found: String?) throws(TokenError) {
-        // Applications look users up by it; an empty one is a user that was never set.
+        // Applications find users by their subject. An empty one comes from a missing value.
         guard found?.isEmpty != true else {
-            throw TokenError(.malformedClaim, "the claim “sub” is empty: it must name a subject")
+            throw TokenError(.malformedClaim, "the claim “sub” is empty; it must name a subject")
         }
         guard case .exactly(let subject) = wrapped else { return }
         guard let found else {
-            throw TokenError(.missingClaim, "the claim “sub” is missing, which the policy expects")
+            throw TokenError(.missingClaim, "the claim “sub” is missing, but the policy expects it")
         }
         guard found.isExactly(subject) else {
-            throw TokenError(.subjectMismatch, "the claim “sub” is not the one that the policy expects")
+            throw TokenError(.subjectMismatch, "the claim “sub” isn't the subject that the policy expects")
         }
     }
 }

@@ -1,6 +1,7 @@
-/// What a ``JWTVerifier`` does, with all that it knows.
+/// The implementation of a ``JWTVerifier``, with its state.
 ///
-/// An object: whoever verifies shares one reference, and not the counts of everything that a policy refers to.
+/// It's a class, so that verifying threads share one reference instead of the reference counts of
+/// everything in a policy.
 final class TokenCheck: Sendable {
     private let keys: VerificationKeySource
     private let policy: ValidationPolicy
@@ -15,9 +16,10 @@ final class TokenCheck: Sendable {
     ///
     /// - Parameters:
     ///   - text: The token.
-    ///   - keepsHeader: Whether the result needs the header, which all threads that verify such tokens share.
-    ///   - policy: What the token must say; `nil` for the policy that this was made with.
-    /// - Returns: What the token says.
+    ///   - keepsHeader: A Boolean value that indicates whether the result needs the header, which
+    ///     is shared between threads.
+    ///   - policy: The policy for the token, or `nil` for the verifier's own policy.
+    /// - Returns: The verified token.
     /// - Throws: ``TokenError`` as ``JWTVerifier/verify(_:)`` does.
     func check(
         _ text: String,
@@ -41,15 +43,15 @@ final class TokenCheck: Sendable {
         return try check(token, header, entry.keys[place], keepsHeader, policy)
     }
 
-    /// The place among an entry's keys of the one that signed.
+    /// Returns the index of the key that verifies the signature.
     private func signer(of token: CompactToken, _ entry: KnownHeaders.Entry) throws(TokenError) -> Int {
         guard let signer = try token.signer(among: entry.keys) else {
-            throw TokenError(.signatureInvalid, "the signature is not one by this key over this token")
+            throw TokenError(.signatureInvalid, "the signature doesn't verify with this key")
         }
         return signer
     }
 
-    /// Checks what a token says whose signature is good.
+    /// Validates the content of a token whose signature has been verified.
     private func check(
         _ token: CompactToken,
         _ header: ProtectedHeader,

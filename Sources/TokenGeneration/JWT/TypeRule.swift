@@ -1,11 +1,12 @@
-/// What the header's `typ` must be.
+/// A rule for the type of a token, the header's `typ`.
 ///
-/// Kinds of tokens that are signed with the same key must not pass for each other
-/// ([RFC 8725 §3.11–3.12](https://www.rfc-editor.org/rfc/rfc8725#section-3.11)); a type of its own for each kind is the best
-/// way to keep them apart.
+/// A token of one kind must not be accepted as another kind that is signed with the same key
+/// ([RFC 8725 §3.11–3.12](https://www.rfc-editor.org/rfc/rfc8725#section-3.11)). A different type
+/// for each kind is the best distinction.
 ///
-/// Media types are compared as [RFC 7515 §4.1.9](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.9) says: without regard
-/// to case, and `at+jwt` is `application/at+jwt`.
+/// Media types are compared as in
+/// [RFC 7515 §4.1.9](https://www.rfc-editor.org/rfc/rfc7515#section-4.1.9): case-insensitively, and
+/// `at+jwt` equals `application/at+jwt`.
 public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
     private enum Wrapped: Hashable {
         case any
@@ -14,35 +15,35 @@ public struct TypeRule: Sendable, Hashable, ExpressibleByStringLiteral {
 
     private let wrapped: Wrapped
 
-    /// `typ` must be there and have a media type.
+    /// `typ` must be the given media type.
     ///
     /// - Parameter type: The media type, such as `at+jwt`.
     /// - Returns: The rule.
     public static func exactly(_ type: String) -> TypeRule { oneOf([type]) }
 
-    /// `typ` must be there and have one of some media types.
+    /// `typ` must be one of the given media types.
     ///
-    /// - Parameter types: The media types; with none, every token is refused.
+    /// - Parameter types: The media types. An empty array rejects every token.
     /// - Returns: The rule.
     public static func oneOf(_ types: [String]) -> TypeRule { TypeRule(wrapped: .oneOf(types, orAbsent: false)) }
 
-    /// `typ` must be absent or have one of some media types.
+    /// `typ` must be absent or one of the given media types.
     ///
     /// - Parameter types: The media types.
     /// - Returns: The rule.
     public static func absentOrOneOf(_ types: [String]) -> TypeRule { TypeRule(wrapped: .oneOf(types, orAbsent: true)) }
 
-    /// `typ` must be absent or `JWT`, so that the token is not of a kind that has a type of its own.
+    /// `typ` must be absent or `JWT`, so that tokens of a specific type are rejected.
     public static let absentOrJWT = absentOrOneOf(["JWT"])
 
-    /// `typ` is not looked at.
+    /// `typ` isn't checked.
     public static let any = TypeRule(wrapped: .any)
 
     private init(wrapped: Wrapped) {
         self.wrapped = wrapped
     }
 
-    /// Makes the rule that `typ` must have a media type.
+    /// Creates the rule that `typ` must be the given media type.
     ///
     /// - Parameter value: The media type.
     public init(stringLiteral value: String) {
@@ -56,27 +57,27 @@ extension TypeRule {
         guard case .oneOf(let types, let orAbsent) = wrapped else { return }
         guard let found else {
             if orAbsent { return }
-            throw TokenError(.typeMismatch, "the header has no “typ”, the policy expects \(Self.shown(types))")
+            throw TokenError(.typeMismatch, "the header has no “typ”, but the policy expects \(Self.shown(types))")
         }
         for type in types where Self.isSame(type, found) { return }
         throw TokenError(
             .typeMismatch,
-            "“typ” of the header is \(TokenError.shown(found)), the policy expects \(Self.shown(types))"
+            "“typ” of the header is \(TokenError.shown(found)), but the policy expects \(Self.shown(types))"
         )
     }
 
-    /// Whether two media types are the same.
+    /// Returns a Boolean value that indicates whether two media types are the same.
     static func isSame(_ left: String, _ right: String) -> Bool {
         left.isExactlyIgnoringASCIICase(right)
             || complete(left).isExactlyIgnoringASCIICase(complete(right))
     }
 
-    /// The whole media type: `application/` goes without saying.
+    /// Returns the complete media type, adding `application/` if it's omitted.
     private static func complete(_ type: String) -> String {
         type.utf8.contains(UInt8(ascii: "/")) ? type : "application/\(type)"
     }
 
     private static func shown(_ types: [String]) -> String {
-        types.isEmpty ? "no type at all" : types.map(TokenError.shown).joined(separator: " or ")
+        types.isEmpty ? "a type from an empty list" : types.map(TokenError.shown).joined(separator: " or ")
     }
 }

@@ -1,20 +1,20 @@
-/// What a token says, without any proof that it is true.
+/// The content of a token, without any proof that it's authentic.
 ///
-/// Anyone can write any token. Use this to look at one, for example in a log or to find out which issuer's keys to fetch;
-/// decide nothing on it. ``JWTVerifier`` is for deciding.
+/// Anyone can write any token. Use this type only to inspect one, for example in a log or to find
+/// out which issuer's keys to fetch. To make decisions, use ``JWTVerifier``.
 public struct UnverifiedToken: Sendable {
-    /// The header, as whoever wrote the token wants it to be.
+    /// The header, as the unknown author of the token wrote it.
     public let unverifiedHeader: JSONObject
-    /// The claims, as whoever wrote the token wants them to be.
+    /// The claims, as the unknown author of the token wrote them.
     public let unverifiedClaims: JSONObject
 
-    /// Takes a compact token apart.
+    /// Parses a compact token.
     ///
-    /// Its signature may be anything that is base64url, nothing too.
+    /// The signature can be any base64url text, including an empty one.
     ///
     /// - Parameters:
     ///   - token: The token.
-    ///   - maximumSize: The most bytes that the token may have.
+    ///   - maximumSize: The maximum size of the token in bytes. The default is 64 KiB.
     /// - Throws: ``TokenError`` with the code `malformedToken` or `tooLarge`.
     public init(_ token: String, maximumSize: Int = 65_536) throws(TokenError) {
         let token = try CompactToken(token, limits: JWSLimits(size: maximumSize))

@@ -1,13 +1,13 @@
 internal import Foundation
 
 extension ValidationPolicy {
-    /// Checks what a token whose signature is good says.
+    /// Validates the content of a token whose signature has been verified.
     ///
     /// - Parameters:
     ///   - header: The token's header.
     ///   - claims: The token's claims.
     ///   - key: The key that verified the signature.
-    ///   - date: The one reading of the clock that all checks of this token use.
+    ///   - date: The reading of the clock that all checks of this token use.
     /// - Returns: The registered claims.
     /// - Throws: ``TokenError`` with the code of the first check that fails.
     func check(
@@ -41,14 +41,14 @@ extension ValidationPolicy {
             guard let value = claims[name], value != .null else {
                 throw TokenError(
                     .missingClaim,
-                    "the claim \(TokenError.shown(name)) is missing, which the policy requires"
+                    "the claim \(TokenError.shown(name)) is missing, but the policy requires it"
                 )
             }
         }
         for name in prohibitedClaims where claims[name] != nil {
             throw TokenError(
                 .prohibitedClaim,
-                "the token has the claim \(TokenError.shown(name)), which the policy prohibits"
+                "the token has the claim \(TokenError.shown(name)), but the policy prohibits it"
             )
         }
     }
@@ -56,31 +56,31 @@ extension ValidationPolicy {
     private func check(_ times: ClaimTimes, at now: Double) throws(TokenError) {
         let leeway = max(leeway, .zero) / .seconds(1)
         if let expiration = times.expiration {
-            // "On or after" the time the token is no longer good: RFC 7519 §4.1.4.
+            // The token must not be accepted "on or after" this time: RFC 7519 §4.1.4.
             guard now < expiration + leeway else { throw TokenError(.expired, "the token has expired") }
         } else if expiration == .required {
-            throw TokenError(.missingClaim, "the claim “exp” is missing: the token would never expire")
+            throw TokenError(.missingClaim, "the claim “exp” is missing, so the token would never expire")
         }
         if let notBefore = times.notBefore, now + leeway < notBefore {
-            throw TokenError(.notYetValid, "the time of the claim “nbf” has not come")
+            throw TokenError(.notYetValid, "the claim “nbf” is in the future")
         }
         if let issuedAt = times.issuedAt, now + leeway < issuedAt {
-            throw TokenError(.issuedInFuture, "the time of the claim “iat” has not come; do the clocks differ?")
+            throw TokenError(.issuedInFuture, "the claim “iat” is in the future; check the clocks")
         }
         if let maximumAge {
             guard let issuedAt = times.issuedAt else {
-                throw TokenError(.missingClaim, "the claim “iat” is missing: the token's age can't be told")
+                throw TokenError(.missingClaim, "the claim “iat” is missing, so the token's age is unknown")
             }
             guard now - issuedAt <= maximumAge / .seconds(1) + leeway else {
-                throw TokenError(.tooOld, "the token was issued longer ago than the policy's maximum age")
+                throw TokenError(.tooOld, "the token is older than the policy's maximum age")
             }
         }
         guard let maximumLifetime else { return }
         guard let expiration = times.expiration else {
-            throw TokenError(.missingClaim, "the claim “exp” is missing: the token's lifetime can't be told")
+            throw TokenError(.missingClaim, "the claim “exp” is missing, so the token's lifetime is unknown")
         }
         guard expiration - (times.issuedAt ?? now) <= maximumLifetime / .seconds(1) + leeway else {
-            throw TokenError(.lifetimeTooLong, "the token is made for a longer time than the policy's maximum lifetime")
+            throw TokenError(.lifetimeTooLong, "the token's lifetime is longer than the policy's maximum")
         }
     }
 }

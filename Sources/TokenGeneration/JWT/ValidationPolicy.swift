@@ -1,76 +1,83 @@
 public import Foundation
 
-/// What a verified token must say to be accepted.
+/// The requirements for the type and the claims of a verified token.
 ///
-/// The signature is always checked; a policy is about the header's `typ` and the claims. By default a token is accepted if it
+/// The signature is always verified; a policy applies to the header's `typ` and the claims. By
+/// default, a token is accepted if
 ///
-/// - has an `exp`, which has not come, and no `nbf` or `iat` that lies ahead, within a minute of clock difference;
-/// - has no `iss`: the policy names no issuer that it trusts;
-/// - has no `aud`: it would be for someone, and the policy does not say that this is you
+/// - it has an `exp` that hasn't passed, and no `nbf` or `iat` in the future, allowing for a minute
+///   of clock difference;
+/// - it has no `iss`, because the policy doesn't name a trusted issuer;
+/// - it has no `aud`, because the policy doesn't state that you're the audience
 ///   ([RFC 7519 §4.1.3](https://www.rfc-editor.org/rfc/rfc7519#section-4.1.3));
-/// - has no empty `sub`;
-/// - has registered claims of the right JSON types, even those that the policy does not ask for.
+/// - its `sub` isn't empty;
+/// - its registered claims have the right JSON types, including those that the policy doesn't
+///   require.
 ///
-/// State the issuer and the audience you expect: a token that was meant for someone else is a valid token, too
-/// ([RFC 8725 §3.8–3.9](https://www.rfc-editor.org/rfc/rfc8725#section-3.8)). For tokens of a known kind there are profiles,
-/// which state all that the kind's specification demands: ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
-/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)`` and
-/// ``clientAssertion(audiences:clientID:maximumLifetime:)``.
+/// State the issuer and the audience that you expect: a token for another audience is also a valid
+/// token ([RFC 8725 §3.8–3.9](https://www.rfc-editor.org/rfc/rfc8725#section-3.8)). Tokens of a
+/// known kind have profiles, which include all requirements of the kind's specification:
+/// ``plain(issuer:audience:)``, ``accessToken(issuer:audience:)``,
+/// ``idToken(issuer:clientID:nonce:accessToken:code:maximumAuthenticationAge:state:acrValues:trustedAudiences:)``
+/// and ``clientAssertion(audiences:clientID:maximumLifetime:)``.
 ///
 /// ```swift
 /// var policy = ValidationPolicy(issuer: "https://id.example", audience: "orders")
 /// policy.requiredClaims = ["scope"]
 /// ```
 ///
-/// Rules aren't optional: text from an environment variable that may be unset doesn't convert to one by itself.
-/// Strings are compared code point by code point. All times come from ``currentDate``.
+/// Rules aren't optional, so that an unset environment variable can't silently disable one. Strings
+/// are compared code point by code point. All times come from ``currentDate``.
 public struct ValidationPolicy: Sendable {
-    /// What the header's `typ` must be; any, and none, by default.
+    /// The required type, the header's `typ`; by default any or none.
     public var type: TypeRule
-    /// The issuer that a token must have, by `iss`; by default it must have none.
+    /// The required issuer, `iss`; by default `iss` must be absent.
     public var issuer: IssuerRule
-    /// For whom the token must be, by `aud`.
+    /// The required audience, `aud`; by default `aud` must be absent.
     public var audience: AudienceRule
-    /// The subject that a token must have, by `sub`; any, and none, by default.
+    /// The required subject, `sub`; by default any or none.
     public var subject: SubjectRule
-    /// Whether a token needs `exp`, as it does by default.
+    /// The presence of `exp`, which is required by default.
     public var expiration: Presence = .required
-    /// How far clocks may differ: 60 seconds by default.
+    /// The tolerated difference between clocks, 60 seconds by default.
     ///
-    /// It is added to every comparison of times, in the token's favor.
+    /// It's added to every comparison of times, in the token's favor.
     public var leeway: Duration
-    /// The longest time since `iat`, or `nil` to not look at the age.
+    /// The maximum time since `iat`, or `nil`, the default, to skip that check.
     ///
-    /// If it is set, a token without `iat` is refused.
+    /// If it's set, a token without `iat` is rejected.
     public var maximumAge: Duration?
-    /// The longest time from `iat`, or from now if there is no `iat`, to `exp`; or `nil` to not look at the lifetime.
+    /// The maximum time from `iat`, or from now if `iat` is absent, to `exp`; `nil`, the default,
+    /// skips that check.
     public var maximumLifetime: Duration?
-    /// Names of claims that must be there and not be `null`.
+    /// The names of claims that must be present and not `null`.
     public var requiredClaims: [String]
-    /// Names of claims that must not be there, not even as `null`.
+    /// The names of claims that must be absent, even as `null`.
     public var prohibitedClaims: [String] = []
-    /// Checks of your own, made in order after all others.
+    /// The custom checks, which run in order after all others.
     public var checks: [ClaimsCheck] = []
-    /// How large a token may be to be looked at at all: 64 KiB, 8 KiB of them for the header, by default.
+    /// The maximum size of a token: by default 64 KiB, including 8 KiB for the header.
     public var limits: JWSLimits
-    /// Tells the time.
+    /// A closure that returns the current time.
     public var currentDate: @Sendable () -> Date
 
-    /// Makes a policy.
+    /// Creates a policy.
     ///
-    /// What has no parameter here has its default and can be set afterwards.
+    /// Properties without a parameter have their default value. You can change them later.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer that a token must have; by default a token that has `iss` is refused.
-    ///   - audience: The audience that a token must have; by default a token that has `aud` is refused.
-    ///   - subject: The subject that a token must have; any, and none, by default.
-    ///   - type: The media type that the header's `typ` must have; any, and none, by default.
-    ///   - leeway: How far clocks may differ; less than zero counts as zero.
-    ///   - expiration: Whether a token needs `exp`.
-    ///   - maximumAge: The longest time since `iat`.
-    ///   - requiredClaims: Names of claims that must be there and not be `null`.
-    ///   - maximumTokenSize: The most bytes that a token may have.
-    ///   - currentDate: Tells the time.
+    ///   - issuer: The required issuer. By default, a token with `iss` is rejected.
+    ///   - audience: The required audience. By default, a token with `aud` is rejected.
+    ///   - subject: The required subject. The default is any or none.
+    ///   - type: The required media type in the header's `typ`. The default is any or none.
+    ///   - leeway: The tolerated difference between clocks. The default is 60 seconds; a negative
+    ///     value counts as zero.
+    ///   - expiration: The presence of `exp`, which is required by default.
+    ///   - maximumAge: The maximum time since `iat`. The default, `nil`, skips that check.
+    ///   - requiredClaims: The names of claims that must be present and not `null`. The default is
+    ///     an empty array.
+    ///   - maximumTokenSize: The maximum size of a token in bytes. The default is 64 KiB.
+    ///   - currentDate: A closure that returns the current time. The default is the system clock.
     public init(
         issuer: IssuerRule = .absent,
         audience: AudienceRule = .absent,
@@ -97,16 +104,16 @@ public struct ValidationPolicy: Sendable {
 }
 
 extension ValidationPolicy {
-    /// Whether a claim must be there.
+    /// The required presence of a claim.
     public struct Presence: Hashable, Sendable {
         private enum Wrapped { case required, optional }
         private let wrapped: Wrapped
 
-        /// The claim must be there.
+        /// The claim must be present.
         public static let required = Presence(wrapped: .required)
-        /// The claim may be missing; if it is there, it is checked.
+        /// The claim may be absent; if it's present, it's checked.
         ///
-        /// - Warning: A token without `exp` is good for ever: only a new key ends it.
+        /// - Warning: A token without `exp` is valid forever, until its key is replaced.
         public static let optional = Presence(wrapped: .optional)
     }
 }

@@ -1,14 +1,14 @@
 public import Foundation
 
-/// A token whose signature and claims a ``JWTVerifier`` has found good.
+/// A token that a ``JWTVerifier`` has verified.
 ///
-/// Only a verifier makes one.
+/// Only a verifier creates one.
 public struct VerifiedToken: Sendable {
     /// The header.
     public let header: JSONObject
     /// All claims.
     public let claims: JSONObject
-    /// The registered claims among them, with types.
+    /// The registered claims with their types.
     public let registered: RegisteredClaims
 
     private let payloadBytes: [UInt8]
@@ -20,16 +20,17 @@ public struct VerifiedToken: Sendable {
         payloadBytes = payload
     }
 
-    /// The claims as they were signed, byte for byte.
+    /// The signed claims, byte for byte.
     public var payload: Data { Data(payloadBytes) }
 
-    /// Reads the claims into a type of yours.
+    /// Decodes the claims.
     ///
-    /// Its dates are read as seconds since 1970.
+    /// Dates are decoded from seconds since 1970.
     ///
-    /// - Parameter type: The type to read.
+    /// - Parameter type: The type to decode.
     /// - Returns: The claims.
-    /// - Throws: ``TokenError`` with the code `malformedClaim`; its cause is the type's own error.
+    /// - Throws: ``TokenError`` with the code `malformedClaim`, whose cause is the type's own
+    ///   error.
     public func decode<Claims: Decodable>(as type: Claims.Type = Claims.self) throws(TokenError) -> Claims {
         try claims.decode(as: type)
     }

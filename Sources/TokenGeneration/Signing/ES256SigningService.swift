@@ -8,16 +8,18 @@ internal import OpenSSLCrypto
 /// let token = try JWTGenerator(payload: ["sub": "alice"], signingService: service).token()
 /// ```
 ///
-/// Creating the service with a key for another algorithm throws. A ``SigningKey`` is a signing service for its own algorithm.
+/// The service doesn't accept a key for another algorithm. A ``SigningKey`` is a signing service
+/// for its own algorithm.
 public struct ES256SigningService: SigningService {
     package let key: SigningKey
 
-    /// Makes a service that signs with a key.
+    /// Creates a service that signs with a key.
     ///
     /// - Parameters:
-    ///   - key: A key for the algorithm.
-    ///   - keyID: The ID to write into headers; by default the one the key has, if any.
-    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the key is for another algorithm.
+    ///   - key: A key for ES256.
+    ///   - keyID: The ID to write into headers. The default is the key's own ID, if it has one.
+    /// - Throws: ``TokenError`` with the code `algorithmMismatch` if the key is for another
+    ///   algorithm.
     public init(key: SigningKey, keyID: String? = nil) throws(TokenError) {
         guard key.algorithm == .es256 else {
             throw TokenError(.algorithmMismatch, "ES256 can't sign with a key for \(key.algorithm)")
@@ -25,23 +27,23 @@ public struct ES256SigningService: SigningService {
         self.key = key.identified(by: keyID)
     }
 
-    /// Makes a service with a new key.
+    /// Creates a service with a new key.
     ///
     /// - Parameter keyID: The ID to write into headers, or `nil`.
     /// - Returns: The service.
-    /// - Throws: ``TokenError`` if the system can't make a key.
+    /// - Throws: ``TokenError`` if the system can't generate a key.
     public static func generate(keyID: String? = nil) throws(TokenError) -> Self {
         try Self(key: .generate(.es256), keyID: keyID)
     }
 
-    /// ES256.
+    /// The algorithm, ES256.
     public var algorithm: JWSAlgorithm { .es256 }
-    /// The ID under which verifiers know the key, or `nil`.
+    /// The ID that verifiers know the key by, or `nil`.
     public var keyID: String? { key.keyID }
-    /// What verifies the signatures, for those who do; its JWK has the service's key ID.
+    /// The key that verifies the signatures, whose JWK has the service's key ID.
     public var verificationKey: VerificationKey { key.verificationKey }
 
-    /// Signs.
+    /// Signs data with ES256.
     ///
     /// - Parameter data: The JWS signing input.
     /// - Returns: The JWS signature.

@@ -2,17 +2,18 @@ internal import Foundation
 internal import OpenSSLCrypto
 
 extension RemoteSigningService {
-    /// Lets the service sign, brings the signature into JWS's form, and checks it as far as that is possible.
+    /// Gets a signature from the service, converts it to the form that JWS uses, and checks it as
+    /// far as possible.
     ///
-    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or `signingFailed`, and what the
-    ///   service throws.
+    /// - Throws: ``TokenError`` with the code `unsupportedAlgorithm`, `algorithmMismatch` or
+    ///   `signingFailed`, and the service's own errors.
     func checkedSignature(for input: [UInt8]) async throws -> [UInt8] {
         let algorithm = algorithm
         let verificationKey = verificationKey
         guard verificationKey?.accepts(algorithm: algorithm.rawValue) ?? true else {
             throw TokenError(
                 .algorithmMismatch,
-                "the service signs with \(algorithm), its public key is for another algorithm"
+                "the service signs with \(algorithm), but its public key is for another algorithm"
             )
         }
         let message = try messageForm.isDigest ? Self.digest(of: input, for: algorithm) : input
@@ -24,8 +25,8 @@ extension RemoteSigningService {
         guard isValid else {
             throw TokenError(
                 .signingFailed,
-                "the signature of the remote service does not verify with its public key: is it the right key, and the right "
-                    + "form of the message?"
+                "the signature of the remote service doesn't verify with its public key; check the key and the form of "
+                    + "the message"
             )
         }
         return signature
@@ -35,13 +36,13 @@ extension RemoteSigningService {
         guard let hash = try algorithm.supportedDetails().scheme.digest else {
             throw TokenError(
                 .unsupportedAlgorithm,
-                "\(algorithm) does not sign a digest: the service has to take the signing input"
+                "\(algorithm) doesn't sign a digest; the service must accept the signing input"
             )
         }
         do throws(CryptoError) {
             return try input.withBytes { bytes throws(CryptoError) in try hash.hash(bytes) }
         } catch {
-            throw TokenError(.signingFailed, "the digest could not be computed: \(error.message)", cause: error)
+            throw TokenError(.signingFailed, "can't compute the digest: \(error.message)", cause: error)
         }
     }
 
@@ -58,7 +59,7 @@ extension RemoteSigningService {
             guard let details, case .ecdsa = details.scheme, let size = details.signatureSize else {
                 throw TokenError(
                     .signingFailed,
-                    "the remote service returned a DER structure, which only ECDSA signatures are"
+                    "the remote service returned a DER structure, but only ECDSA signatures can have that form"
                 )
             }
             do throws(CryptoError) {
@@ -66,7 +67,7 @@ extension RemoteSigningService {
                     try ECDSASignature.raw(fromDER: bytes, coordinateSize: size / 2)
                 }
             } catch {
-                throw TokenError(.signingFailed, "the remote service's signature: \(error.message)", cause: error)
+                throw TokenError(.signingFailed, "malformed remote signature: \(error.message)", cause: error)
             }
         }
         guard !octets.isEmpty else {
@@ -75,7 +76,7 @@ extension RemoteSigningService {
         guard octets.count == details?.signatureSize ?? octets.count else {
             throw TokenError(
                 .signingFailed,
-                "the remote service returned \(octets.count) octets; an \(algorithm) signature has another size. Is it DER?"
+                "the remote service returned \(octets.count) bytes; an \(algorithm) signature has another size. Is it DER?"
             )
         }
         return octets
@@ -83,7 +84,7 @@ extension RemoteSigningService {
 }
 
 extension AlgorithmDescription.Scheme {
-    /// The hash function whose digest is signed; none if the message itself is.
+    /// The hash function whose digest is signed, or `nil` if the message itself is signed.
     fileprivate var digest: HashFunction? {
         switch self {
         case .ecdsa(let hash), .rsa(_, let hash): hash

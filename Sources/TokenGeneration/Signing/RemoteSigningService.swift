@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Something that signs tokens over a network or a bus: a key management service, a hardware module, an agent.
+/// A signer behind a network or a bus: a key management service, a hardware module, an agent.
 ///
 /// ```swift
 /// struct CloudKey: RemoteSigningService {
@@ -17,32 +17,36 @@ public import Foundation
 /// let token = try await CloudKey(…).sign(claims)
 /// ```
 ///
-/// What comes back is brought into the form that JWS wants, its length is checked, and if ``verificationKey`` is given, it is
-/// verified: a signature of another key, or a damaged one, is an error here and not at the receiver's.
+/// The package converts the signature to the form that JWS uses and checks its length. If
+/// ``verificationKey`` isn't `nil`, the package also verifies the signature, so that a damaged
+/// signature or one by another key fails at the signer, not at the receiver.
 public protocol RemoteSigningService: Sendable {
-    /// The algorithm the service signs with.
+    /// The algorithm that the service signs with.
     var algorithm: JWSAlgorithm { get }
-    /// The ID under which verifiers know the key, or `nil`. That is the default.
+    /// The ID that verifiers know the key by, or `nil`, the default.
     var keyID: String? { get }
-    /// What the service wants to get: the signing input, which is the default, or its digest.
+    /// The form in which the service takes the message: the signing input, the default, or its
+    /// digest.
     var messageForm: RemoteMessageForm { get }
-    /// The public key, if it is known, to verify each signature before it goes out. `nil` is the default.
+    /// The public key that verifies each signature before it is used, or `nil`, the default, to
+    /// skip that check.
     var verificationKey: VerificationKey? { get }
 
-    /// Signs.
+    /// Signs a message.
     ///
-    /// - Parameter message: The JWS signing input, or its digest with the algorithm's hash function, as ``messageForm`` says.
-    /// - Returns: The signature, in the form in which the service gives it.
-    /// - Throws: Whatever keeps the service from signing; it reaches the caller unchanged.
+    /// - Parameter message: The JWS signing input, or its digest with the algorithm's hash
+    ///   function, depending on ``messageForm``.
+    /// - Returns: The signature, in the service's form.
+    /// - Throws: Any error that prevents signing. It reaches the caller unchanged.
     func sign(_ message: Data) async throws -> RemoteSignature
 }
 
 extension RemoteSigningService {
-    /// No key ID.
+    /// The default key ID, `nil`.
     public var keyID: String? { nil }
-    /// The signing input.
+    /// The default message form, the signing input.
     public var messageForm: RemoteMessageForm { .signingInput }
-    /// Not known: signatures are not verified here.
+    /// The default public key, `nil`: signatures aren't verified.
     public var verificationKey: VerificationKey? { nil }
 }
 
@@ -54,11 +58,14 @@ extension RemoteSigningService {
     /// ```
     ///
     /// - Parameters:
-    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds since 1970.
-    ///   - header: Members of the header besides `alg` and `kid`. The default `typ` is `JWT`.
+    ///   - claims: The claims, which must encode as a JSON object. Dates are encoded as seconds
+    ///     since 1970.
+    ///   - header: Members of the header in addition to `alg` and `kid`. The default `typ` is
+    ///     `JWT`.
     /// - Returns: The token.
-    /// - Throws: ``TokenError`` as ``JWTGenerator/token()`` does, `signingFailed` also for a signature that the service's own
-    ///   public key doesn't verify; and what the service throws, unchanged.
+    /// - Throws: ``TokenError`` as ``JWTGenerator/token()`` does, with `signingFailed` also if the
+    ///   service's public key doesn't verify the signature. The service's own errors are passed on
+    ///   unchanged.
     public func sign(_ claims: some Encodable, header: JSONObject = [:]) async throws -> String {
         let content = try JWTGenerator.content(header, claims).get()
         let header = try JWTGenerator.header(
@@ -71,7 +78,7 @@ extension RemoteSigningService {
     }
 }
 
-/// What a remote signing service gets to sign.
+/// The form in which a remote signing service takes a message.
 public struct RemoteMessageForm: Hashable, Sendable {
     private enum Wrapped { case signingInput, digest }
     private let wrapped: Wrapped
@@ -81,15 +88,15 @@ public struct RemoteMessageForm: Hashable, Sendable {
     /// The JWS signing input, which the service hashes itself.
     public static var signingInput: Self { Self(.signingInput) }
 
-    /// The digest of the signing input, for services that have to be spared large messages.
+    /// The digest of the signing input, for services that can't take large messages.
     ///
-    /// Not possible with HMAC and EdDSA, which don't sign a digest.
+    /// HMAC and EdDSA don't sign a digest and can't be used with this form.
     public static var digest: Self { Self(.digest) }
 
     var isDigest: Bool { wrapped == .digest }
 }
 
-/// A signature as a remote service gives it.
+/// A signature in the form that a remote service returns.
 public struct RemoteSignature: Sendable {
     enum Wrapped: Sendable {
         case raw([UInt8])
@@ -98,15 +105,16 @@ public struct RemoteSignature: Sendable {
 
     let wrapped: Wrapped
 
-    /// As JWS has it: for ECDSA `r ‖ s`, both padded to the curve's size, and for all others the signature's octets.
+    /// A signature in the form that JWS uses: `r ‖ s` for ECDSA, each padded to the curve's size,
+    /// and the plain bytes for all other algorithms.
     ///
-    /// - Parameter signature: The octets.
+    /// - Parameter signature: The signature's bytes.
     /// - Returns: The signature.
     public static func raw(_ signature: some Sequence<UInt8>) -> Self { Self(wrapped: .raw(Array(signature))) }
 
-    /// The DER structure of two integers, in which many services give ECDSA signatures.
+    /// An ECDSA signature as a DER structure of two integers, the form that many services return.
     ///
-    /// - Parameter signature: The octets.
+    /// - Parameter signature: The signature's bytes.
     /// - Returns: The signature.
     public static func der(_ signature: some Sequence<UInt8>) -> Self { Self(wrapped: .der(Array(signature))) }
 }

@@ -2,9 +2,9 @@ internal import Foundation
 internal import OpenSSLCrypto
 
 extension SigningService {
-    /// Signs, and refuses what can't be a signature of the service's algorithm.
+    /// Signs an input and rejects a result that can't be a signature of the service's algorithm.
     ///
-    /// - Throws: ``TokenError`` with the code `signingFailed`, and whatever a service of the user's throws.
+    /// - Throws: ``TokenError`` with the code `signingFailed`, and the errors of a custom service.
     func checkedSignature(for input: [UInt8]) throws -> [UInt8] {
         if let service = self as? any LocalSigningService {
             return try input.withBytes { bytes throws(TokenError) in try service.key.signature(for: bytes) }
@@ -19,13 +19,14 @@ extension SigningService {
         guard !signature.isEmpty else {
             throw TokenError(.signingFailed, "the signing service returned an empty signature")
         }
-        // A test double that returns its input is let through: whatever it signs, no verifier takes it for a signature.
+        // Accepts the output of a test double that echoes its input. No verifier accepts it as a
+        // signature.
         guard let size = algorithm.details?.signatureSize, signature.count != size, signature != input else { return }
         let isDER = signature.first == 0x30 && signature.count <= size + 9
         throw TokenError(
             .signingFailed,
             isDER
-                ? "the signing service returned a DER structure; \(algorithm) needs r ‖ s, both padded to \(size / 2) bytes"
+                ? "the signing service returned a DER structure; \(algorithm) needs r ‖ s, each padded to \(size / 2) bytes"
                 : "the signing service returned \(signature.count) bytes; an \(algorithm) signature has \(size)"
         )
     }

@@ -135,7 +135,7 @@ struct DecodeCommandTests {
                 )
         )
         let refused = try BuiltProgram.jwt.run("decode", "--json", "secret")
-        let error = #"{"error":{"code":"malformedToken","message":"a signed token has 3 segments, this has 1"}}"#
+        let error = #"{"error":{"code":"malformedToken","message":"a signed token has 3 segments, not 1"}}"#
         #expect(refused == ProcessResult(status: 1, output: "", errors: error + "\n"))
     }
 
@@ -171,8 +171,8 @@ struct DecodeCommandTests {
     @Test(
         "Rejects malformed tokens in one line that doesn't repeat them",
         arguments: [
-            ("secret", "a signed token has 3 segments, this has 1"),
-            ("secret.secret", "a signed token has 3 segments, this has 2"),
+            ("secret", "a signed token has 3 segments, not 1"),
+            ("secret.secret", "a signed token has 3 segments, not 2"),
             ("", "missing token: the argument is empty"),
         ]
     )

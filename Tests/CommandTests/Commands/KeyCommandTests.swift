@@ -100,7 +100,7 @@ struct KeyCommandTests {
         #expect(result.output == "ab" + String(repeating: "0", count: 30))
         #expect(
             result.errors == """
-                jwt key convert: --key-env: a secret has neither PEM nor DER form: write it as a JWK
+                jwt key convert: --key-env: secrets have no PEM or DER format; write the secret as a JWK
                 jwt key public: --key-env: a secret has no public part
 
                 """
@@ -179,7 +179,7 @@ struct KeyCommandTests {
             ("convert key.pem --to raw", "key.pem: only a secret has a raw form; use --to pem, der or jwk"),
             ("convert set", "set: contains a JWK Set, but a single key is needed; see jwt key jwks --help"),
             ("inspect missing", "missing: can't be read: No such file or directory"),
-            ("convert rsa.pem --alg ES256", "rsa.pem: ES256 needs another key than a key of kty “RSA”"),
+            ("convert rsa.pem --alg ES256", "rsa.pem: ES256 can't use a key of kty “RSA”"),
         ] {
             let result = try shell("jwt key \(arguments)")
             let command = arguments.prefix { $0 != " " }
@@ -187,7 +187,7 @@ struct KeyCommandTests {
         }
         let edwards = try shell("jwt keygen --alg Ed25519 | jwt key convert - --to traditional")
         #expect(edwards.status == 2)
-        #expect(edwards.errors.contains("have no older form than PKCS#8 and SPKI"))
+        #expect(edwards.errors.contains("have no format other than PKCS#8 and SPKI"))
     }
 
     @Test(

@@ -37,7 +37,7 @@ struct KeyFileTests {
         try folder.write("secret", to: "text")
         try expectRefusal(of: "text", "not a key in PEM, DER or JWK form")
         try folder.write("{\"kid\":\"secret\"}", to: "other.json")
-        try expectRefusal(of: "other.json", "the JWK has no “kty”, which says what kind of key it is")
+        try expectRefusal(of: "other.json", "the JWK has no “kty”, the key type")
         try folder.write(String(repeating: " ", count: 1 << 20) + "{}", to: "large")
         try expectRefusal(of: "large", "larger than 1 MiB")
     }
@@ -108,10 +108,10 @@ struct KeyFileTests {
         #expect(try BuiltProgram.shell(script, in: folder).status == 0)
         let publicJWK = try SampleTokens.es256JWK(without: "d")
         let cases = [
-            (folder.file("public"), "this is a public key: give the private key that belongs to it"),
+            (folder.file("public"), "this is a public key; use the private key that belongs to it"),
             (
                 try folder.write(publicJWK, to: "public.jwk"),
-                "the JWK has a public key: give the private key that belongs to it"
+                "the JWK is a public key; use the private key that belongs to it"
             ),
             (
                 try folder.write("{\"keys\":[\(publicJWK)]}", to: "set.jwks"),
@@ -130,8 +130,8 @@ struct KeyFileTests {
         try folder.write(KeyFixtures.encrypted, to: "encrypted")
         try expectRefusal(
             of: "rsa",
-            "a key of kty “RSA” can be for RS256, RS384, RS512, PS256, PS384, PS512, and does not say for which: name the "
-                + "algorithm with --alg"
+            "a key of kty “RSA” can be used with RS256, RS384, RS512, PS256, PS384, PS512; name the algorithm "
+                + "with --alg"
         )
         try expectRefusal(
             of: "encrypted",

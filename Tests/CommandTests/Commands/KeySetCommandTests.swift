@@ -36,7 +36,7 @@ struct KeySetCommandTests {
             result.output == """
                 \(thumbprint)
                 {"kid":"r"}
-                n\tnew\t-\t-\t-\tnot usable: kty “new” is not a kind of key this version knows
+                n\tnew\t-\t-\t-\tnot usable: kty “new” isn't a supported key type
                 \(thumbprint)\tEC P-256\tES256\tsig\t\(thumbprint)
                 r\tRSA\tRS256\tsig\t\(rsa)
                 good

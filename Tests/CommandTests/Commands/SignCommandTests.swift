@@ -247,9 +247,9 @@ struct SignCommandTests {
         arguments: malformedClaims.map { [$0.name, $0.value, $0.reason] } + [
             [
                 "aud", "{}",
-                "must be a string or an array of strings that is not empty, not an object; --aud TEXT sets it",
+                "must be a string or a non-empty array of strings, not an object; --aud TEXT sets it",
             ],
-            ["aud", "[\"a\",1]", "has a number among its strings; --aud TEXT sets it"],
+            ["aud", "[\"a\",1]", "must contain only strings, not a number; --aud TEXT sets it"],
         ]
     )
     func malformedClaim(claim: [String]) throws {

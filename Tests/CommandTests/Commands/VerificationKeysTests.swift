@@ -51,11 +51,11 @@ struct VerificationKeysTests {
         let path = try folder.write(set, to: "keys.jwks")
         #expect(try BuiltProgram.jwt.run("verify", "--jwks", path, try token()).status == 0)
         let other = try BuiltProgram.jwt.run("verify", "--jwks", path, "--json", try token(keyID: "2"))
-        let error = #"{"error":{"code":"unknownKey","message":"the set has no key with the token's “kid” “2”"}}"#
+        let error = #"{"error":{"code":"unknownKey","message":"the key set has no key with the token's “kid” “2”"}}"#
         #expect(other == ProcessResult(status: 1, output: "", errors: error + "\n"))
         let single = try folder.write(key.verificationKey.jwk.members.serialized(), to: "key.jwk")
         let refused = try BuiltProgram.jwt.run("verify", "--jwks", single, try token())
-        let reason = "not a JWK Set: the key set needs a member “keys” that is an array"
+        let reason = "not a JWK Set: the key set must have an array “keys”"
         #expect(refused.errors == "jwt verify: \(single): \(reason)\n")
         #expect(refused.status == 2)
         let pem = try folder.write(key.verificationKey.pem(), to: "key.pem")
@@ -107,7 +107,7 @@ struct VerificationKeysTests {
                 let own = try await verify("--discover", url + path, try token(issuer: url + path))
                 #expect(own.status == 0, "\(own)")
                 let other = try await verify("--discover", url + path, try token(issuer: url + "/x"))
-                let message = "the claim “iss” is not the one that the policy expects"
+                let message = "the claim “iss” isn't the issuer that the policy expects"
                 #expect(other == ProcessResult(status: 1, output: "", errors: "jwt verify: \(message)\n"))
             }
             let place = url + "/c/.well-known/openid-configuration"

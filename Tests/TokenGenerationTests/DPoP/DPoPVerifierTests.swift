@@ -35,7 +35,8 @@ struct DPoPVerifierTests {
         )
     }
 
-    /// A proof whose header and claims differ from a good one's as given; `nil` takes a member out.
+    /// Creates a proof with changes to the header and claims of a valid one; `nil` removes a
+    /// member.
     private static func proof(
         header: [String: JSONValue?] = [:],
         claims: [String: JSONValue?] = [:]
@@ -49,7 +50,7 @@ struct DPoPVerifierTests {
     }
 
     @Test(
-        "A proof's RSA key has at most 4096 bits",
+        "Limits a proof's RSA key to 4096 bits",
         arguments: [(512, TokenError.Code.signatureInvalid), (513, .tooLarge)]
     )
     func largeKey(size: Int, expected: TokenError.Code) throws {
@@ -61,7 +62,7 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof) } == expected)
     }
 
-    @Test("The proofs of RFC 9449 are accepted at their time, for their request", arguments: [0, 1, 2])
+    @Test("Accepts the proofs of RFC 9449 at their time, for their request", arguments: [0, 1, 2])
     func vectors(index: Int) throws {
         let json = try JSONObject(parsing: Vector.data("rfc9449-dpop"))
         let vector = try #require(json["proofs"]?.array?[index].object)
@@ -91,7 +92,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("What is made is accepted, with every asymmetric algorithm", arguments: JWSAlgorithm.implemented)
+    @Test("Accepts generated proofs for every asymmetric algorithm", arguments: JWSAlgorithm.implemented)
     func roundTrip(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
         guard !algorithm.isSymmetric else {
@@ -125,7 +126,7 @@ struct DPoPVerifierTests {
     }
 
     @Test(
-        "A proof with a wrong header is refused",
+        "Rejects a proof with a wrong header",
         arguments: [
             ("typ", nil, .typeMismatch), ("typ", "JWT", .typeMismatch), ("typ", "at+jwt", .typeMismatch),
             ("typ", "application/DPoP+JWT", nil), ("jwk", nil, .malformedToken), ("jwk", "key", .malformedToken),
@@ -142,13 +143,13 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof) } == expected)
     }
 
-    @Test("A private key in the header is refused, whatever else the proof says")
+    @Test("Rejects a private key in the header")
     func privateKey() throws {
         let proof = try Self.proof(header: ["jwk": .object(Fixture.signingKey().privateJWK().members)])
         #expect(code { try Self.check(proof) } == .publicKeyRequired)
     }
 
-    @Test("A key that is for encryption, or for another algorithm, is refused")
+    @Test("Rejects a key for encryption or for another algorithm")
     func keyUse() throws {
         let members = try Fixture.signingKey().verificationKey.jwk.members
         for (name, value, expected) in [
@@ -161,7 +162,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("Another key in the header, or any bit of the signature changed, is a bad signature")
+    @Test("Rejects the signature for another key in the header or after any bit flip")
     func signature() throws {
         let other = try SigningKey.generate(.es256).verificationKey.jwk.members
         #expect(code { try Self.check(Self.proof(header: ["jwk": .object(other)])) } == .signatureInvalid)
@@ -175,7 +176,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("An algorithm that is not allowed is refused, and a symmetric one even if it is")
+    @Test("Rejects algorithms that aren't allowed, and symmetric ones even if they are")
     func algorithms() throws {
         let proof = try Self.proof()
         #expect(code { try Self.check(proof, by: Self.verifier([.es256])) } == nil)
@@ -186,7 +187,7 @@ struct DPoPVerifierTests {
     }
 
     @Test(
-        "A proof with a wrong or missing claim is refused",
+        "Rejects a proof with a wrong or missing claim",
         arguments: [
             ("jti", nil, .missingClaim), ("htm", nil, .missingClaim), ("htu", nil, .missingClaim),
             ("iat", nil, .missingClaim), ("jti", "", .missingClaim), ("jti", nil as JSONValue?, .missingClaim),
@@ -205,7 +206,7 @@ struct DPoPVerifierTests {
     }
 
     @Test(
-        "iat is within the window and the leeway on both sides",
+        "Accepts iat within the window plus the leeway on both sides",
         arguments: [(0.0, nil), (120, nil), (121, .tooOld), (-60, nil), (-61, .issuedInFuture), (1e9, .tooOld)]
             as [(Double, TokenError.Code?)]
     )
@@ -214,7 +215,7 @@ struct DPoPVerifierTests {
         #expect(code { try Self.check(proof, by: Self.verifier(at: offset)) } == expected)
     }
 
-    @Test("A nonce is compared if one is required, and an empty list of nonces accepts no proof")
+    @Test("Compares a required nonce, and accepts no proof for an empty list of nonces")
     func nonces() throws {
         let with = try Self.proof(claims: ["nonce": "a"])
         let without = try Self.proof()
@@ -228,7 +229,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("The access token must be the one of ath, and bound to the proof's key")
+    @Test("Requires the access token of ath, bound to the proof's key")
     func accessToken() throws {
         let thumbprint = try Fixture.signingKey().verificationKey.thumbprint
         let token = try DPoPAccessToken(Self.token, thumbprint: thumbprint)
@@ -243,7 +244,7 @@ struct DPoPVerifierTests {
     }
 
     @Test(
-        "An access token that is not bound to a key can't be used with a proof",
+        "Rejects a proof for an access token that isn't bound to a key",
         arguments: [
             ("{}", .confirmationMismatch), (#"{"cnf":{}}"#, .confirmationMismatch), (#"{"cnf":null}"#, .malformedClaim),
             (#"{"cnf":"x"}"#, .malformedClaim), (#"{"cnf":{"jkt":1}}"#, .malformedClaim),
@@ -258,7 +259,7 @@ struct DPoPVerifierTests {
         #expect(code { try DPoPAccessToken("token", verified: verified) } == expected)
     }
 
-    @Test("A proof is accepted once; another with the same jti and another key is another")
+    @Test("Accepts a proof once, and the same jti again with another key")
     func replay() async throws {
         let verifier = Self.verifier()
         let proof = try Self.proof()
@@ -266,7 +267,7 @@ struct DPoPVerifierTests {
         await #expect(throws: TokenError(.replayed, "")) {
             try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
         }
-        // Signed again: other bytes, the same proof.
+        // Signs again, which gives other bytes for the same proof.
         await #expect(throws: TokenError(.replayed, "")) {
             try await verifier.verify(
                 Self.proof(),
@@ -292,13 +293,14 @@ struct DPoPVerifierTests {
         _ = try await verifier.verify(theirs, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
     }
 
-    @Test("One reading of the clock decides about a proof")
+    @Test("Verifies a proof with a single reading of the clock")
     func oneReading() async throws {
         let readings = Readings([120, 121, 122])
         let cache = RecordingReplayCache()
         let verifier = DPoPVerifier(replayCache: cache, currentDate: { Self.date + readings.next() })
         let proof = try Self.proof()
-        // The first reading is the last one at which the proof is good; by a second one, a cache could have forgotten it.
+        // The first reading is the last time at which the proof is valid. By a second reading, a
+        // cache could have forgotten it.
         _ = try await verifier.verify(proof, method: "GET", url: Self.url, for: .tokenEndpoint, nonce: .notRequired)
         #expect(readings.count == 1)
         let call = try #require(cache.calls.first)
@@ -308,7 +310,7 @@ struct DPoPVerifierTests {
         #expect(call.expiration == Self.date + 180)
     }
 
-    @Test("A proof is accepted once, at whatever times the clock is read", arguments: 0..<200)
+    @Test("Accepts a proof once, regardless of when the clock is read", arguments: 0..<200)
     func replayAtTheEdge(seed: Int) async throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let times = (0..<12).map { _ in Double.random(in: 119.9...120.1, using: &numbers) }
@@ -334,7 +336,7 @@ struct DPoPVerifierTests {
         #expect(accepted <= 1)
     }
 
-    @Test("A used proof isn't accepted again after the clock was set back, and proofs made later are")
+    @Test("Rejects used proofs after the clock is set back, and accepts proofs made later")
     func clockSetBack() async throws {
         let readings = Readings([0, 400, 10, 10, 500, 20])
         let verifier = DPoPVerifier(
@@ -347,14 +349,15 @@ struct DPoPVerifierTests {
         }
         try await use("a", issued: 0)
         try await use("b", issued: 400)
-        // Both were used; the cache has forgotten the first, and the clock is back where it is good.
+        // Both were used. The cache has forgotten the first, and the clock is back at a time when
+        // it's valid.
         await #expect(throws: TokenError(.replayed, "")) { try await use("a", issued: 0) }
         try await use("c", issued: 10)
         try await use("d", issued: 500)
         await #expect(throws: TokenError(.replayed, "")) { try await use("c", issued: 10) }
     }
 
-    @Test("A key that floods the cache with proofs is rejected, and another key is accepted")
+    @Test("Rejects a key that floods the cache with proofs, and accepts another key")
     func flood() async throws {
         let verifier = DPoPVerifier(
             replayCache: InMemoryReplayCache(capacity: 20),
@@ -372,7 +375,7 @@ struct DPoPVerifierTests {
         try await use(DPoPProofGenerator(key: .generate(.es256)))
     }
 
-    @Test("A proof that is refused is not remembered, and a cache that can't tell refuses")
+    @Test("Doesn't remember a rejected proof, and rejects proofs if the cache can't answer")
     func cacheFailures() async throws {
         let proof = try Self.proof()
         let verifier = DPoPVerifier(replayCache: InMemoryReplayCache(capacity: 0), currentDate: { Self.date })
@@ -384,7 +387,7 @@ struct DPoPVerifierTests {
         }
     }
 
-    @Test("What can't be a proof is refused, and the generator makes none for a request that can't be")
+    @Test("Rejects malformed proofs, and generates none for invalid requests")
     func malformed() throws {
         for text in ["", ".", "..", "a.b.c", "a.b.c.d.e", "{}", try Self.proof() + "," + Self.proof()] {
             #expect(code { try Self.check(text) } == .malformedToken)
@@ -398,7 +401,7 @@ struct DPoPVerifierTests {
     }
 }
 
-/// A clock that shows one time after the other, and then the last one.
+/// A clock that returns given times in order, then repeats the last one.
 private final class Readings: Sendable {
     private let state: Mutex<(seconds: [Double], count: Int)>
 
@@ -414,7 +417,7 @@ private final class Readings: Sendable {
     }
 }
 
-/// A cache that notes what it is asked, and takes everything for new.
+/// A cache that records its calls and considers every identifier new.
 private final class RecordingReplayCache: ReplayCache {
     struct Call {
         let thumbprint: String

@@ -5,7 +5,7 @@ import TokenGeneration
 @Suite("DPoP targets", .serialized)
 struct HTTPTargetTests {
     @Test(
-        "Spellings of one address are the same (RFC 3986 §6.2.2–6.2.3)",
+        "Equivalent URLs are equal (RFC 3986 §6.2.2–6.2.3)",
         arguments: [
             ("https://example.org/a", "HTTPS://EXAMPLE.ORG/a"), ("https://example.org", "https://example.org/"),
             ("https://example.org:443/", "https://example.org/"), ("http://example.org:80/", "http://example.org"),
@@ -30,7 +30,7 @@ struct HTTPTargetTests {
     }
 
     @Test(
-        "Different addresses are not",
+        "Different URLs are different",
         arguments: [
             ("https://example.org/a", "https://example.org/A"), ("https://example.org/a", "https://example.org/a/"),
             ("https://example.org/", "http://example.org/"), ("https://example.org/", "https://example.org:8443/"),
@@ -45,7 +45,7 @@ struct HTTPTargetTests {
     }
 
     @Test(
-        "What is no absolute http(s) URI is none",
+        "Rejects texts that aren't absolute http or https URIs",
         arguments: [
             "", "/a", "example.org", "//example.org/", "ftp://example.org/", "https:/example.org", "https://",
             "https:///a",
@@ -63,13 +63,13 @@ struct HTTPTargetTests {
         #expect(HTTPTarget.withoutQuery(text) == nil)
     }
 
-    @Test("Leaving out the query changes nothing else")
+    @Test("Removing the query changes nothing else")
     func withoutQuery() {
         #expect(HTTPTarget.withoutQuery("https://Example.org:443/a?x#y") == "https://Example.org:443/a")
         #expect(HTTPTarget.withoutQuery("https://example.org#y?z") == "https://example.org")
     }
 
-    @Test("Normalizing what is normalized changes nothing, and no text of any bytes traps", arguments: 0..<8)
+    @Test("Normalization is idempotent, and random bytes never trap", arguments: 0..<8)
     func random(seed: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let pieces = [

@@ -6,7 +6,7 @@ import TokenGeneration
 struct InMemoryReplayCacheTests {
     private func time(_ seconds: Double) -> Date { Date(timeIntervalSince1970: seconds) }
 
-    /// Remembers an identifier of a key with a generous quota.
+    /// Remembers an identifier of a key with a large quota.
     private func remember(
         _ identifier: String,
         of key: String = "key",
@@ -25,7 +25,7 @@ struct InMemoryReplayCacheTests {
             #expect(try !remember(name, until: expiration, at: 0, in: cache))
         }
         #expect(code { try remember("d", until: 40, at: 10, in: cache) } == .replayCacheFull)
-        // A known identifier is known, whether the cache is full or not.
+        // A known identifier is reported as known even if the cache is full.
         #expect(try !remember("a", until: 10, at: 10, in: cache))
         #expect(try remember("d", until: 40, at: 10.5, in: cache))
         #expect(cache.count == 3)
@@ -34,7 +34,7 @@ struct InMemoryReplayCacheTests {
         #expect(cache.count == 1)
     }
 
-    @Test("A cache without room rejects everything")
+    @Test("A cache without capacity rejects everything")
     func noRoom() {
         for capacity in [0, -1, .min] {
             let cache = InMemoryReplayCache(capacity: capacity)
@@ -51,14 +51,15 @@ struct InMemoryReplayCacheTests {
         #expect(try remember("b", until: 300, at: 150, in: cache))
         #expect(cache.count == 1)
         for now in [99.0, 50, 0, -1_000_000] { #expect(try !remember("a", until: 100, at: now, in: cache)) }
-        // Others that expire no later may have been there, too; those that expire later were not.
+        // Others that expire no later may have been in the cache, too. Those that expire later
+        // weren't.
         #expect(try !remember("c", until: 99, at: 0, in: cache))
         #expect(try !remember("d", until: 100, at: 0, in: cache))
         #expect(try remember("e", until: 100.5, at: 0, in: cache))
         #expect(try !remember("b", until: 300, at: 0, in: cache))
     }
 
-    @Test("A clock that jumps ahead for a moment doesn't lock out the proofs made after it is right again")
+    @Test("A clock that briefly jumps ahead doesn't lock out proofs made after its correction")
     func clockJumpsAhead() throws {
         let cache = InMemoryReplayCache()
         #expect(try remember("a", until: 100, at: 0, in: cache))
@@ -67,7 +68,7 @@ struct InMemoryReplayCacheTests {
         #expect(try remember("c", until: 101, at: 1, in: cache))
     }
 
-    @Test("A key that floods the cache uses up its own quota, and other keys are accepted")
+    @Test("A key that floods the cache uses up its quota, and other keys are accepted")
     func quota() throws {
         let cache = InMemoryReplayCache(capacity: 100)
         #expect(cache.quotaPerKey == 10)
@@ -84,11 +85,11 @@ struct InMemoryReplayCacheTests {
         #expect(cache.count == 10)
         for index in 0..<90 { #expect(try remember("\(index)", of: "key-\(index)", until: 100, at: 0, in: cache)) }
         #expect(code { try remember("90", of: "key-90", until: 100, at: 0, in: cache) } == .replayCacheFull)
-        // A replay is told apart from a flood.
+        // A replay is distinguished from a flood.
         #expect(try !remember("flood-0", of: "flooder", until: 100, at: 0, in: cache))
     }
 
-    @Test("A quota is free again once the key's identifiers have expired, however many others have")
+    @Test("A quota is available again after the key's identifiers have expired, regardless of others")
     func quotaAfterExpiration() throws {
         let cache = InMemoryReplayCache(capacity: 1_000, quotaPerKey: 100)
         for key in 0..<9 {
@@ -115,7 +116,7 @@ struct InMemoryReplayCacheTests {
         #expect(InMemoryReplayCache(capacity: capacity).quotaPerKey == expected)
     }
 
-    @Test("Identifiers that Unicode takes for equal are different")
+    @Test("Identifiers that are canonically equivalent are different")
     func canonicalEquivalence() throws {
         let cache = InMemoryReplayCache()
         #expect(try remember("\u{E9}", until: 10, at: 0, in: cache))
@@ -124,7 +125,7 @@ struct InMemoryReplayCacheTests {
     }
 
     @Test(
-        "In random order, with a clock that is set back and ahead, no identifier is ever new twice",
+        "In random order, with clock changes in both directions, no identifier is ever new twice",
         arguments: 0..<8
     )
     func random(seed: Int) throws {
@@ -136,7 +137,7 @@ struct InMemoryReplayCacheTests {
         for round in 0..<4_000 {
             now += Double.random(in: 0...2, using: &numbers)
             if round % 100 == 99 { now += Double.random(in: -500...500, using: &numbers) }
-            // An old token again, or a new one; a token's expiration depends on the token alone.
+            // Picks an old token or a new one. A token's expiration depends on the token alone.
             let isOld = Bool.random(using: &numbers) && fresh > 0
             let number = isOld ? Int.random(in: 0..<fresh, using: &numbers) : fresh
             if !isOld { fresh += 1 }
@@ -149,7 +150,7 @@ struct InMemoryReplayCacheTests {
         #expect(!accepted.isEmpty)
     }
 
-    @Test("Of many calls at a time with one identifier, one succeeds")
+    @Test("Exactly one of many concurrent calls with the same identifier succeeds")
     func concurrent() async throws {
         let cache = InMemoryReplayCache()
         let successes = try await withThrowingTaskGroup(of: Bool.self) { group in

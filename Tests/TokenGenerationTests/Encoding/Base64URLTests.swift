@@ -6,7 +6,7 @@ import TokenGeneration
 @Suite("Base64URL", .serialized)
 struct Base64URLTests {
     @Test(
-        "Bytes and their only spelling convert both ways",
+        "Bytes and their only encoding convert both ways",
         arguments: [
             ([], ""), ([0x66], "Zg"), ([0x66, 0x6F], "Zm8"), ([0x66, 0x6F, 0x6F], "Zm9v"),
             ([0x66, 0x6F, 0x6F, 0x62], "Zm9vYg"), ([0xFB, 0xFF, 0xFE], "-__-"), ([0x00], "AA"), ([0xFF], "_w"),
@@ -20,7 +20,7 @@ struct Base64URLTests {
     }
 
     @Test(
-        "What is not the only spelling is refused",
+        "Rejects noncanonical text",
         arguments: [
             "Z", "Zm9vZ", "Zg==", "Zm8=", "Zm9v=", "Zh", "Zm9", "Z+9v", "Z/9v", "Zm 9v", " Zg", "Zg ", "Zg\n",
             "Zm9v\r\n",
@@ -31,7 +31,7 @@ struct Base64URLTests {
         #expect(code { try Base64URL.decode(text) } == .malformedToken)
     }
 
-    @Test("Every single byte outside the alphabet is refused in every place of a group")
+    @Test("Rejects every byte outside the alphabet at every position of a group")
     func alphabet() throws {
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         for byte in UInt8.min...UInt8.max {
@@ -44,7 +44,7 @@ struct Base64URLTests {
         }
     }
 
-    @Test("Every size up to 300 is spelled as Foundation spells it, and comes back", arguments: 0...300)
+    @Test("Every size up to 300 is encoded as by Foundation, and decodes to the same bytes", arguments: 0...300)
     func everySize(count: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(count + 1))
         let cases = [
@@ -65,7 +65,7 @@ struct Base64URLTests {
         }
     }
 
-    @Test("All pairs of bytes come back from every place of a word", arguments: 0..<8)
+    @Test("All pairs of bytes round-trip at every position of a word", arguments: 0..<8)
     func everyPair(place: Int) throws {
         var bytes = [UInt8](repeating: 0x5A, count: place + 9)
         for pair in UInt16.min...UInt16.max where pair % 7 == UInt16(place) % 7 || pair < 512 {
@@ -79,9 +79,10 @@ struct Base64URLTests {
         }
     }
 
-    @Test("A byte outside the alphabet is found in every place of every size", arguments: 2...70)
+    @Test("Finds a byte outside the alphabet at every position of every size", arguments: 2...70)
     func everyPlace(count: Int) throws {
-        // One more or less than each run of the alphabet, the other alphabet, padding, white space, and not ASCII.
+        // The neighbors of each range of the alphabet, the other alphabet, padding, white space,
+        // and bytes beyond ASCII.
         let foreign = Array("@[`{/:+=.,^ \n\0".utf8) + [0x7F, 0x80, 0xC1, 0xE1, 0xAD, 0xDF, 0xFF]
         for place in 0..<count where count % 4 != 1 {
             for byte in foreign {
@@ -94,7 +95,7 @@ struct Base64URLTests {
         }
     }
 
-    @Test("Of all last characters only those with zero in the unused bits are good", arguments: 2...40)
+    @Test("Accepts only last characters whose unused bits are zero", arguments: 2...40)
     func unusedBits(count: Int) throws {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         for (value, symbol) in alphabet.enumerated() {
@@ -110,7 +111,7 @@ struct Base64URLTests {
         }
     }
 
-    @Test("The message has the place and a hint, not the text")
+    @Test("The message has the position and a hint, but not the text")
     func message() throws {
         let padded = try #require(error { try Base64URL.decode("c2VjcmV0LXZhbHVl====") })
         #expect(padded.message.contains("character 17") && padded.message.contains("padding"))

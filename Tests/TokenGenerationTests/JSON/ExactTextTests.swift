@@ -3,9 +3,9 @@ import OpenSSLCrypto
 import Testing
 import TokenGeneration
 
-/// Text that Swift takes for the same must be told apart everywhere: only then is nothing normalized, which costs quadratic
-/// time for a run of combining characters.
-@Suite("Text from outside is compared by its bytes", .serialized)
+/// Canonically equivalent texts must be different everywhere. This also avoids normalization, which
+/// costs quadratic time for a run of combining characters.
+@Suite("Comparison of untrusted text by bytes", .serialized)
 struct ExactTextTests {
     private static let composed = "\u{E9}"
     private static let decomposed = "e\u{301}"
@@ -44,7 +44,7 @@ struct ExactTextTests {
         }
     }
 
-    @Test("Values, members and objects with equivalent texts differ, also as elements of sets", arguments: [0, 40])
+    @Test("Values, members and objects with equivalent texts differ, also in sets", arguments: [0, 40])
     func values(others: Int) {
         let (first, second) = (JSONValue.string(Self.composed), JSONValue.string(Self.decomposed))
         #expect(Set([first, second, first]).count == 2)
@@ -76,7 +76,7 @@ struct ExactTextTests {
         #expect(RegisteredClaims(audience: [Self.composed]) != RegisteredClaims(audience: [Self.decomposed]))
     }
 
-    @Test("Operations of a key are told apart by their bytes")
+    @Test("Key operations are distinguished by their bytes")
     func keyOperations() throws {
         let operations: JSONValue = [.string(Self.composed), .string(Self.decomposed)]
         let key = try Fixture.jwk(["key_ops": operations], isPrivate: true)
@@ -85,7 +85,7 @@ struct ExactTextTests {
         #expect(code { try Fixture.jwk(["key_ops": twice]) } == .malformedKey)
     }
 
-    @Test("Exact text hashes as it compares")
+    @Test("Exact text hashes consistently with its equality")
     func exactString() {
         let texts = ["", "a", "ab", Self.composed, Self.decomposed, "K", "\u{212A}"]
         for text in texts {
@@ -95,7 +95,7 @@ struct ExactTextTests {
         #expect(Set(texts.map(ByteComparedString.init)).count == texts.count)
     }
 
-    @Test("Large texts of combining characters are read, compared and decoded")
+    @Test("Parses, compares and decodes large texts of combining characters")
     func combining() throws {
         let run = String(repeating: "\u{301}\u{316}", count: 50_000)
         let object = try JSONObject(parsing: #"{"\#(run)":"\#(run)","x\#(run)":1}"#)

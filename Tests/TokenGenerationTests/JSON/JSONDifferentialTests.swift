@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Our parser against Foundation's, on documents made up from fixed seeds.
+/// Compares the package's parser with Foundation's, on documents from fixed seeds.
 @Suite("JSON against Foundation", .serialized)
 struct JSONDifferentialTests {
-    @Test("Both read random documents alike, and Foundation reads back what we write", arguments: 0..<20)
+    @Test("Both parse random documents to the same values, and Foundation parses our output", arguments: 0..<20)
     func randomDocuments(seed: Int) throws {
         var documents = RandomDocuments(numbers: Fixture.SeededNumbers(state: UInt64(seed)))
         for _ in 0..<25 {
@@ -20,7 +20,7 @@ struct JSONDifferentialTests {
         }
     }
 
-    @Test("What we accept of damaged documents, Foundation accepts too", arguments: 0..<10)
+    @Test("Foundation accepts every damaged document that we accept", arguments: 0..<10)
     func damagedDocuments(seed: Int) throws {
         var documents = RandomDocuments(numbers: Fixture.SeededNumbers(state: 1_000 + UInt64(seed)))
         var accepted = 0
@@ -54,7 +54,7 @@ struct JSONDifferentialTests {
     }
 }
 
-/// Writes random JSON with random white space and escapes.
+/// A generator of random JSON with random white space and escapes.
 private struct RandomDocuments {
     var numbers: Fixture.SeededNumbers
 

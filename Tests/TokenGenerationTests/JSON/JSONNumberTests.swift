@@ -4,7 +4,7 @@ import TokenGeneration
 @Suite("JSON numbers", .serialized)
 struct JSONNumberTests {
     @Test(
-        "A text gives its exact integer or none, and its finite double or none",
+        "A number has its exact integer and its finite double, or nil",
         arguments: [
             ("0", 0, 0), ("-0", 0, -0.0), ("12", 12, 12), ("-7", -7, -7), ("1.0", 1, 1), ("1.50", nil, 1.5),
             ("1e3", 1_000, 1_000),
@@ -25,7 +25,7 @@ struct JSONNumberTests {
         #expect(number.description == literal)
     }
 
-    @Test("Numbers of 60 thousand digits or zeros neither trap nor take long", .timeLimit(.minutes(10)))
+    @Test("Numbers with 60,000 digits or zeros neither trap nor take long", .timeLimit(.minutes(10)))
     func huge() throws {
         for literal in [
             String(repeating: "9", count: 60_000), "1" + String(repeating: "0", count: 60_000),
@@ -39,7 +39,7 @@ struct JSONNumberTests {
     }
 
     @Test(
-        "What is no JSON number makes none",
+        "Rejects texts that aren't JSON numbers",
         arguments: ["", "-", "+1", "01", "1.", ".1", "1e", "0x1", "NaN", " 1", "1 ", "١"]
     )
     func noNumber(text: String) {
@@ -47,7 +47,7 @@ struct JSONNumberTests {
     }
 
     @Test(
-        "Doubles are written with the fewest digits, whole ones without a fraction",
+        "Doubles are written with the fewest digits, integral ones without a fraction",
         arguments: [
             (1, "1"), (1_700_000_000, "1700000000"), (1_700_000_000.25, "1700000000.25"), (0.1, "0.1"), (-0.0, "-0.0"),
             (0, "0"), (1e20, "1e+20"), (.leastNonzeroMagnitude, "5e-324"), (9_007_199_254_740_992, "9007199254740992"),
@@ -61,7 +61,7 @@ struct JSONNumberTests {
         #expect(JSONNumber(literal: literal) == number)
     }
 
-    @Test("Infinity and not-a-number make no number", arguments: [Double.infinity, -.infinity, .nan])
+    @Test("Infinity and not-a-number don't make a number", arguments: [Double.infinity, -.infinity, .nan])
     func notFinite(value: Double) {
         #expect(JSONNumber(value) == nil)
     }

@@ -4,7 +4,7 @@ import TokenGeneration
 
 @Suite("JSON objects", .serialized)
 struct JSONObjectTests {
-    @Test("Members keep their order, are replaced in place, and removed by nil")
+    @Test("Members keep their order, are replaced in place, and are removed by nil")
     func members() {
         var object: JSONObject = ["z": 1, "a": "x", "m": [true, nil, 1.5]]
         #expect(object.map(\.name) == ["z", "a", "m"])
@@ -20,14 +20,14 @@ struct JSONObjectTests {
         #expect(object[0] == JSONObject.Member(name: "a", value: ["b": 2]))
     }
 
-    @Test("Of literal members with the same name the last one stays")
+    @Test("A literal keeps the last of several members with the same name")
     func literalDuplicates() {
         let object: JSONObject = ["a": 1, "b": 2, "a": 3]
         #expect(object.serialized() == #"{"a":3,"b":2}"#)
         #expect(JSONValue.object(object) == ["b": 2, "a": 3])
     }
 
-    @Test("Equality and hash do not depend on the order of members, but on code points and number texts")
+    @Test("Equality and hash depend on code points and number texts, not on the order of members")
     func equality() {
         let one: JSONObject = ["a": 1, "b": ["c": "x", "d": nil]]
         let other: JSONObject = ["b": ["d": nil, "c": "x"], "a": 1]
@@ -42,7 +42,7 @@ struct JSONObjectTests {
         #expect(JSONValue.null != false)
     }
 
-    @Test("A member is found by its code points only")
+    @Test("Finds a member only by its exact code points")
     func exactNames() {
         let object: JSONObject = ["K": 1, "exp": 2]
         #expect(object["\u{212A}"] == nil)
@@ -50,7 +50,7 @@ struct JSONObjectTests {
         #expect(object["exp"] == 2)
     }
 
-    @Test("Typed access gives nil for another type")
+    @Test("Typed access returns nil for another type")
     func access() {
         let values: [JSONValue] = [nil, true, 1, "s", [1], ["a": 1]]
         #expect(values.map { $0.bool != nil } == [false, true, false, false, false, false])
@@ -73,7 +73,7 @@ struct JSONObjectTests {
         #expect(object.serializedData() == Data(object.serialized().utf8))
     }
 
-    @Test("The readable form has one member per line, sorted, and reads back")
+    @Test("The readable form has one sorted member per line, and can be parsed")
     func prettyPrinting() throws {
         let object: JSONObject = ["b": [1, ["x": "a/b"]], "a": [], "c": [:], "d": nil]
         let text = """

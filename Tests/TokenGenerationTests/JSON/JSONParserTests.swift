@@ -5,7 +5,7 @@ import TokenGeneration
 @Suite("JSON parser", .serialized)
 struct JSONParserTests {
     @Test(
-        "Valid objects are read, and written in one way",
+        "Parses valid objects and writes them canonically",
         arguments: [
             ("{}", "{}"), (" \t\r\n{ } \n", "{}"), (#"{"a":1}"#, #"{"a":1}"#),
             (#"{"b":2,"a":1}"#, #"{"a":1,"b":2}"#), (#"{"a":[ ]}"#, #"{"a":[]}"#),
@@ -25,7 +25,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "Malformed text is refused",
+        "Rejects malformed text",
         arguments: [
             "", " ", "null", "[]", "1", "\"a\"", "true", "{", "}", "{]", "{}}", "{} x", "{}{}", "{},", "{\"a\"}",
             "{\"a\":}",
@@ -48,7 +48,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "A surrogate without its partner is refused",
+        "Rejects an unpaired surrogate",
         arguments: [
             #"\uD800"#, #"\uDC00"#, #"\uDBFFx"#, #"\uD83D\n"#, #"\uD83D\u0041"#, #"\uD83D\uD83D"#, #"\uDE00\uD83D"#,
             #"\uD83D\u"#, #"\udfff"#,
@@ -60,7 +60,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "Malformed UTF-8 is refused, in names, strings and between them",
+        "Rejects malformed UTF-8 in names, in strings and between them",
         arguments: [
             [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xC3], [0xE0, 0x80, 0x80], [0xE2, 0x82], [0xED, 0xA0, 0x80],
             [0xED, 0xBF, 0xBF], [0xF0, 0x80, 0x80, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80],
@@ -77,7 +77,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "Other encodings and byte order marks are refused",
+        "Rejects other encodings and byte order marks",
         arguments: [String.Encoding.utf16, .utf16LittleEndian, .utf32]
     )
     func otherEncodings(encoding: String.Encoding) throws {
@@ -87,7 +87,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "A repeated member is refused at any depth and in any spelling",
+        "Rejects a duplicate member at any depth and with any escapes",
         arguments: [
             #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"\u0061":2}"#, #"{"x":{"a":1,"a":2}}"#,
             #"{"x":[{"a":1,"a":2}]}"#, #"{"":1,"":2}"#,
@@ -96,10 +96,10 @@ struct JSONParserTests {
     func duplicates(text: String) throws {
         let refusal = try #require(error { try JSONObject(parsing: text) })
         #expect(refusal.code == .malformedJSON)
-        #expect(refusal.message.contains("twice"))
+        #expect(refusal.message.contains("duplicate"))
     }
 
-    @Test("A repeated member is found among many")
+    @Test("Finds a duplicate member among many")
     func duplicateAmongMany() throws {
         var members = (0..<200).map { "\"m\($0)\":\($0)" }
         #expect(try JSONObject(parsing: "{\(members.joined(separator: ","))}").count == 200)
@@ -111,7 +111,7 @@ struct JSONParserTests {
         #expect(try JSONObject(parsing: #"{"a":1,"A":2}"#).count == 2)
     }
 
-    @Test("The limits on depth, members and size hold to the last unit")
+    @Test("The limits on depth, members and size are exact")
     func limits() throws {
         func nested(_ levels: Int) -> String {
             "{\"a\":" + String(repeating: "[", count: levels - 1) + String(repeating: "]", count: levels - 1) + "}"
@@ -131,10 +131,11 @@ struct JSONParserTests {
     }
 
     @Test(
-        "The message names the place",
+        "The message has the position",
         arguments: [
             (#"{"aud":[1,]}"#, ["byte 10", "“aud”"]), (#"{"a":{"b":tru}}"#, ["byte 10", "“a.b”"]),
-            (#"{"a":1} x"#, ["more after", "byte 8"]), (#"{"iss":"a","iss":"b"}"#, ["“iss”", "twice", "byte 11"]),
+            (#"{"a":1} x"#, ["after the value", "byte 8"]),
+            (#"{"iss":"a","iss":"b"}"#, ["“iss”", "duplicate", "byte 11"]),
             ("[1]", ["an array"]),
         ]
     )
@@ -143,7 +144,7 @@ struct JSONParserTests {
         for word in words { #expect(message.contains(word), "\(message)") }
     }
 
-    @Test("A name from outside can't forge a log line or flood it")
+    @Test("An untrusted name can't forge or flood a log line")
     func shownNames() throws {
         let name = "x\\n\\u001b[31m" + String(repeating: "y", count: 5_000)
         let message = try #require(error { try JSONObject(parsing: "{\"\(name)\":1,\"\(name)\":2}") }).message

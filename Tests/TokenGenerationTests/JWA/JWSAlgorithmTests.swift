@@ -4,7 +4,7 @@ import TokenGeneration
 @Suite("JWS algorithms", .serialized)
 struct JWSAlgorithmTests {
     @Test(
-        "Any registered or private name is held as it is",
+        "Keeps any registered or private name unchanged",
         arguments: ["ES256", "RS256", "identity", "urn:x:y/1", "A"]
     )
     func names(name: String) throws {
@@ -14,7 +14,7 @@ struct JWSAlgorithmTests {
     }
 
     @Test(
-        "None in any case, and what is no name, make no algorithm",
+        "Rejects “none” in any case, and invalid names",
         arguments: [
             "none", "None", "NONE", "nOnE", "", " none", "none ", "a b", "a\"b", "a\\b", "a\nb", "ES256\u{0}",
             "ES256\u{212A}", "é",
@@ -31,7 +31,7 @@ struct JWSAlgorithmTests {
         #expect(JWSAlgorithm(rawValue: "ES256") == .es256)
     }
 
-    @Test("A key for an algorithm that is not supported can't be made", arguments: ["ML-DSA-44", "es256", "dir"])
+    @Test("Rejects generating a key for an unsupported algorithm", arguments: ["ML-DSA-44", "es256", "dir"])
     func unsupported(name: String) throws {
         let algorithm = try #require(JWSAlgorithm(rawValue: name))
         let refusal = try #require(error { try SigningKey.generate(algorithm) })

@@ -7,7 +7,7 @@ import TokenGeneration
 @Suite("Known signatures", .serialized)
 struct KnownAnswerTests {
     @Test(
-        "The example of an RFC verifies, and is made again where the algorithm is deterministic",
+        "The example of an RFC verifies, and is reproduced if the algorithm is deterministic",
         arguments: [
             "rfc7515-a1-hs256", "rfc7515-a2-rs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7519-3.1-jwt-hs256",
         ]
@@ -28,7 +28,7 @@ struct KnownAnswerTests {
         if algorithm.isDeterministic { #expect(made == signature) }
     }
 
-    @Test("Each algorithm signs what it verifies, and nothing else verifies it", arguments: JWSAlgorithm.implemented)
+    @Test("Each algorithm verifies its own signatures, and no other does", arguments: JWSAlgorithm.implemented)
     func roundTrip(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         #expect(key.algorithm == algorithm)
@@ -48,7 +48,7 @@ struct KnownAnswerTests {
 }
 
 extension JWSAlgorithm {
-    /// Whether two signatures of the same message are equal.
+    /// A Boolean value that indicates whether two signatures of the same message are equal.
     var isDeterministic: Bool { !rawValue.hasPrefix("ES") && !rawValue.hasPrefix("PS") }
 }
 

@@ -3,10 +3,12 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-/// C2SP/wycheproof's files about signatures and message authentication codes, through the keys of this module.
+/// C2SP/wycheproof's files about signatures and message authentication codes, tested with this
+/// module's keys.
 ///
-/// A code that is cut off is not valid here, whatever the file says, and PSS has a salt as long as the hash and MGF1 on the same
-/// hash ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
+/// Regardless of the files, truncated codes aren't valid here, and PSS has a salt as long as the
+/// hash and MGF1 with the same hash
+/// ([RFC 7518 §3.5](https://www.rfc-editor.org/rfc/rfc7518#section-3.5)).
 @Suite(
     "Wycheproof primitives",
     .serialized,
@@ -61,7 +63,7 @@ struct PrimitiveWycheproofTests {
         }
     }
 
-    /// The key of a group from DER, and from the JWK if there is one, which must be the same.
+    /// Returns the key of a group from DER, and checks that the JWK, if any, has the same key.
     private func key(_ group: Group, _ algorithm: JWSAlgorithm) throws -> VerificationKey {
         let key = try VerificationKey(der: octets(group.publicKeyDer), algorithm: algorithm)
         if let members = group.publicKeyJwk {
@@ -106,7 +108,7 @@ struct PrimitiveWycheproofTests {
         } isApplicable: { group in
             group.mgfSha == group.sha && algorithms[group.sha ?? ""]?.1 == group.sLen
         }
-        // A valid signature with a salt of 32 octets, in a file whose verdicts are for no salt.
+        // A valid signature with a salt of 32 bytes, in a file that expects an empty salt.
         #expect(disagreements == (path.hasSuffix("rsa_pss_2048_sha256_mgf1_0_test.json") ? [69] : []))
     }
 

@@ -19,7 +19,7 @@ struct EdwardsKeyTests {
     }
 
     @Test(
-        "A key that states a name is for that name alone; one that states none verifies both",
+        "A key that states a name is for that name only; one without a name verifies both",
         arguments: ["Ed25519", "Ed448"]
     )
     func names(curve: String) throws {
@@ -76,7 +76,7 @@ struct EdwardsKeyTests {
         #expect(code { try SigningKey(jwk: other) } == .malformedKey)
     }
 
-    @Test("Points of small order, encodings that are not canonical, and halves of different pairs are refused")
+    @Test("Rejects points of small order, noncanonical encodings, and mismatched key parts")
     func refused() throws {
         func jwk(_ x: [UInt8]) throws -> JWK {
             try JWK(["kty": "OKP", "crv": "Ed25519", "alg": "Ed25519", "x": .string(Base64URL.encode(x))])
@@ -93,7 +93,7 @@ struct EdwardsKeyTests {
         var mixed = try SigningKey.generate(.ed25519).privateJWK()
         mixed.members["x"] = try SigningKey.generate(.ed25519).verificationKey.jwk.members["x"]
         #expect(code { try SigningKey(jwk: mixed) } == .keyMismatch)
-        // To verify, the private half is dropped without reading it.
+        // A verification key drops the private part without reading it.
         #expect(code { try VerificationKey(jwk: mixed) } == nil)
     }
 }

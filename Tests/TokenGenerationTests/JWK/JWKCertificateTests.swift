@@ -14,7 +14,7 @@ struct JWKCertificateTests {
         try SigningKey(pem: TestCertificates.leafKey).verificationKey.jwk.certified(by: [der(TestCertificates.leaf)])
     }
 
-    @Test("The key of a certificate is read from PEM and DER, and nothing of it is believed")
+    @Test("Reads the key of a certificate from PEM and DER without verifying the certificate")
     func keyOfCertificate() throws {
         let key = try SigningKey(pem: TestCertificates.leafKey).verificationKey
         #expect(try VerificationKey(pem: TestCertificates.leaf).thumbprint == key.thumbprint)
@@ -22,7 +22,7 @@ struct JWKCertificateTests {
         #expect(code { try SigningKey(pem: TestCertificates.leaf) } == .privateKeyRequired)
     }
 
-    @Test("A chain that leads to the caller's root at the caller's time is good")
+    @Test("Accepts a chain to the caller's root at the caller's time")
     func verified() throws {
         let jwk = try Self.certified()
         #expect(try jwk.certificateChain == [Self.der(TestCertificates.leaf)])
@@ -43,7 +43,7 @@ struct JWKCertificateTests {
         try SigningKey(pem: TestCertificates.leafKey).privateJWK().certified(by: [der(TestCertificates.leaf)])
     }
 
-    @Test("Another root, another time, and no root at all are refused")
+    @Test("Rejects another root, another time, and a missing root")
     func rejected() throws {
         let jwk = try Self.certified()
         let root = try CertificateRoots(pem: TestCertificates.root)
@@ -61,7 +61,7 @@ struct JWKCertificateTests {
         #expect(code { try selfSigned.verifyCertificates(roots: root, at: Self.date) } == .certificateRejected)
     }
 
-    @Test("A certificate of another key, or a thumbprint of another certificate, is refused")
+    @Test("Rejects a certificate of another key, and a thumbprint of another certificate")
     func mismatched() throws {
         let root = try CertificateRoots(pem: TestCertificates.root)
         let stranger = try SigningKey.generate(.es256).verificationKey.jwk
@@ -77,7 +77,7 @@ struct JWKCertificateTests {
         }
     }
 
-    @Test("What is no certificate, or too many, is refused")
+    @Test("Rejects malformed certificates and too many certificates")
     func malformed() throws {
         let root = try CertificateRoots(pem: TestCertificates.root)
         let key = try SigningKey(pem: TestCertificates.leafKey).verificationKey.jwk

@@ -7,7 +7,7 @@ import TokenGeneration
 struct JWKTests {
     private static let secret = "jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"
 
-    @Test("Members are read with their types, and unknown ones are kept")
+    @Test("Reads members with their types, and keeps unknown members")
     func members() throws {
         let jwk = try JWK(
             parsing: """
@@ -36,7 +36,7 @@ struct JWKTests {
     }
 
     @Test(
-        "What is no JWK is refused",
+        "Rejects JSON that isn't a JWK",
         arguments: [
             ("{}", .malformedKey), (#"{"kty":5}"#, .malformedKey), (#"{"kty":null}"#, .malformedKey),
             (#"{"kty":""}"#, .malformedKey), (#"{"kty":"EC","crv":1}"#, .malformedKey),
@@ -52,7 +52,7 @@ struct JWKTests {
         #expect(code { try JWK(parsing: Data(json.utf8)) } == expected)
     }
 
-    @Test("The public part has no private member of any kind of key, and the public operations")
+    @Test("The public part of any key type has no private member, and only public operations")
     func publicPart() throws {
         let jwk = try JWK([
             "kty": "RSA", "n": "n", "e": "AQAB", "d": "1", "p": "2", "q": "3", "dp": "4", "dq": "5", "qi": "6",
@@ -68,7 +68,7 @@ struct JWKTests {
         #expect(!jwk.publicPart.isPrivate)
     }
 
-    @Test("No description, dump or mirror shows a private member")
+    @Test("Descriptions, dumps and mirrors never show a private member")
     func redaction() throws {
         let jwk = try Fixture.jwk(isPrivate: true)
         let key = try SigningKey(jwk: jwk)
@@ -111,7 +111,7 @@ struct ThumbprintTests {
         #expect(try jwk.thumbprint == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
     }
 
-    @Test("A private key, its public part and the imported keys have the same one, whatever their metadata")
+    @Test("A private key, its public part and the imported keys have the same thumbprint")
     func invariance() throws {
         let jwk = try Fixture.jwk(["kid": "x", "alg": "ES256", "vendor": 1], isPrivate: true)
         let thumbprint = try jwk.thumbprint
@@ -123,7 +123,7 @@ struct ThumbprintTests {
         #expect(key.verificationKey.thumbprintURI == "urn:ietf:params:oauth:jwk-thumbprint:sha-256:\(thumbprint)")
     }
 
-    @Test("A missing member and an unknown kind of key are errors")
+    @Test("Rejects a missing member and an unknown key type")
     func refused() throws {
         #expect(code { try JWK(["kty": "EC", "crv": "P-256", "x": "a"]).thumbprint } == .malformedKey)
         #expect(code { try JWK(["kty": "RSA", "n": 1, "e": "AQAB"]).thumbprint } == .malformedKey)
@@ -133,7 +133,7 @@ struct ThumbprintTests {
 
 @Suite("JWK sets", .serialized)
 struct JWKSetTests {
-    @Test("One bad entry does not spoil the set, and its reason is kept")
+    @Test("A bad entry doesn't affect the set, and its reason is kept")
     func tolerance() throws {
         let good = try Fixture.jwk(["kid": "good"]).members.serialized()
         let set = try JWKSet(parsing: #"{"keys":[{"kid":"x"},\#(good),7,{"kty":"NEW","kid":"new"}],"other":1}"#)
@@ -145,7 +145,7 @@ struct JWKSetTests {
         #expect(set["GOOD"] == nil)
     }
 
-    @Test("An ID that several keys have gives all of them, or no single one")
+    @Test("An ID of several keys returns all of them, or no single key")
     func repeatedIDs() throws {
         let set = JWKSet(keys: [try Fixture.jwk(["kid": "a"]), try Fixture.jwk(["kid": "a", "alg": "ES256"])])
         #expect(set.keys(withID: "a").count == 2)
@@ -154,7 +154,7 @@ struct JWKSetTests {
     }
 
     @Test(
-        "What is no set is refused",
+        "Rejects JSON that isn't a key set",
         arguments: [
             ("{}", .malformedKey), (#"{"keys":{}}"#, .malformedKey), (#"{"keys":null}"#, .malformedKey),
             ("[]", .malformedJSON),
@@ -166,7 +166,7 @@ struct JWKSetTests {
         #expect(code { try JWKSet(parsing: Data(json.utf8)) } == expected)
     }
 
-    @Test("The number of keys is limited")
+    @Test("Limits the number of keys")
     func limit() throws {
         func json(_ count: Int) -> String {
             "{\"keys\":[" + repeatElement(#"{"kty":"X"}"#, count: count).joined(separator: ",") + "]}"
@@ -175,7 +175,7 @@ struct JWKSetTests {
         #expect(code { try JWKSet(parsing: json(JWKSet.maximumCount + 1)) } == .tooLarge)
     }
 
-    @Test("The RFC 7517 sets are read whole, and published without what is secret")
+    @Test("The RFC 7517 sets are read completely, and published without secrets")
     func rfc7517() throws {
         let vector = try Vector.object("rfc7517-a-jwk-sets")
         let sets = vector.values.compactMap { $0 as? [String: Any] }.filter { $0["keys"] != nil }

@@ -5,7 +5,7 @@ import TokenGeneration
 
 @Suite("JWK vectors of the RFCs", .serialized)
 struct JWKVectorTests {
-    @Test("rfc7517-a-jwk-sets: each key says what it is for")
+    @Test("rfc7517-a-jwk-sets: each key states its purpose")
     func sets() throws {
         let vector = try Vector.object("rfc7517-a-jwk-sets")
         for (name, isPrivate) in [("public_set", false), ("private_set", true)] {
@@ -33,7 +33,7 @@ struct JWKVectorTests {
         #expect(try SigningKey(jwk: symmetric.keys[1], algorithm: .hs256).algorithm == .hs256)
     }
 
-    @Test("rfc7517-b-x5c: the certificate is the key's")
+    @Test("rfc7517-b-x5c: the certificate is for the key")
     func certificate() throws {
         let jwk = try Fixture.jwk(vector: "rfc7517-b-x5c", member: "jwk")
         let key = try VerificationKey(jwk: jwk, algorithm: .rs256)
@@ -53,7 +53,8 @@ struct JWKVectorTests {
         #expect(try jwk.thumbprint == vector["thumbprint_b64u"] as? String)
         #expect(try jwk.thumbprintURI == vector["uri"] as? String)
         #expect(try VerificationKey(jwk: jwk).thumbprintURI == vector["uri"] as? String)
-        // Computed by another implementation of the hash functions from the canonical JSON that the RFC prints.
+        // Computed from the canonical JSON in the RFC, with another implementation of the hash
+        // functions.
         #expect(
             try jwk.thumbprint(.sha384)
                 == "R9_OfJjSjaw8Fuum86UzK5ixTdN9bo9BaqPSiseq89DWfmqCdpSgUHus-cxDUNc8"

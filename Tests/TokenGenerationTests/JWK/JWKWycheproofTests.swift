@@ -5,10 +5,10 @@ import TokenGeneration
 
 private let path = "wycheproof/json_web_key_test.json"
 
-/// C2SP/wycheproof's `json_web_key_test.json`: what a verifier may take from a key set.
+/// C2SP/wycheproof's `json_web_key_test.json`: the keys that a verifier may use from a key set.
 @Suite("Wycheproof JSON Web Key", .serialized, .enabled(if: ExternalVector.exists(path), "\(ExternalVector.hint)"))
 struct JWKWycheproofTests {
-    @Test("Every test case is met as it is written, with symmetric keys where a set has no others")
+    @Test("Every test case has the expected result, with symmetric keys in sets that have no others")
     func all() throws {
         let file = try JSONObject(parsing: ExternalVector.data(path))
         var (count, disagreements): (Int, [Int]) = (0, [])

@@ -2,11 +2,11 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Forms of keys", .serialized)
+@Suite("Key formats", .serialized)
 struct KeyFormatTests {
     private static let pairs = JWSAlgorithm.implemented.filter { !$0.isSymmetric }
 
-    @Test("Each form that is written is read again as the same key", arguments: pairs)
+    @Test("Each written format is read as the same key", arguments: pairs)
     func roundTrips(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let jwk = try key.privateJWK()
@@ -39,7 +39,7 @@ struct KeyFormatTests {
         }
     }
 
-    @Test("An encrypted key needs its password, in PEM and DER", arguments: [JWSAlgorithm.ed25519])
+    @Test("An encrypted key requires its password, in PEM and DER", arguments: [JWSAlgorithm.ed25519])
     func encrypted(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let format = PrivateKeyFormat.encryptedPKCS8(password: "correct horse")
@@ -61,7 +61,7 @@ struct KeyFormatTests {
         #expect(code { try key.der(.encryptedPKCS8(password: "")) } == .passwordRequired)
     }
 
-    @Test("A form that a kind of key does not have is refused, and so is the wrong half")
+    @Test("Rejects a format that the key type doesn't have, and the wrong half of a pair")
     func impossible() throws {
         let edwards = try Fixture.key(for: .ed25519)
         #expect(code { try edwards.pem(.traditional) } == .unsupportedKey)

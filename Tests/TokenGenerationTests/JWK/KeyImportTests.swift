@@ -8,30 +8,31 @@ private let ones = JSONValue.string(Base64URL.encode([UInt8](repeating: 255, cou
 
 @Suite("Key import", .serialized)
 struct KeyImportTests {
-    /// A change to the public JWK of RFC 7515 A.3 that `VerificationKey` must refuse.
+    /// A change to the public JWK of RFC 7515 A.3 that `VerificationKey` must reject.
     struct Refusal: CustomTestStringConvertible, Sendable {
         let name: String
         let changes: [String: JSONValue?]
         let code: TokenError.Code
         var isPrivate = false
         var allowsSigning = false
-        /// Whether what is wrong is private, which a key that verifies drops.
+        /// A Boolean value that indicates whether the error is in a private member, which a
+        /// verification key drops.
         var allowsVerifying = false
 
         var testDescription: String { name }
     }
 
     @Test(
-        "A JWK with one thing wrong is refused",
+        "Rejects a JWK with a single error",
         arguments: [
             Refusal(name: "unknown kty", changes: ["kty": "XYZ"], code: .unsupportedKey),
             Refusal(
-                name: "kty of another kind",
+                name: "kty of another type",
                 changes: ["kty": "oct", "alg": "HS256"],
                 code: .malformedKey,
                 isPrivate: true
             ),
-            Refusal(name: "kty in lower case", changes: ["kty": "ec"], code: .unsupportedKey),
+            Refusal(name: "kty in lowercase", changes: ["kty": "ec"], code: .unsupportedKey),
             Refusal(
                 name: "RSA without alg",
                 changes: ["kty": "RSA", "n": "AQAB", "e": "AQAB"],
@@ -50,7 +51,7 @@ struct KeyImportTests {
             Refusal(name: "x is a number", changes: ["x": 1], code: .malformedKey),
             Refusal(name: "x is empty", changes: ["x": ""], code: .malformedKey),
             Refusal(
-                name: "x one octet short",
+                name: "x one byte short",
                 changes: ["x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVA"],
                 code: .malformedKey
             ),
@@ -102,7 +103,7 @@ struct KeyImportTests {
                 code: .keyMismatch
             ),
             Refusal(name: "alg for another curve", changes: ["alg": "ES384"], code: .keyMismatch),
-            Refusal(name: "alg for another kind", changes: ["alg": "HS256"], code: .keyMismatch),
+            Refusal(name: "alg for another key type", changes: ["alg": "HS256"], code: .keyMismatch),
             Refusal(name: "alg none", changes: ["alg": "none"], code: .unsupportedAlgorithm),
             Refusal(name: "alg for encryption", changes: ["alg": "ECDH-ES"], code: .unsupportedAlgorithm),
             Refusal(name: "alg right, crv another", changes: ["alg": "ES256", "crv": "P-384"], code: .keyMismatch),
@@ -136,7 +137,7 @@ struct KeyImportTests {
                 allowsVerifying: true
             ),
             Refusal(
-                name: "private part no string",
+                name: "private part not a string",
                 changes: ["d": nil, "k": "AQ"],
                 code: .malformedKey,
                 isPrivate: true,
@@ -151,7 +152,7 @@ struct KeyImportTests {
         #expect(code { try SigningKey(jwk: Fixture.jwk(refusal.changes, isPrivate: true)) } == refusal.code)
     }
 
-    @Test("A JWK that agrees with itself is accepted")
+    @Test("Accepts a consistent JWK")
     func accepted() throws {
         for changes: [String: JSONValue?] in [
             [:], ["use": "sig"], ["alg": "ES256"], ["key_ops": ["verify"]],
@@ -167,7 +168,7 @@ struct KeyImportTests {
         #expect(key.jwk.members["vendor"] == true)
     }
 
-    @Test("A private JWK that is declared for signing gives a public one that is declared for verifying")
+    @Test("A private JWK for signing gives a public JWK for verifying")
     func privateOperations() throws {
         let jwk = try Fixture.jwk(["key_ops": ["sign"], "kid": "a"], isPrivate: true)
         let key = try SigningKey(jwk: jwk)
@@ -180,7 +181,7 @@ struct KeyImportTests {
         #expect(code { try SigningKey(jwk: verifyOnly) } == .keyMismatch)
     }
 
-    @Test("A public key where a private one is needed, and the reverse, is said so")
+    @Test("The error names a public key where a private one is needed, and the reverse")
     func halves() throws {
         let key = try Fixture.signingKey()
         let noPrivate = try #require(error { try SigningKey(jwk: Fixture.jwk()) })
@@ -192,7 +193,7 @@ struct KeyImportTests {
         #expect(code { try VerificationKey(pem: "-----BEGIN RSA PRIVATE KEY-----") } == .publicKeyRequired)
     }
 
-    @Test("Keys survive PEM and JWK, with the leading zeros of their numbers")
+    @Test("Keys round-trip through PEM and JWK, with the leading zeros of their numbers")
     func roundTrips() throws {
         for _ in 0..<20 {
             let key = try SigningKey.generate(.es256)
@@ -214,7 +215,7 @@ struct KeyImportTests {
     }
 
     @Test(
-        "Numbers with a leading zero octet are accepted at their full length only",
+        "Accepts numbers with a leading zero byte at their full length only",
         arguments: [
             (
                 "x", "AFVDiUrz0A7X10Cr29dclrBod7eH219w7qeLkKjXwAo", "u0yFo9jqKe-q-iRAaRLdhNWxTcMr9lbvbGvVil2UP5I",
@@ -241,7 +242,7 @@ struct KeyImportTests {
         #expect(code { try VerificationKey(jwk: jwk.publicPart) } == .malformedKey)
     }
 
-    @Test("A service for ES256 takes the key's ID unless it is given another")
+    @Test("An ES256 service uses the key's ID unless it's given another one")
     func serviceKeyID() throws {
         let key = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
         #expect(try ES256SigningService(key: key).keyID == "from-jwk")

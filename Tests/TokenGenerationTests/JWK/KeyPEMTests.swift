@@ -4,7 +4,7 @@ import TokenGeneration
 @Suite("Keys in PEM", .serialized)
 struct KeyPEMTests {
     @Test(
-        "What is no PEM key is refused",
+        "Rejects text that isn't a PEM key",
         arguments: [
             "", "garbage", "-----BEGIN PUBLIC KEY-----", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n",
             "-----BEGIN PUBLIC KEY-----\n!!!!\n-----END PUBLIC KEY-----\n",
@@ -18,7 +18,7 @@ struct KeyPEMTests {
         #expect(code { try SigningKey(pem: asPrivate) } == .malformedKey)
     }
 
-    @Test("PEM of other kinds of keys, and another algorithm than the key's, are refused")
+    @Test("Rejects PEM of other key types, and algorithms other than the key's")
     func otherKinds() throws {
         #expect(code { try VerificationKey(pem: Self.rsaPublicPEM) } == .algorithmRequired)
         #expect(try VerificationKey(pem: Self.p384PublicPEM).algorithm == .es384)
@@ -29,7 +29,7 @@ struct KeyPEMTests {
         #expect(code { try SigningKey(pem: pem, algorithm: rs256) } == .algorithmMismatch)
     }
 
-    @Test("An encrypted PEM needs its password; SEC1 reads, too")
+    @Test("An encrypted PEM requires its password, and SEC1 is supported")
     func encryptedPEM() throws {
         #expect(code { try SigningKey(pem: Self.encryptedPEM) } == .passwordRequired)
         #expect(code { try SigningKey(pem: Self.encryptedPEM, password: "wrong") } == .incorrectPassword)
@@ -59,7 +59,8 @@ struct KeyPEMTests {
         -----END PUBLIC KEY-----
         """
 
-    /// The same key as ``sec1PEM``, encrypted by the `openssl` command with the password "correct horse".
+    /// The same key as ``sec1PEM``, encrypted by the `openssl` command with the password "correct
+    /// horse".
     private static let encryptedPEM = """
         -----BEGIN ENCRYPTED PRIVATE KEY-----
         MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAiYw84cS9KkoQICCAAw
@@ -70,7 +71,7 @@ struct KeyPEMTests {
         -----END ENCRYPTED PRIVATE KEY-----
         """
 
-    /// A key made for these tests only.
+    /// A key for these tests only.
     private static let sec1PEM = """
         -----BEGIN EC PARAMETERS-----
         BggqhkjOPQMBBw==

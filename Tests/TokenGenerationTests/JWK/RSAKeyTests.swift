@@ -13,7 +13,7 @@ struct RSAKeyTests {
         return try JWK(members)
     }
 
-    /// The modulus with another last octet, which makes 3 a factor of it.
+    /// Returns the modulus with another last byte, which makes it divisible by 3.
     private static func damagedModulus() throws -> JSONValue {
         var octets = try Base64URL.decode(#require(jwk().members["n"]?.string))
         octets[255] ^= 2
@@ -25,7 +25,7 @@ struct RSAKeyTests {
         return .string(Base64URL.encode(prefix + octets.dropFirst(count)))
     }
 
-    @Test("An algorithm has to be named, by the JWK or by the caller, and only an RSA one fits")
+    @Test("The JWK or the caller must name an RSA algorithm")
     func named() throws {
         let unnamed = try Self.jwk(["alg": nil])
         for key in [unnamed, unnamed.publicPart] {
@@ -46,7 +46,7 @@ struct RSAKeyTests {
         #expect(code { try SigningKey(jwk: Self.jwk(["alg": "ES256"])) } == .keyMismatch)
     }
 
-    @Test("A key of n, e and d alone gets its primes back")
+    @Test("A key with only n, e and d recovers its primes")
     func withoutPrimes() throws {
         let whole = try SigningKey(jwk: Self.jwk())
         let bare = try SigningKey(jwk: Self.jwk(["p": nil, "q": nil, "dp": nil, "dq": nil, "qi": nil]))
@@ -55,7 +55,7 @@ struct RSAKeyTests {
         #expect(try bare.signature(for: message) == whole.signature(for: message))
     }
 
-    @Test("Numbers are written without leading zeros; one leading zero is read")
+    @Test("Numbers are written without leading zeros, and one leading zero is accepted")
     func leadingZeros() throws {
         let plain = try VerificationKey(jwk: Self.jwk().publicPart)
         let padded = try VerificationKey(jwk: Self.jwk(["n": Self.number("n", prefix: [0])]).publicPart)
@@ -65,7 +65,7 @@ struct RSAKeyTests {
         #expect(code { try VerificationKey(jwk: twice) } == .malformedKey)
     }
 
-    @Test("Weak, huge and malformed numbers are refused before anything is computed with them")
+    @Test("Rejects weak, huge and malformed numbers before computing with them")
     func refusedNumbers() throws {
         let cases: [(String, JSONValue?, TokenError.Code)] = [
             ("n", nil, .malformedKey), ("n", "", .malformedKey), ("n", "AA", .malformedKey), ("n", "!", .malformedKey),
@@ -86,7 +86,7 @@ struct RSAKeyTests {
         }
     }
 
-    @Test("Private numbers that don't belong together, or are not all there, are refused")
+    @Test("Rejects private numbers that are inconsistent or incomplete")
     func refusedPrivateNumbers() throws {
         for name in ["p", "q", "dp", "dq", "qi"] {
             #expect(code { try SigningKey(jwk: Self.jwk([name: nil])) } == .malformedKey)
@@ -99,7 +99,7 @@ struct RSAKeyTests {
         #expect(code { try SigningKey(jwk: Self.jwk(["n": other])) } == .keyMismatch)
     }
 
-    @Test("To verify, private members are dropped without reading them")
+    @Test("A verification key drops private members without reading them")
     func droppedPrivateMembers() throws {
         let expected = try VerificationKey(jwk: Self.jwk().publicPart)
         for changes: [String: JSONValue?] in [
@@ -119,7 +119,7 @@ struct RSAKeyTests {
 
     private static let hugeNumber = JSONValue.string(String(repeating: "_", count: 400_000))
 
-    @Test("Generated keys have the size that is asked for")
+    @Test("Generated keys have the requested size")
     func generated() throws {
         let key = try SigningKey.generate(.ps256, rsaKeySize: 3072)
         #expect(try Base64URL.decode(#require(key.verificationKey.jwk.members["n"]?.string)).count == 384)
@@ -127,7 +127,7 @@ struct RSAKeyTests {
         #expect(code { try SigningKey.generate(.rs256, rsaKeySize: 32_768) } == .tooLarge)
     }
 
-    @Test("PKCS#1 and PSS signatures of one key pair are not each other's")
+    @Test("PKCS#1 and PSS don't verify each other's signatures")
     func paddings() throws {
         let unnamed = try Self.jwk(["alg": nil])
         let message = Array("message".utf8)

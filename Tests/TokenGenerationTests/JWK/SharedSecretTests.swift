@@ -7,7 +7,7 @@ import TokenGeneration
 struct SharedSecretTests {
     private static let minimum: [JWSAlgorithm: Int] = [.hs256: 32, .hs384: 48, .hs512: 64]
 
-    @Test("A secret has as many octets as the hash at least", arguments: [JWSAlgorithm.hs256, .hs384, .hs512])
+    @Test("A secret is at least as long as the hash", arguments: [JWSAlgorithm.hs256, .hs384, .hs512])
     func length(algorithm: JWSAlgorithm) throws {
         let size = try #require(Self.minimum[algorithm])
         let secret = (0..<UInt8(size)).map { $0 &+ 0x60 }
@@ -15,7 +15,7 @@ struct SharedSecretTests {
         #expect(key.algorithm == algorithm)
         let short = try #require(error { try SigningKey(secret: secret.dropLast(), algorithm: algorithm) })
         #expect(short.code == .weakKey)
-        #expect(short.message.contains("\(size - 1) octets"))
+        #expect(short.message.contains("\(size - 1) bytes"))
         #expect(code { try VerificationKey(secret: secret.dropLast(), algorithm: algorithm) } == .weakKey)
         let jwk = try JWK([
             "kty": "oct", "alg": .string(algorithm.rawValue), "k": .string(Base64URL.encode(Array(secret.dropLast()))),
@@ -24,7 +24,7 @@ struct SharedSecretTests {
         #expect(code { try VerificationKey(jwk: jwk) } == .weakKey)
     }
 
-    @Test("A short secret is taken under a name that says so, an empty or blank one never")
+    @Test("Accepts a short secret only through the unsafe initializer, and never an empty or blank one")
     func unsafeShort() throws {
         let key = try SigningKey(unsafeShortSecret: "secret".utf8, algorithm: .hs256)
         let token = try Fixture.token(header: #"{"alg":"HS256"}"#, payload: #"{"exp":4000000000}"#, key: key)
@@ -40,7 +40,7 @@ struct SharedSecretTests {
         #expect(code { try SigningKey(secret: [UInt8](repeating: 7, count: 100_000), algorithm: .hs256) } == .tooLarge)
     }
 
-    @Test("Keys in PEM, DER, JWK and SSH form are no secrets, whatever stands before them")
+    @Test("Rejects keys in PEM, DER, JWK and SSH form as secrets, with any text before them")
     func keysAsSecrets() throws {
         let key = try SigningKey.generate(.es256)
         let pem = try key.verificationKey.pem()
@@ -64,7 +64,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("A secret of random octets is not taken for a key")
+    @Test("Accepts a secret of random bytes")
     func randomSecrets() throws {
         var numbers = Fixture.SeededNumbers(state: 7)
         for size in [32, 46, 64, 91, 121] {
@@ -78,7 +78,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("Zeros at the end of a secret don't count, because HMAC pads with them")
+    @Test("Trailing zeros of a secret don't count, because HMAC pads with them")
     func trailingZeros() throws {
         let secret = (1...32).map { UInt8($0) }
         #expect(code { try SigningKey(secret: secret + [0, 0], algorithm: .hs256) } == nil)
@@ -104,7 +104,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("Keys in base64, hexadecimal, UTF-16 and with JSON's escapes are no secrets")
+    @Test("Rejects keys in base64, hexadecimal, UTF-16 and with JSON escapes as secrets")
     func encodedKeys() throws {
         let key = try SigningKey.generate(.es256)
         let pem = try key.verificationKey.pem()
@@ -138,14 +138,14 @@ struct SharedSecretTests {
             )
             #expect(code { try VerificationKey(unsafeShortSecret: secret, algorithm: .hs256) } == .malformedKey)
         }
-        // Text of other octets in the same encodings is a secret like any other.
+        // Other bytes in the same encodings are accepted as a secret.
         let random = Data((0..<91).map { UInt8(($0 &* 37 &+ 11) & 0xFF) })
         for text in [random.base64EncodedString(), random.map { String($0, radix: 16) }.joined(), #"{"\u006b":"ty"}"#] {
             #expect(code { try SigningKey(unsafeShortSecret: text.utf8, algorithm: .hs256) } == nil)
         }
     }
 
-    @Test("A secret is for HMAC algorithms only, and these take nothing else")
+    @Test("Secrets are for HMAC algorithms only, and HMAC algorithms take only secrets")
     func kinds() throws {
         let secret = [UInt8](0..<64)
         for algorithm in JWSAlgorithm.implemented where !algorithm.isSymmetric {
@@ -158,7 +158,7 @@ struct SharedSecretTests {
         #expect(code { try SigningKey(secret: secret, algorithm: unknown) } == .unsupportedAlgorithm)
     }
 
-    @Test("A symmetric JWK names its algorithm, or the caller does")
+    @Test("The JWK or the caller must name the algorithm of a symmetric key")
     func named() throws {
         let k = JSONValue.string(Base64URL.encode([UInt8](0..<64)))
         let unnamed = try JWK(["kty": "oct", "k": k])
@@ -175,7 +175,7 @@ struct SharedSecretTests {
         #expect(code { try VerificationKey(jwk: JWK(["kty": "oct", "alg": "ES256", "k": k])) } == .keyMismatch)
     }
 
-    @Test("Nothing published or described has the secret or a hash of it")
+    @Test("Published JSON and descriptions contain neither the secret nor its hash")
     func redaction() throws {
         let text = "correct horse battery staple correct horse"
         let key = try SigningKey(secret: text.utf8, algorithm: .hs256)
@@ -197,7 +197,7 @@ struct SharedSecretTests {
         #expect(JWKSet(keys: [try key.privateJWK()]).serialized() == #"{"keys":[]}"#)
     }
 
-    @Test("Generated secrets are as long as the hash and differ")
+    @Test("Generated secrets are as long as the hash, and differ")
     func generated() throws {
         for (algorithm, size) in Self.minimum {
             let k = try SigningKey.generate(algorithm).privateJWK().members["k"]?.string
@@ -206,7 +206,7 @@ struct SharedSecretTests {
         }
     }
 
-    @Test("The public key of a pair does not verify what was signed with its text as a secret")
+    @Test("A public key doesn't verify a signature whose secret is the key's text")
     func confusion() throws {
         let key = try SigningKey.generate(.es256)
         let forged =

@@ -1,6 +1,6 @@
-/// Certificates for P-256 keys, valid from November 2026 for a hundred years.
+/// Certificates for P-256 keys, valid for 100 years from November 2026.
 enum TestCertificates {
-    /// A root.
+    /// A root certificate.
     static let root = """
         -----BEGIN CERTIFICATE-----
         MIIBkDCCATWgAwIBAgIUF9tGg/8CnFKgPZlv7FQ9/F2GZHMwCgYIKoZIzj0EAwIw
@@ -16,7 +16,7 @@ enum TestCertificates {
 
         """
 
-    /// A certificate that the root issued, for digital signatures.
+    /// A certificate for digital signatures that the root issued.
     static let leaf = """
         -----BEGIN CERTIFICATE-----
         MIIBdjCCARygAwIBAgIBAjAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlUZXN0IFJv
@@ -41,7 +41,7 @@ enum TestCertificates {
 
         """
 
-    /// A root of the same name with another key.
+    /// A root certificate with the same name and another key.
     static let otherRoot = """
         -----BEGIN CERTIFICATE-----
         MIIBgDCCASWgAwIBAgIUV6HKXoOTLfLB5bKkJQJGXHX41uAwCgYIKoZIzj0EAwIw

@@ -10,7 +10,7 @@ struct CompactTokenTests {
         verifier = try Fixture.verifier()
     }
 
-    @Test("Every single-bit change of a valid token is refused")
+    @Test("Rejects every single-bit change of a valid token")
     func everyBit() throws {
         let token = Array(try Fixture.token(payload: #"{"exp":1700000100,"sub":"a"}"#).utf8)
         #expect(throws: Never.self) { try verifier.verify(String(decoding: token, as: UTF8.self)) }
@@ -18,14 +18,14 @@ struct CompactTokenTests {
             for bit in 0..<8 {
                 var changed = token
                 changed[index] ^= 1 << bit
-                // A changed byte that is not UTF-8 becomes U+FFFD, which is a change, too.
+                // A changed byte that isn't UTF-8 becomes U+FFFD, which is also a change.
                 let text = String(decoding: changed, as: UTF8.self)
                 #expect(code { try verifier.verify(text) } != nil, "bit \(bit) of byte \(index)")
             }
         }
     }
 
-    @Test("Every character of another value, and every truncation, is refused")
+    @Test("Rejects every character with another value, and every truncation")
     func otherCharacters() throws {
         let token = Array(try Fixture.token().utf8)
         for index in token.indices {
@@ -37,7 +37,7 @@ struct CompactTokenTests {
     }
 
     @Test(
-        "A token has three segments, no more, no less, no surroundings",
+        "Requires exactly three segments",
         arguments: [
             "", ".", "..", "...", "a", "a.b", ".a.b", "a..b", "a.b.", "a.b.c.d", "a.b.c.d.e", " a.b.c",
         ]
@@ -47,7 +47,7 @@ struct CompactTokenTests {
         #expect(code { try UnverifiedToken(token) } == .malformedToken)
     }
 
-    @Test("A token with anything around or inside it is refused")
+    @Test("Rejects a token with anything around or inside it")
     func surroundings() throws {
         let token = try Fixture.token()
         let parts = token.split(separator: ".").map(String.init)
@@ -67,7 +67,7 @@ struct CompactTokenTests {
         #expect(code { try verifier.verify(token + "AAAA") } == .signatureInvalid)
     }
 
-    @Test("Five segments are named as what they are")
+    @Test("The error for five segments mentions JWE")
     func encryptedToken() throws {
         let refusal = try #require(error { try verifier.verify("a.b.c.d.e") })
         #expect(refusal.message.contains("JWE"))
@@ -77,7 +77,7 @@ struct CompactTokenTests {
     }
 
     @Test(
-        "Base64url that is not canonical is refused though the signature is over it",
+        "Rejects noncanonical base64url even if the signature covers it",
         arguments: [
             ("eyJhbGciOiJFUzI1NiJ9", "eyJleHAiOjE3MDAwMDAxMDB9", nil),
             ("eyJhbGciOiJFUzI1NiJ9=", "eyJleHAiOjE3MDAwMDAxMDB9", .malformedToken),
@@ -94,7 +94,7 @@ struct CompactTokenTests {
         #expect(code { try verifier.verify(token) } == expected)
     }
 
-    @Test("A signature has exactly 64 octets in range, as r and s")
+    @Test("Requires a signature of exactly 64 bytes, with r and s in range")
     func signatures() throws {
         let token = try Fixture.token()
         let end = try #require(token.lastIndex(of: "."))
@@ -123,12 +123,12 @@ struct CompactTokenTests {
         #expect(throws: Never.self) { try verifier.verify(input + Base64URL.encode(signature)) }
     }
 
-    @Test("A signature by another key is refused")
+    @Test("Rejects a signature by another key")
     func otherKey() throws {
         #expect(code { try verifier.verify(Fixture.token(key: .generate(.es256))) } == .signatureInvalid)
     }
 
-    @Test("The limits on token and header hold to the last byte")
+    @Test("The limits on token and header are exact")
     func sizes() throws {
         func token(payloadSize: Int) throws -> String {
             try Fixture.token(
@@ -156,7 +156,7 @@ struct CompactTokenTests {
         }
     }
 
-    @Test("Depth is limited in header and claims")
+    @Test("Limits the depth of header and claims")
     func depth() throws {
         let deep = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
         #expect(code { try verifier.verify(Fixture.token(header: #"{"alg":"ES256","x":\#(deep)}"#)) } == .tooLarge)

@@ -3,10 +3,10 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-/// RFC 7520 §4 and the cookbook's RFC 7797 file, from the folder that `JOSE_VECTORS_DIR` names.
+/// Tests of RFC 7520 §4 and the cookbook's RFC 7797 file, from the folder in `JOSE_VECTORS_DIR`.
 @Suite("RFC 7520 §4", .serialized, .enabled(if: ExternalVector.exists("rfc7520/jws"), "\(ExternalVector.hint)"))
 struct CookbookTests {
-    /// Files whose signatures are all by one key and under a protected `alg`.
+    /// Files whose signatures are all by one key and with a protected `alg`.
     private static let single = ["4_1.", "4_2.", "4_3.", "4_4.", "4_5.", "4_6."]
 
     private static func path(_ prefix: String) -> String {
@@ -72,7 +72,7 @@ struct CookbookTests {
         }
     }
 
-    @Test("What is signed again is the same, where the algorithm gives one signature", arguments: single)
+    @Test("Signing again gives the same result, if the algorithm is deterministic", arguments: single)
     func again(section: String) throws {
         let example = try Example(Self.path(section))
         guard example.isReproducible else { return }
@@ -82,7 +82,7 @@ struct CookbookTests {
         #expect(try example.generator().flattenedJSON(placement) == example.json[1])
     }
 
-    @Test("§4.7, whose algorithm nobody protects, is refused on purpose")
+    @Test("Rejects §4.7, whose algorithm is unprotected")
     func contentOnly() throws {
         let example = try Example(Self.path("4_7."))
         let verifier = JWSVerifier(keys: example.keys.map(\.verificationKey))
@@ -107,7 +107,7 @@ struct CookbookTests {
         #expect(code { try verifier.verify(json: json, requiring: .threshold(3)) } == .insufficientSignatures)
     }
 
-    @Test("The cookbook's unencoded payload verifies in its three forms")
+    @Test("Verifies the cookbook's unencoded payload in its three forms")
     func unencoded() throws {
         let vector = try JSONObject(parsing: ExternalVector.data("rfc7520/cookbook-rfc7797-b64-false-compact.json"))
         let key = try SigningKey(jwk: JWK(#require(vector["key"]?.object)), algorithm: .hs256)
@@ -127,7 +127,7 @@ struct CookbookTests {
         #expect(try generator.generalJSON() == vector["json"]?.object)
     }
 
-    @Test("The cookbook's draft, whose “b64” is not in “crit”, is refused")
+    @Test("Rejects the cookbook's draft, whose “b64” isn't in “crit”")
     func draft() throws {
         let path = "rfc7520/_defective/4.2.hmac-sha2_b64_false.json"
         let vector = try JSONObject(parsing: ExternalVector.data(path))

@@ -2,9 +2,10 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Extensions that a header demands", .serialized)
+@Suite("Required extensions in a header", .serialized)
 struct CriticalHeaderTests {
-    /// The members besides `alg`, and the refusal of them where `ext` is understood; `nil` where there is none.
+    /// The members other than `alg`, and the expected error if the verifier understands `ext`, or
+    /// `nil`.
     private static let cases: [(members: String, expected: TokenError.Code?)] =
         [
             (#""crit":["ext"],"ext":1"#, nil), (#""crit":["ext"],"ext":null"#, nil),
@@ -35,7 +36,7 @@ struct CriticalHeaderTests {
             return (#""crit":["\#(name)"]\#(member)"#, .malformedToken)
         }
 
-    @Test("An extension is demanded in the right shape and understood, in every serialization", arguments: cases)
+    @Test("Requires a well-formed, understood extension in every serialization", arguments: cases)
     func shapes(members: String, expected: TokenError.Code?) throws {
         let header = #"{"alg":"ES256",\#(members)}"#
         let verifier = try JSONFixture.verifier(understanding: ["ext", "é"])
@@ -51,7 +52,7 @@ struct CriticalHeaderTests {
     }
 
     @Test(
-        "What is not declared is not understood",
+        "Rejects an extension that the verifier doesn't declare",
         arguments: [#""crit":["ext"],"ext":1"#, #""crit":["b64","ext"],"ext":1,"b64":true"#]
     )
     func notDeclared(members: String) throws {
@@ -64,7 +65,7 @@ struct CriticalHeaderTests {
         }
     }
 
-    @Test("A JWT has no extensions, not even those of JWSs")
+    @Test("Rejects every extension in a JWT, including those of JWSs")
     func tokens() throws {
         for members in [#""crit":["b64"],"b64":false"#, #""crit":["b64"],"b64":true"#, #""crit":["ext"],"ext":1"#] {
             let token = try Fixture.token(header: #"{"alg":"ES256",\#(members)}"#)
@@ -78,7 +79,7 @@ struct CriticalHeaderTests {
     }
 
     @Test(
-        "A demand, an algorithm or an encoding that nobody protects is refused",
+        "Rejects an unprotected crit, algorithm or encoding",
         arguments: [
             (#"{"alg":"ES256"}"#, #"{"crit":["ext"],"ext":1}"#), (#"{"alg":"ES256","ext":1}"#, #"{"crit":["ext"]}"#),
             (#"{"alg":"ES256","crit":["ext"]}"#, #"{"ext":1}"#), (#"{"alg":"ES256"}"#, #"{"b64":false}"#),
@@ -94,7 +95,7 @@ struct CriticalHeaderTests {
         }
     }
 
-    @Test("A parameter that stands in both headers is refused, the same value or not")
+    @Test("Rejects a parameter in both headers, even with the same value")
     func notDisjoint() throws {
         for name in ["alg", "kid", "x", "crit", "b64"] {
             for value in ["\"ES256\"", "1", "null"] {
@@ -109,7 +110,7 @@ struct CriticalHeaderTests {
         }
     }
 
-    @Test("The key decides on the algorithm before anything is computed, in every serialization")
+    @Test("The key fixes the algorithm before any computation, in every serialization")
     func algorithms() throws {
         let verifier = try JSONFixture.verifier()
         for (header, expected) in [
@@ -133,7 +134,7 @@ struct CriticalHeaderTests {
         }
     }
 
-    @Test("A signature that is empty, short, long, in DER or out of range is not one")
+    @Test("Rejects a signature that is empty, short, long, in DER or out of range")
     func signatures() throws {
         let entry = try JSONFixture.entry()
         let start = try #require(entry.range(of: #""signature":""#)).upperBound
@@ -152,7 +153,7 @@ struct CriticalHeaderTests {
         }
     }
 
-    @Test("Keys and addresses in either header are not used, whatever they are")
+    @Test("Ignores keys and URLs in either header")
     func embeddedKeys() throws {
         let attacker = try SigningKey.generate(.es256)
         let verifier = try JSONFixture.verifier()
@@ -177,7 +178,7 @@ struct CriticalHeaderTests {
     }
 
     @Test(
-        "Numbers of any size, deep nesting and malformed text in a header are refused or harmless",
+        "Rejects or ignores numbers of any size, deep nesting and malformed text in a header",
         arguments: [
             (#""x":1e999"#, nil), (#""x":-1e300"#, nil), (#""x":99999999999999999999"#, nil),
             (#""x":01"#, .malformedToken), (#""x":NaN"#, .malformedToken), (#""x":"\ud800""#, .malformedToken),

@@ -3,8 +3,8 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-/// Tokens with a good signature whose header must not be believed.
-@Suite("Headers that attack", .serialized)
+/// Tokens with a valid signature and a malicious header.
+@Suite("Malicious headers", .serialized)
 struct HeaderAttackTests {
     private let verifier: JWTVerifier
 
@@ -13,7 +13,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "The key decides on the algorithm, never the header",
+        "The key fixes the algorithm; the header can't change it",
         arguments: [
             (#"{"alg":"none"}"#, .algorithmMismatch), (#"{"alg":"None"}"#, .algorithmMismatch),
             (#"{"alg":"nOnE"}"#, .algorithmMismatch),
@@ -37,7 +37,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "A demand for an extension is refused, in every shape",
+        "Rejects a required extension in any form",
         arguments: [
             (#""crit":["x"],"x":1"#, .criticalHeaderUnsupported),
             (#""crit":["b64"],"b64":false"#, .criticalHeaderUnsupported),
@@ -63,7 +63,7 @@ struct HeaderAttackTests {
         #expect(code { try verifier.verify(token) } == expected)
     }
 
-    @Test("RFC 7515 Appendix E is refused, as compact and as printed")
+    @Test("Rejects RFC 7515 Appendix E, in compact form and as printed")
     func rfc7515E() throws {
         let vector = try Vector.object("rfc7515-e-crit-negative")
         #expect(code { try verifier.verify(#require(vector["compact"] as? String)) } == .criticalHeaderUnsupported)
@@ -75,7 +75,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "Unsecured tokens of RFC 7515 A.5 and RFC 7519 §6.1 verify with no key",
+        "No key verifies the unsecured tokens of RFC 7515 A.5 and RFC 7519 §6.1",
         arguments: ["rfc7515-a5-none", "rfc7519-6.1-unsecured"]
     )
     func unsecured(name: String) throws {
@@ -87,7 +87,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "Tokens of other algorithms are refused by their names",
+        "Rejects tokens with other algorithm names",
         arguments: ["rfc7515-a1-hs256", "rfc7515-a2-rs256", "rfc7515-a4-es512", "rfc7519-3.1-jwt-hs256"]
     )
     func otherAlgorithms(name: String) throws {
@@ -95,7 +95,7 @@ struct HeaderAttackTests {
         #expect(code { try verifier.verify(token) } == .algorithmMismatch)
     }
 
-    @Test("A key or an address in the header is not used")
+    @Test("Ignores a key or URL in the header")
     func embeddedKeys() throws {
         let attacker = try SigningKey.generate(.es256)
         let jwk = attacker.verificationKey.jwk.members.serialized()
@@ -111,7 +111,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "Headers that are no JSON object of the right types are refused",
+        "Rejects headers that aren't JSON objects with the right types",
         arguments: [
             "", "null", "[]", #""ES256""#, "{", #"{"alg":"ES256"}x"#, #"{"alg":"ES256","typ":1}"#,
             #"{"alg":"ES256","kid":1}"#,
@@ -125,7 +125,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "Numbers of any size in the header do no harm",
+        "Numbers of any size in the header are harmless",
         arguments: ["1e300", "1e999", "-1e999", "99999999999999999999999", "1e-999", "0.1"]
     )
     func numbers(number: String) throws {
@@ -135,7 +135,7 @@ struct HeaderAttackTests {
     }
 
     @Test(
-        "The type is a media type: without regard to case, application/ goes without saying",
+        "The type is a case-insensitive media type, with or without application/",
         arguments: [
             ("at+jwt", "at+jwt", true), ("AT+JWT", "at+jwt", true), ("application/at+jwt", "at+jwt", true),
             ("Application/AT+jwt", "at+jwt", true),
@@ -153,7 +153,7 @@ struct HeaderAttackTests {
         #expect(result == (isAccepted ? nil : .typeMismatch))
     }
 
-    @Test("A type is needed only if the policy expects one")
+    @Test("Requires a type only if the policy expects one")
     func missingType() throws {
         #expect(
             code { try Fixture.verifier(ValidationPolicy(type: "at+jwt")).verify(Fixture.token()) } == .typeMismatch

@@ -1,13 +1,13 @@
 import Foundation
 import TokenGeneration
 
-/// Hand-made JSON serializations with good signatures over anything.
+/// Handmade JSON serializations with valid signatures over any content.
 enum JSONFixture {
-    /// The payload of these: `{"exp":1}`.
+    /// The payload, `{"exp":1}`.
     static let payload = Data(#"{"exp":1}"#.utf8)
     static let payloadText = Base64URL.encode(Array(payload))
 
-    /// The members of one signature, without braces; a `nil` protected header is left out.
+    /// Returns the members of one signature, without braces; a `nil` protected header is omitted.
     static func entry(
         _ protected: String? = #"{"alg":"ES256"}"#,
         unprotected: String? = nil,
@@ -17,7 +17,7 @@ enum JSONFixture {
         try entry(protectedText: protected.map { Base64URL.encode(Array($0.utf8)) }, unprotected, payload, key)
     }
 
-    /// The same for a protected header that is any text.
+    /// Returns the members of one signature for any text as the protected header.
     static func entry(
         protectedText: String?,
         _ unprotected: String? = nil,

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Compact JWSs of any payload", .serialized)
+@Suite("Compact JWSs with any payload", .serialized)
 struct JWSCompactTests {
     private let service: ES256SigningService
     private let verifier: JWSVerifier
@@ -12,7 +12,7 @@ struct JWSCompactTests {
         verifier = try JSONFixture.verifier()
     }
 
-    @Test("Any payload and header is verified as it was made", arguments: [0, 1, 2, 3, 4, 100, 40_000])
+    @Test("Any payload and header round-trip", arguments: [0, 1, 2, 3, 4, 100, 40_000])
     func roundTrip(size: Int) throws {
         let payload = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 37) })
         let header: JSONObject = [
@@ -34,13 +34,13 @@ struct JWSCompactTests {
         #expect(view.unverifiedSignatures.map(\.unverifiedProtectedHeader) == [verified.header])
     }
 
-    @Test("No typ is added, for a JWS is not a JWT")
+    @Test("Doesn't add typ, because a JWS isn't a JWT")
     func noType() throws {
         let text = try JWSGenerator(payload: Data("{}".utf8), signingService: service).compact()
         #expect(try verifier.verify(compact: text).header == ["alg": "ES256", "kid": "k"])
     }
 
-    @Test("A header that contradicts the service, or that no verifier could read, is refused")
+    @Test("Rejects a header that contradicts the service or that no verifier could read")
     func refusedHeaders() throws {
         let cases: [(JSONObject, TokenError.Code)] = [
             (["alg": "none"], .algorithmMismatch), (["alg": 5], .algorithmMismatch),
@@ -64,7 +64,7 @@ struct JWSCompactTests {
         }
     }
 
-    @Test("A form that can't hold the signers is refused")
+    @Test("Rejects a form that can't represent the signers")
     func forms() throws {
         let signer = JWSSigner(signingService: service)
         let unprotected = JWSSigner(signingService: service, unprotectedHeader: ["x": 1])
@@ -77,7 +77,7 @@ struct JWSCompactTests {
     }
 
     @Test(
-        "What must be protected, or stands in both headers, is refused in the unprotected one",
+        "Rejects parameters in the unprotected header that must be protected or are in both headers",
         arguments: [
             (["alg": "ES256"], .unprotectedParameter), (["crit": ["x"]], .unprotectedParameter),
             (["b64": true], .unprotectedParameter), (["cty": "b"], .unencodableContent),
@@ -89,7 +89,7 @@ struct JWSCompactTests {
         #expect(code { try JWSGenerator(payload: Data(), signers: [signer]).flattenedJSON() } == expected)
     }
 
-    @Test("What a service of the user's throws or returns wrongly is not made into a JWS")
+    @Test("Passes on a custom service's error, and rejects its malformed results")
     func services() {
         struct Broken: SigningService {
             let algorithm = JWSAlgorithm.es256
@@ -104,7 +104,7 @@ struct JWSCompactTests {
         #expect(throws: CocoaError.self) { try generator(.failure(CocoaError(.fileLocking))).flattenedJSON() }
     }
 
-    @Test("A detached payload is given to who verifies, and stands nowhere in the JWS")
+    @Test("A detached payload is passed to the verifier and isn't in the JWS")
     func detached() throws {
         let payload = Data([1, 2, 46, 255])
         let generator = JWSGenerator(payload: payload, signingService: service)
@@ -138,7 +138,7 @@ struct JWSCompactTests {
         )
     }
 
-    @Test("An empty payload is one, attached or detached")
+    @Test("An empty payload is valid, attached or detached")
     func emptyPayload() throws {
         let generator = JWSGenerator(payload: Data(), signingService: service)
         for text in [try generator.compact(), try generator.compact(.detached)] {
@@ -149,7 +149,7 @@ struct JWSCompactTests {
         #expect(try verifier.verify(json: json, requiring: .any).payload.isEmpty)
     }
 
-    @Test("Hundreds of thousands of dots cost no more than their size")
+    @Test("Hundreds of thousands of dots take linear time")
     func dots() {
         let dots = String(repeating: ".", count: 65_536)
         #expect(code { try verifier.verify(compact: dots) } == .malformedToken)
@@ -159,7 +159,7 @@ struct JWSCompactTests {
         #expect(code { try verifier.verify(compact: String(repeating: ".", count: 5_000_000)) } == .tooLarge)
     }
 
-    @Test("The limits are the verifier's")
+    @Test("Uses the verifier's limits")
     func limits() throws {
         let text = try JWSGenerator(payload: Data(count: 100), signingService: service).compact()
         var verifier = verifier

@@ -10,7 +10,7 @@ struct JWSJSONTests {
         verifier = try JSONFixture.verifier()
     }
 
-    @Test("A flattened and a general JWS of any payload are verified as they were made")
+    @Test("Flattened and general JWSs with any payload round-trip")
     func roundTrip() throws {
         let service = try ES256SigningService(key: Fixture.signingKey(), keyID: "k")
         for payload in [Data(), Data([0, 255, 46, 10]), Data(repeating: 7, count: 5_000)] {
@@ -45,7 +45,7 @@ struct JWSJSONTests {
         }
     }
 
-    @Test("Members that are not known are ignored, at the top and beside a signature")
+    @Test("Ignores unknown members, in the JWS and in a signature")
     func unknownMembers() throws {
         let flattened = JSONFixture.flattened(try JSONFixture.entry()).dropLast() + #","x":[1],"Payload":"a","é":null}"#
         #expect(try verifier.verify(json: String(flattened), requiring: .all).payload == JSONFixture.payload)
@@ -54,7 +54,7 @@ struct JWSJSONTests {
     }
 
     @Test(
-        "A member that is absent, of the wrong type or there twice makes the text malformed",
+        "Rejects the text if a member is missing, duplicate or of the wrong type",
         arguments: [
             (#""payload":"#, #""nothing":"#), (#""payload":""#, #""payload":null,"x":""#),
             (#""payload":""#, #""payload":["a"],"x":""#), (#""payload":""#, #""payload":5,"x":""#),
@@ -83,7 +83,7 @@ struct JWSJSONTests {
         }
     }
 
-    @Test("A text that is no JSON object, or of another kind, is malformed")
+    @Test("Rejects text that isn't a JSON object, or isn't a JWS")
     func otherTexts() throws {
         let entry = try JSONFixture.entry()
         let flattened = JSONFixture.flattened(entry)
@@ -103,7 +103,7 @@ struct JWSJSONTests {
         #expect(try #require(error { try verifier.verify(compact: flattened) }).message.contains("JSON"))
     }
 
-    @Test("A text that could be two things is neither: general and flattened, JWS and JWE")
+    @Test("Rejects ambiguous text: general and flattened, JWS and JWE")
     func polyglots() throws {
         let entry = try JSONFixture.entry()
         let general = JSONFixture.general([entry]).dropLast()
@@ -117,7 +117,7 @@ struct JWSJSONTests {
     }
 
     @Test(
-        "Base64url that is not canonical is refused in every member",
+        "Rejects noncanonical base64url in every member",
         arguments: ["protected", "payload", "signature"],
         ["=", "==", " ", "\\n", "!", "+", "/", "é", "."]
     )
@@ -130,11 +130,11 @@ struct JWSJSONTests {
         #expect(code { try verifier.verify(json: changed, requiring: .any) } == .malformedToken)
     }
 
-    @Test("Base64url with unused bits set is refused though the signature is over it")
+    @Test("Rejects base64url with unused bits set, even if the signature covers it")
     func unusedBits() throws {
         let header = try JSONFixture.entry(protectedText: "eyJhbGciOiJFUzI1NiJ9")
         #expect(throws: Never.self) { try verifier.verify(json: JSONFixture.flattened(header), requiring: .any) }
-        // Two characters, "AB", of which the last four bits must be zero.
+        // Two characters, "AB". Their last four bits must be zero.
         let payload = try JSONFixture.entry(payload: "AB")
         let json = JSONFixture.flattened(payload, payload: "AB")
         #expect(code { try verifier.verify(json: json, requiring: .any) } == .malformedToken)
@@ -142,7 +142,7 @@ struct JWSJSONTests {
         #expect(code { try verifier.verify(json: JSONFixture.flattened(spaced), requiring: .any) } == .malformedToken)
     }
 
-    @Test("A depth of more than 512 becomes 512, and text that is deeper is refused")
+    @Test("A depth of more than 512 becomes 512, and deeper text is rejected")
     func maximumDepth() throws {
         let json = try JSONFixture.flattened(JSONFixture.entry())
         func deep(_ levels: Int) -> String {
@@ -158,7 +158,7 @@ struct JWSJSONTests {
         for limits in [JWSLimits(depth: .max), changed] {
             var verifier = verifier
             verifier.limits = limits
-            // The object itself is a level.
+            // The object itself is also a level.
             #expect(throws: Never.self) { try verifier.verify(json: deep(511), requiring: .any) }
             #expect(code { try verifier.verify(json: deep(512), requiring: .any) } == .tooLarge)
             #expect(code { try UnverifiedJWS(json: deep(512), limits: limits) } == .tooLarge)
@@ -166,7 +166,7 @@ struct JWSJSONTests {
         }
     }
 
-    @Test("The limits on size, header, depth, members and signatures hold to the last one")
+    @Test("The limits on size, header, depth, members and signatures are exact")
     func limits() throws {
         let entry = try JSONFixture.entry()
         let json = JSONFixture.flattened(entry)

@@ -12,7 +12,7 @@ struct JWSMutationTests {
         verifier = JWSVerifier(keys: keys.map(\.verificationKey))
     }
 
-    /// What must stay as it is: the payload, and per signature the header it covers and whose it is.
+    /// The invariant content: the payload, and the protected header and key of each signature.
     private struct Meaning: Equatable {
         let payload: Data
         let signatures: [String]
@@ -41,13 +41,14 @@ struct JWSMutationTests {
         ]
     }
 
-    /// Whether a changed text is refused or says the same.
+    /// Returns a Boolean value that indicates whether a changed text is rejected or has the same
+    /// meaning.
     private func isHarmless(_ changed: [UInt8], _ meaning: Meaning) -> Bool {
         guard let verified = try? verifier.verify(json: Data(changed), requiring: .all) else { return true }
         return Meaning(verified) == meaning
     }
 
-    @Test("After any change of one bit the text is refused, or says the same", arguments: 0..<3)
+    @Test("After any single-bit change, the text is rejected or has the same meaning", arguments: 0..<3)
     func bits(index: Int) throws {
         let text = Array(try texts()[index].utf8)
         let meaning = Meaning(try verifier.verify(json: Data(text), requiring: .all))
@@ -62,7 +63,7 @@ struct JWSMutationTests {
     }
 
     @Test(
-        "After any byte is replaced, taken out, doubled or the rest is cut off, it is refused or says the same",
+        "After replacing, removing or doubling any byte, or truncation, the text is rejected or has the same meaning",
         arguments: 0..<3
     )
     func bytes(index: Int) throws {
@@ -76,7 +77,7 @@ struct JWSMutationTests {
             }
             var changed = text
             changed.remove(at: place)
-            #expect(isHarmless(changed, meaning), "byte \(place) is taken out")
+            #expect(isHarmless(changed, meaning), "byte \(place) is removed")
             changed = text
             changed.insert(text[place], at: place)
             #expect(isHarmless(changed, meaning), "byte \(place) is doubled")
@@ -84,7 +85,7 @@ struct JWSMutationTests {
         }
     }
 
-    @Test("Parts of two JWSs put together are refused")
+    @Test("Rejects combined parts of two JWSs")
     func splicing() throws {
         let key = try ES256SigningService(key: keys[0])
         let first = try JWSGenerator(payload: Data("one".utf8), signingService: key).flattenedJSON()
@@ -97,7 +98,7 @@ struct JWSMutationTests {
         }
     }
 
-    @Test("Random members of a serialization never trap, and nothing is accepted that nobody signed", arguments: 0..<4)
+    @Test("Random members of a serialization never trap, and unsigned content is never accepted", arguments: 0..<4)
     func randomText(seed: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let genuine = try JSONFixture.entry()

@@ -15,7 +15,7 @@ struct JWSObjectTests {
         return [try object(JSONFixture.flattened(entry)), try object(JSONFixture.general([entry, entry]))]
     }
 
-    @Test("A flattened and a general JWS verify as objects, as they do as text")
+    @Test("Flattened and general JWSs verify as objects, like their text")
     func accepted() throws {
         for (json, count) in zip(try objects(), [1, 2]) {
             let verified = try verifier.verify(json: json, requiring: .all)
@@ -32,7 +32,7 @@ struct JWSObjectTests {
         }
     }
 
-    @Test("What is wrong with an object has the same error as with text")
+    @Test("An invalid object has the same error as its text")
     func refused() throws {
         let other = Base64URL.encode(Array(#"{"exp":2}"#.utf8))
         for json in try objects() {
@@ -42,7 +42,7 @@ struct JWSObjectTests {
                 return code { try verifier.verify(json: changed, requiring: .any) }
             }
             let isGeneral = json["signatures"] != nil
-            // Only if there is one signature does the error say what is wrong with it.
+            // The error has the specific reason only if there is a single signature.
             #expect(refusal("payload", .string(other)) == (isGeneral ? .insufficientSignatures : .signatureInvalid))
             #expect(refusal("payload", nil) == .malformedToken)
             #expect(refusal("payload", 5) == .malformedToken)
@@ -58,7 +58,7 @@ struct JWSObjectTests {
         #expect(code { try stranger.verify(json: objects()[1], requiring: .any) } == .insufficientSignatures)
     }
 
-    @Test("A detached payload is given beside the object, and never in it as well")
+    @Test("A detached payload is passed with the object, which must not contain a payload")
     func detached() throws {
         for json in try objects() {
             var detached = json

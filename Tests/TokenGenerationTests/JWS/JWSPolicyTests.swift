@@ -18,7 +18,7 @@ struct JWSPolicyTests {
         try JWSGenerator(payload: JSONFixture.payload, signers: signers).generalJSON().serialized()
     }
 
-    /// A verifier for some of the keys, by their places.
+    /// Returns a verifier for some of the keys, by their indices.
     private func verifier(_ places: [Int], withIDs: Bool = true) throws -> JWSVerifier {
         let keys = try places.map { place in
             var jwk = self.keys[place].verificationKey.jwk
@@ -28,7 +28,7 @@ struct JWSPolicyTests {
         return JWSVerifier(keys: keys)
     }
 
-    @Test("Each policy accepts what it says, over the keys of the caller")
+    @Test("Each policy applies its rule to the caller's keys")
     func policies() throws {
         let json = try json(signers)
         typealias Case = (keys: [Int], policy: JWSSignaturePolicy, isAccepted: Bool)
@@ -64,7 +64,7 @@ struct JWSPolicyTests {
         }
     }
 
-    @Test("Why a signature is not good is told with its place")
+    @Test("The error has the index and the reason of each invalid signature")
     func reasons() throws {
         let key = try Fixture.signingKey()
         let entries = [
@@ -91,7 +91,7 @@ struct JWSPolicyTests {
         #expect(refusal.message.contains("0: signatureInvalid, 1: algorithmMismatch"))
     }
 
-    @Test("The refusal of a single signature is its own reason", arguments: [JWSSignaturePolicy.any, .all, .everyKey])
+    @Test("The error for a single signature is its own reason", arguments: [JWSSignaturePolicy.any, .all, .everyKey])
     func single(policy: JWSSignaturePolicy) throws {
         let verifier = try JSONFixture.verifier()
         let other = try JSONFixture.entry(key: keys[0])
@@ -102,7 +102,7 @@ struct JWSPolicyTests {
         #expect(code { try self.verifier([1, 2]).verify(json: unknown, requiring: policy) } == .unknownKey)
     }
 
-    @Test("A key that signs twice counts once, however it is listed")
+    @Test("Two signatures by one key count once, regardless of duplicates in the list")
     func twice() throws {
         let json = try json([signers[0], signers[0], signers[1]])
         #expect(throws: Never.self) { try verifier([0, 1]).verify(json: json, requiring: .threshold(2)) }
@@ -110,7 +110,7 @@ struct JWSPolicyTests {
         #expect(code { try verifier([0, 0]).verify(json: json, requiring: .threshold(2)) } == .insufficientSignatures)
     }
 
-    @Test("A signature that somebody adds or takes out does not change who must have signed")
+    @Test("Adding or removing a signature doesn't change the required signers")
     func addedAndRemoved() throws {
         let stranger = JWSSigner(signingService: try ES256SigningService.generate(keyID: "stranger"))
         let verifier = try verifier([0, 1])
@@ -123,7 +123,7 @@ struct JWSPolicyTests {
         #expect(code { try verifier.verify(json: removed, requiring: .threshold(2)) } == .insufficientSignatures)
     }
 
-    @Test("One malformed signature makes the whole text malformed, whatever the policy")
+    @Test("One malformed signature makes the whole text malformed under any policy")
     func malformed() throws {
         let good = try JSONFixture.entry()
         for bad in [
@@ -151,7 +151,7 @@ struct JWSPolicyTests {
         #expect(refusal.message.contains("signature 1"))
     }
 
-    @Test("A key set gives each signature its key by the kid of either header")
+    @Test("A key set selects the key of each signature by the kid in either header")
     func keySet() throws {
         let set = JWKSet(
             keys: keys.enumerated().map { index, key in
@@ -172,7 +172,7 @@ struct JWSPolicyTests {
             code { try verifier.verify(json: json([signers[0], signers[2]]), requiring: .everyKey) }
                 == .insufficientSignatures
         )
-        // An entry that can't verify may be a key that has to sign.
+        // An entry that can't verify may be a key that must sign.
         let other: JSONObject = ["kty": "EC", "crv": "P-256", "x": "AA", "y": "AA", "kid": "damaged", "alg": "ES256"]
         var encryption = set.keys[0].members
         (encryption["use"], encryption["kid"]) = ("enc", "enc")

@@ -17,14 +17,14 @@ struct JWSUnencodedTests {
         JWSGenerator(payload: payload, payloadEncoding: .unencoded, header: header, signingService: service)
     }
 
-    /// A compact JWS whose payload stands for itself, whatever it is.
+    /// Creates a compact JWS with an unencoded payload, valid or not.
     private func compact(_ payload: [UInt8]) throws -> String {
         let input = Array(Base64URL.encode(Array(Self.header.utf8)).utf8) + [UInt8(ascii: ".")] + payload
         let signature = try Fixture.signingKey().signature(over: input)
         return String(decoding: input, as: UTF8.self) + "." + Base64URL.encode(signature)
     }
 
-    @Test("The header says that the payload is not encoded, and demands that this is understood")
+    @Test("The header states the unencoded payload and requires verifiers to understand it")
     func header() throws {
         let verified = try verifier.verify(compact: generator(Data("text".utf8)).compact())
         #expect(verified.header == ["alg": "ES256", "b64": false, "crit": ["b64"]])
@@ -36,7 +36,7 @@ struct JWSUnencodedTests {
         )
     }
 
-    @Test("A compact JWS has every printable ASCII character but the period, and nothing else")
+    @Test("A compact JWS allows every printable ASCII character except the period, and nothing else")
     func compactCharacters() throws {
         for octet in UInt8.min...UInt8.max {
             let payload = [UInt8(ascii: "a"), octet, UInt8(ascii: "b")]
@@ -58,7 +58,7 @@ struct JWSUnencodedTests {
         #expect(code { try verifier.verify(compact: compact(Array("é".utf8))) } == .malformedToken)
     }
 
-    @Test("A detached payload can be anything", arguments: [Data(), Data([0, 46, 255]), Data("é.\n".utf8)])
+    @Test("A detached payload can have any bytes", arguments: [Data(), Data([0, 46, 255]), Data("é.\n".utf8)])
     func detached(payload: Data) throws {
         let generator = generator(payload)
         let compact = try generator.compact(.detached)
@@ -72,14 +72,14 @@ struct JWSUnencodedTests {
         }
     }
 
-    @Test("In JSON the payload is the text after its escapes")
+    @Test("In JSON, the payload is the unescaped text")
     func escapes() throws {
         let entry = try JSONFixture.entry(Self.header, payload: "$.02 é😀\u{7F}")
         for text in ["$.02 é😀\u{7F}", #"\u0024.02\u0020\u00e9\uD83D\uDE00\u007f"#] {
             let json = JSONFixture.flattened(entry, payload: text)
             #expect(try verifier.verify(json: json, requiring: .all).payload == Data("$.02 é😀\u{7F}".utf8))
         }
-        // The same character in another spelling is another payload.
+        // A canonically equivalent character is a different payload.
         let decomposed = JSONFixture.flattened(entry, payload: #"$.02 e\u0301😀\u007f"#)
         #expect(code { try verifier.verify(json: decomposed, requiring: .all) } == .signatureInvalid)
     }
@@ -99,7 +99,7 @@ struct JWSUnencodedTests {
             #expect(code { try generator(payload).generalJSON() } == .unencodableContent)
             #expect(throws: Never.self) { try generator(payload).flattenedJSON(.detached) }
         }
-        // Unassigned, as of all versions of Unicode so far; a newer one may assign it.
+        // Unassigned in all Unicode versions so far. A newer version may assign it.
         #expect(code { try generator(Data("\u{E1000}".utf8)).flattenedJSON() } == .unencodableContent)
         let newer = JSONFixture.flattened(
             try JSONFixture.entry(Self.header, payload: "\u{E1000}"),
@@ -114,9 +114,10 @@ struct JWSUnencodedTests {
         #expect(code { try verifier.verify(json: never, requiring: .all) } == .malformedToken)
     }
 
-    @Test("The encodings of one payload are not mistaken for each other")
+    @Test("The encodings of a payload aren't confused")
     func otherEncoding() throws {
-        // Signed as the text "e30", not as the two octets that it stands for in base64url, and the other way round.
+        // Signed as the text "e30", not as the two bytes that it encodes in base64url, and vice
+        // versa.
         let unencoded = try compact(Array("e30".utf8))
         #expect(try verifier.verify(compact: unencoded).payload == Data("e30".utf8))
         let encoded = try JWSGenerator(payload: Data("{}".utf8), signingService: service).compact()
@@ -127,7 +128,7 @@ struct JWSUnencodedTests {
         #expect(code { try Fixture.verifier().verify(unencoded) } == .criticalHeaderUnsupported)
     }
 
-    @Test("Signatures that do not agree on the encoding make the whole text malformed")
+    @Test("Signatures with different encodings make the whole text malformed")
     func disagreement() throws {
         let encoded = try JSONFixture.entry(#"{"alg":"ES256"}"#, payload: "e30")
         let explicit = try JSONFixture.entry(#"{"alg":"ES256","b64":true,"crit":["b64"]}"#, payload: "e30")

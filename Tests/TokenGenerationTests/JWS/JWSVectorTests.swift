@@ -3,11 +3,11 @@ import TestVectors
 import Testing
 import TokenGeneration
 
-/// The RFCs' examples, by the names of their files in `Vectors/`.
+/// The examples of the RFCs, by the names of their files in `Vectors/`.
 @Suite("JWSs of RFC 7515 and RFC 7797", .serialized)
 struct JWSVectorTests {
     @Test(
-        "A compact JWS verifies, and its JSON form; any other payload does not",
+        "A compact JWS and its JSON form verify; any other payload doesn't",
         arguments: [
             "rfc7515-a1-hs256", "rfc7515-a2-rs256", "rfc7515-a3-es256", "rfc7515-a4-es512", "rfc7797-4.1-b64-control",
         ]
@@ -20,7 +20,7 @@ struct JWSVectorTests {
         #expect(try verifier.verify(compact: text).payload == payload)
         #expect(try verifier.verify(compact: text).header == vector["header"]?.object)
 
-        // RFC 7515 Appendix F: the payload is taken out and given apart.
+        // RFC 7515 Appendix F: the payload is removed and passed separately.
         let parts = text.split(separator: ".").map(String.init)
         let detached = "\(parts[0])..\(parts[2])"
         #expect(try verifier.verify(compact: detached, detachedPayload: payload).payload == payload)
@@ -39,7 +39,7 @@ struct JWSVectorTests {
     }
 
     @Test(
-        "What is signed again is the same text, where the algorithm gives one",
+        "Signing again gives the same text, if the algorithm is deterministic",
         arguments: ["rfc7515-a2-rs256", "rfc7797-4.1-b64-control"]
     )
     func again(id: String) throws {
@@ -50,7 +50,7 @@ struct JWSVectorTests {
         )
     }
 
-    @Test("RFC 7515 A.5, without a signature, verifies with no key and in no form")
+    @Test("No key verifies RFC 7515 A.5, which has no signature, in any form")
     func unsecured() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7515-a5-none"))
         let text = try #require(vector["compact"]?.string)
@@ -90,7 +90,7 @@ struct JWSVectorTests {
         #expect(verified.signatures.first?.unprotectedHeader == json["header"]?.object)
     }
 
-    @Test("RFC 7515 Appendix E is refused in every form")
+    @Test("Rejects RFC 7515 Appendix E in every form")
     func critical() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7515-e-crit-negative"))
         let text = try #require(vector["compact"]?.string)
@@ -101,7 +101,7 @@ struct JWSVectorTests {
         #expect(code { try verifier.verify(json: json, requiring: .any) } == .criticalHeaderUnsupported)
     }
 
-    @Test("RFC 7797 §4.2: the unencoded payload verifies, and is made again, detached and in JSON")
+    @Test("RFC 7797 §4.2: the unencoded payload verifies and is reproduced, detached and in JSON")
     func unencoded() throws {
         let vector = try JSONObject(parsing: Vector.data("rfc7797-4.2-b64-false"))
         let compact = try #require(vector["compact_detached"]?.string)
@@ -114,7 +114,7 @@ struct JWSVectorTests {
         #expect(try generator.compact(.detached) == compact)
         #expect(try generator.flattenedJSON() == json)
         #expect(code { try generator.compact() } == .unencodableContent)
-        // The period would make a fourth segment.
+        // The period would start a fourth segment.
         let attached = compact.replacing("..", with: ".$.02.")
         #expect(code { try verifier.verify(compact: attached) } == .malformedToken)
     }

@@ -5,7 +5,8 @@ import TokenGeneration
 
 private let path = "wycheproof/json_web_signature_test.json"
 
-/// C2SP/wycheproof's `json_web_signature_test.json`; what is not met as it is written is in `Docs/Wycheproof.md`.
+/// C2SP/wycheproof's `json_web_signature_test.json`. Deviations are documented in
+/// `Docs/Wycheproof.md`.
 @Suite(
     "Wycheproof JSON Web Signature",
     .serialized,
@@ -14,8 +15,8 @@ private let path = "wycheproof/json_web_signature_test.json"
 struct JWSWycheproofTests {
     /// Test cases whose label contradicts the format or another test case.
     private static let errata: Set = [367, 370, 372, 373]
-    /// Valid test cases whose key states another algorithm than the signature's (PS256 for PS384), or one that does not exist
-    /// (`ES521`). Here it is taken for absent.
+    /// Valid test cases whose key states an algorithm other than the signature's (PS256 for PS384),
+    /// or a nonexistent one (`ES521`). These tests ignore it.
     private static let wrongAlgorithms: [Int: TokenError.Code] = [
         346: .algorithmMismatch, 350: .algorithmMismatch, 347: .unsupportedAlgorithm, 351: .unsupportedAlgorithm,
     ]
@@ -27,7 +28,7 @@ struct JWSWycheproofTests {
         let key: JWK
     }
 
-    @Test("Every test case but the documented ones is met, through the public API, compact and in JSON")
+    @Test("Every test case except the documented ones has the expected result, in compact form and JSON")
     func all() throws {
         let cases = try Self.cases()
         #expect(cases.count == 401)
@@ -40,13 +41,13 @@ struct JWSWycheproofTests {
         #expect(disagreements == Self.errata)
     }
 
-    @Test("Those said to be padded wrongly are the very text of one that is valid; those with a “?” are refused")
+    @Test("Cases labeled as wrongly padded equal a valid case, and cases with a “?” are rejected")
     func errata() throws {
         let cases = try Self.cases()
         func text(_ id: Int) throws -> String { try #require(cases.first { $0.id == id }).text }
         #expect(try text(367) == text(357))
         #expect(try text(370) == text(357))
-        // In the payload it is found after the signature, which is over the text without it.
+        // In the payload, it's found after the signature, which covers the text without it.
         for (id, expected) in [(372, .malformedToken), (373, .signatureInvalid)] as [(Int, TokenError.Code)] {
             let test = try #require(cases.first { $0.id == id })
             #expect(test.text.contains("?"))
@@ -56,7 +57,7 @@ struct JWSWycheproofTests {
         }
     }
 
-    @Test("As they are written, keys that state a wrong algorithm verify nothing")
+    @Test("Unmodified keys that state a wrong algorithm don't verify")
     func wrongAlgorithms() throws {
         for test in try Self.cases() {
             guard let expected = Self.wrongAlgorithms[test.id] else { continue }
@@ -68,7 +69,7 @@ struct JWSWycheproofTests {
         }
     }
 
-    @Test("Keys for encryption are refused before a signature is looked at", arguments: [353, 354, 355, 356])
+    @Test("Rejects keys for encryption before checking a signature", arguments: [353, 354, 355, 356])
     func encryptionKeys(id: Int) throws {
         let test = try #require(Self.cases().first { $0.id == id })
         let algorithm: JWSAlgorithm? = test.key.keyType == "EC" ? .es256 : .rs256
@@ -76,11 +77,11 @@ struct JWSWycheproofTests {
     }
 
     private static func cases() throws -> [Case] {
-        // The file has more members and bytes than the parser of tokens wants.
+        // The file exceeds the limits of the package's parser on members and bytes.
         let file = try #require(JSONSerialization.jsonObject(with: ExternalVector.data(path)) as? [String: Any])
         var cases: [Case] = []
         for group in try #require(file["testGroups"] as? [[String: Any]]) {
-            // A group has its key as “public”, or as “private” if it is symmetric.
+            // The key of a group is in “public”, or in “private” if it's symmetric.
             let members = try JSONSerialization.data(withJSONObject: #require(group["public"] ?? group["private"]))
             let key = try JWK(parsing: members)
             for test in try #require(group["tests"] as? [[String: Any]]) {
@@ -101,7 +102,7 @@ struct JWSWycheproofTests {
     private static func accepts(_ test: Case) -> (compact: Bool, json: Bool) {
         var jwk = test.key
         if wrongAlgorithms[test.id] != nil { jwk.members["alg"] = nil }
-        // A key that states no algorithm is taken for the token's, which here only makes more be accepted.
+        // A key without an algorithm gets the token's algorithm, which only accepts more here.
         let stated = (try? UnverifiedJWS(compact: test.text))?.unverifiedSignatures.first?.unverifiedProtectedHeader[
             "alg"
         ]

@@ -6,7 +6,7 @@ import TokenGeneration
 @Suite("Unsecured tokens", .serialized)
 struct UnsecuredTokenTests {
     @Test(
-        "The examples of the RFCs are read as what they are",
+        "Parses the examples of the RFCs",
         arguments: ["rfc7515-a5-none", "rfc7519-6.1-unsecured"]
     )
     func examples(id: String) throws {
@@ -22,7 +22,7 @@ struct UnsecuredTokenTests {
         }
     }
 
-    @Test("What is made is read again, and no verifier takes it")
+    @Test("A generated token can be parsed, and no verifier accepts it")
     func made() throws {
         let text = UnsecuredToken(claims: ["exp": 4_000_000_000]).serialized()
         #expect(text.hasSuffix("."))
@@ -31,7 +31,7 @@ struct UnsecuredTokenTests {
         #expect(code { try Fixture.verifier().verify(text) } == .algorithmMismatch)
     }
 
-    @Test("A token that is signed, says something else, or is malformed is no unsecured token")
+    @Test("Rejects a token that is signed, has another algorithm, or is malformed")
     func refused() throws {
         let claims = Base64URL.encode(Array("{}".utf8))
         func token(_ header: String, _ signature: String = "") -> String {

@@ -8,7 +8,7 @@ struct BitFlipTests {
         .malformedToken, .algorithmMismatch, .signatureInvalid, .criticalHeaderUnsupported,
     ]
 
-    @Test("Every single-bit change of a valid token of each algorithm is refused", arguments: JWSAlgorithm.implemented)
+    @Test("Rejects every single-bit change of a valid token of each algorithm", arguments: JWSAlgorithm.implemented)
     func bits(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let service = key
@@ -27,7 +27,7 @@ struct BitFlipTests {
         }
     }
 
-    @Test("A token cut anywhere, or with a character put in anywhere, is refused", arguments: JWSAlgorithm.implemented)
+    @Test("Rejects a token with a removed end or an inserted character", arguments: JWSAlgorithm.implemented)
     func lengths(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let token = try Fixture.token(header: #"{"alg":"\#(algorithm)"}"#, payload: #"{"exp":4000000000}"#, key: key)

@@ -2,11 +2,11 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Tokens with a good header and signature whose claims must be refused, or do no harm.
-@Suite("Claims that attack", .serialized)
+/// Tokens with a valid header and signature whose claims must be rejected or be harmless.
+@Suite("Malicious claims", .serialized)
 struct ClaimsAttackTests {
     @Test(
-        "A payload that is no strict JSON object is refused",
+        "Rejects a payload that isn't a strict JSON object",
         arguments: [
             "", "null", "[]", "1", #""text""#, "{", #"{"exp":1700000100}{"#, #"{"exp":1700000100,"exp":1}"#,
             #"{"exp":1,"exp":1700000100}"#,
@@ -24,7 +24,7 @@ struct ClaimsAttackTests {
         #expect(code { try UnverifiedToken(token) } == .malformedToken)
     }
 
-    @Test("Claims in malformed UTF-8 are refused")
+    @Test("Rejects claims in malformed UTF-8")
     func malformedUTF8() throws {
         for bytes: [UInt8] in [[0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80]] {
             let payload = Array(#"{"exp":1700000100,"a":""#.utf8) + bytes + Array("\"}".utf8)
@@ -34,7 +34,7 @@ struct ClaimsAttackTests {
     }
 
     @Test(
-        "A time that is no finite number is refused",
+        "Rejects a time that isn't a finite number",
         arguments: ["exp", "nbf", "iat"],
         [
             #""1700000100""#, #""never""#, "null", "true", "false", "[]", "[1700000100]", "{}", #"{"a":1}"#, "1e999",
@@ -50,7 +50,7 @@ struct ClaimsAttackTests {
     }
 
     @Test(
-        "Times of any size are compared, never trapped on",
+        "Compares times of any size without trapping",
         arguments: [
             ("exp", "1e300", .malformedClaim), ("exp", "99999999999999999999999999", .malformedClaim),
             ("exp", "9223372036854775807", .malformedClaim), ("exp", "253402300799", nil),
@@ -83,7 +83,7 @@ struct ClaimsAttackTests {
     }
 
     @Test(
-        "An audience that is no string or array of strings is refused, expected or not",
+        "Rejects an audience that isn't a string or array of strings, expected or not",
         arguments: ["[]", "[1]", #"["a",1]"#, #"["a",null]"#, #"[["a"]]"#, "null", "1", "true", "{}", #"{"a":"a"}"#]
     )
     func malformedAudience(value: String) throws {
@@ -93,7 +93,7 @@ struct ClaimsAttackTests {
     }
 
     @Test(
-        "An issuer, subject or ID that is no string is refused, expected or not",
+        "Rejects an issuer, subject or ID that isn't a string, expected or not",
         arguments: ["iss", "sub", "jti"],
         ["1", "null", "[]", #"["a"]"#, #"{"a":1}"#, "true"]
     )
@@ -102,13 +102,13 @@ struct ClaimsAttackTests {
         #expect(code { try Fixture.verifier().verify(token) } == .malformedClaim)
     }
 
-    @Test("Members whose names differ in case are not the registered ones")
+    @Test("Members whose names differ in case aren't registered claims")
     func caseOfNames() throws {
         let token = try Fixture.token(payload: #"{"Exp":1700000100,"EXP":1700000100}"#)
         #expect(code { try Fixture.verifier().verify(token) } == .missingClaim)
     }
 
-    @Test("The user's type sees nothing before the policy has accepted the claims")
+    @Test("The custom type decodes nothing before the policy has accepted the claims")
     func policyFirst() throws {
         struct Claims: Decodable {
             struct WasDecoded: Error {}
@@ -121,7 +121,7 @@ struct ClaimsAttackTests {
         #expect(refusal.cause is Claims.WasDecoded)
     }
 
-    @Test("Claims that don't fit the user's type are an error with their place, without their value")
+    @Test("The error for claims that don't match the custom type has the path, but not the value")
     func decoding() throws {
         struct Claims: Decodable, Equatable {
             struct Inner: Decodable, Equatable { let level: Int }
@@ -133,7 +133,7 @@ struct ClaimsAttackTests {
         #expect(try Fixture.verifier().verify(good, as: Claims.self) == expected)
         #expect(try Fixture.verifier().verify(good).decode() == expected)
         for (inner, word) in [
-            (#"[{"level":"s3cr3t"}]"#, "another type"), ("[{}]", "missing"), (#"[{"level":null}]"#, "null"),
+            (#"[{"level":"s3cr3t"}]"#, "wrong type"), ("[{}]", "missing"), (#"[{"level":null}]"#, "null"),
 
         ] {
             let token = try Fixture.token(payload: #"{"exp":1700000100,"inner":\#(inner)}"#)
@@ -149,7 +149,7 @@ struct ClaimsAttackTests {
         #expect(refusal.message.contains("inner.0.level"))
     }
 
-    @Test("No message has the token or a claim's value in it")
+    @Test("Messages never contain the token or a claim's value")
     func messages() throws {
         let secret = "s3cr3t-value"
         let policy = ValidationPolicy(issuer: "i", audience: "a", subject: "s")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Content of tokens", .serialized)
+@Suite("Token content", .serialized)
 struct ContentConversionTests {
     private func payload(_ payload: [String: Any]) throws -> String {
         let content = JWTRepresentation(header: [:], payload: payload)
@@ -15,7 +15,7 @@ struct ContentConversionTests {
         return try UnverifiedToken(token).unverifiedClaims.serialized()
     }
 
-    @Test("Every kind of value that JSON has is written as what it is")
+    @Test("Writes every type of JSON value")
     func values() throws {
         let fifth: Any? = Optional<Int>.none
         let table: [(Any, String)] = [
@@ -50,7 +50,7 @@ struct ContentConversionTests {
         }
     }
 
-    @Test("What JSONSerialization reads is written back the same")
+    @Test("Values from JSONSerialization round-trip")
     func foundationValues() throws {
         let text = #"{"a":[true,false,null,0,1,-1,1.5,"x",{}],"b":{"c":1e2,"d":18446744073709551615,"t":true}}"#
         let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -60,7 +60,7 @@ struct ContentConversionTests {
         )
     }
 
-    @Test("A value that JSON does not have is refused by its path")
+    @Test("Rejects a value that isn't a JSON type, with its path")
     func refusals() throws {
         struct Opaque {}
         let zip: [String: Any] = ["address": ["zip": Opaque()]]
@@ -90,7 +90,7 @@ struct ContentConversionTests {
         #expect(refusal.message.hasPrefix("header.x "))
     }
 
-    @Test("Content deeper than a verifier reads is refused, not a crash")
+    @Test("Rejects content that is deeper than a verifier accepts, without crashing")
     func depth() throws {
         func nested(_ levels: Int) -> [String: Any] {
             var value: Any = 1
@@ -102,7 +102,7 @@ struct ContentConversionTests {
         #expect(code { try payload(nested(5_000)) } == .unencodableContent)
     }
 
-    @Test("A Codable type is written with its dates as NumericDate")
+    @Test("Writes the dates of a Codable type as NumericDate")
     func encodable() throws {
         struct Claims: Encodable {
             let when = Date(timeIntervalSince1970: 1_700_000_000)
@@ -120,7 +120,7 @@ struct ContentConversionTests {
         #expect(try payload(claims: ["k": ["v"]]) == #"{"k":["v"]}"#)
     }
 
-    @Test("Claims that are no claims set are refused, without their values in the message")
+    @Test("Rejects claims that don't encode as a claims set, without their values in the message")
     func unencodable() throws {
         struct Broken: Encodable {
             struct Inner: Encodable { let secretNumber = Double.infinity }

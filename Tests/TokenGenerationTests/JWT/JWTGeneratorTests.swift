@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Returns what it is given to sign.
+/// A signing service that returns its input.
 struct IdentitySigningService: SigningService {
     var algorithm = JWSAlgorithm.es256
     var keyID: String?
@@ -10,7 +10,7 @@ struct IdentitySigningService: SigningService {
     func sign(data: Data) -> Data { data }
 }
 
-/// Returns a fixed signature.
+/// A signing service that returns a fixed signature.
 private struct FixedSigningService: SigningService {
     var algorithm = JWSAlgorithm.es256
     let signature: [UInt8]
@@ -38,7 +38,7 @@ private func json(_ part: String) throws -> String {
 
 @Suite("JWTGenerator", .serialized)
 struct JWTGeneratorTests {
-    @Test("Three parts, the third over the first two")
+    @Test("A token has three parts, and the third signs the first two")
     func shape() throws {
         struct CustomContent: JWTContent {
             let header: [String: Any] = ["alg": "ES256", "x": 1]
@@ -59,7 +59,7 @@ struct JWTGeneratorTests {
         }
     }
 
-    @Test("The published shape with an identity signer, byte for byte")
+    @Test("Creates the published token with an identity signer, byte for byte")
     func shapeVector() throws {
         let content = JWTRepresentation(header: ["typ": "JWT", "alg": "ES256"], payload: ["sub": "b", "iss": "a"])
         let token = try JWTGenerator(jwtRepresentation: content, signingService: IdentitySigningService()).token()
@@ -71,7 +71,7 @@ struct JWTGeneratorTests {
         )
     }
 
-    @Test("Equal contents make equal signing inputs, members sorted and slashes plain")
+    @Test("Equal content gives equal signing inputs, with sorted members and unescaped slashes")
     func deterministic() throws {
         let payload: [String: Any] = ["url": "https://x/y", "b": 1, "a": ["z": 1, "é": 2, "A": 3]]
         let content = JWTRepresentation(header: [:], payload: payload)
@@ -85,7 +85,7 @@ struct JWTGeneratorTests {
         }
     }
 
-    @Test("Each access signs again")
+    @Test("Each call signs again")
     func signsAgain() throws {
         let service = try ES256SigningService.generate()
         let generator = JWTGenerator(payload: ["exp": 4_000_000_000], signingService: service)
@@ -94,7 +94,7 @@ struct JWTGeneratorTests {
         for token in tokens { _ = try JWTVerifier(key: service.verificationKey).verify(token) }
     }
 
-    @Test("The service's alg and kid are written, and typ by the typed ways only")
+    @Test("Writes the service's alg and kid, and typ only with the typed initializers")
     func header() throws {
         let service = IdentitySigningService(keyID: "k/1")
         let representation = JWTRepresentation(header: [:], payload: [:])
@@ -114,7 +114,7 @@ struct JWTGeneratorTests {
     }
 
     @Test(
-        "A header that contradicts the service is refused",
+        "Rejects a header that contradicts the service",
         arguments: [
             ["alg": "RS256"], ["alg": "none"], ["alg": "es256"], ["alg": 1], ["alg": nil], ["alg": ["ES256"]],
             ["kid": "other"],
@@ -129,7 +129,7 @@ struct JWTGeneratorTests {
         )
     }
 
-    @Test("A header that agrees with the service is accepted, and a kid of the caller's without one of the service's")
+    @Test("Accepts a consistent header, and the caller's kid if the service has none")
     func agreement() throws {
         let service = IdentitySigningService(keyID: "K1")
         #expect(
@@ -142,7 +142,7 @@ struct JWTGeneratorTests {
     }
 
     @Test(
-        "A header with an extension or of wrong types is refused",
+        "Rejects a header with an extension or wrong types",
         arguments: [
             (["crit": ["exp"], "exp": 1], .criticalHeaderUnsupported), (["crit": []], .criticalHeaderUnsupported),
             (["b64": false], .criticalHeaderUnsupported), (["typ": 1], .unencodableContent),
@@ -154,7 +154,7 @@ struct JWTGeneratorTests {
         #expect(code { try generator.token() } == expected)
     }
 
-    @Test("A service's own algorithm name is written as it is")
+    @Test("Writes a service's custom algorithm name unchanged")
     func customAlgorithm() throws {
         let algorithm = try #require(JWSAlgorithm(rawValue: "X-CUSTOM"))
         let service = FixedSigningService(algorithm: algorithm, signature: [1, 2, 3])
@@ -163,20 +163,20 @@ struct JWTGeneratorTests {
         #expect(parts[2] == "AQID")
     }
 
-    @Test("A service's error reaches the caller unchanged")
+    @Test("Passes a service's error on unchanged")
     func serviceError() {
         #expect(throws: FailingSigningService.Unplugged(slot: 3)) {
             try JWTGenerator(payload: [:], signingService: FailingSigningService()).token()
         }
     }
 
-    @Test("A service that returns no signature of its algorithm is refused", arguments: [0, 1, 32, 63, 65, 72, 128])
+    @Test("Rejects a result that can't be a signature of the algorithm", arguments: [0, 1, 32, 63, 65, 72, 128])
     func wrongLength(count: Int) throws {
         let service = FixedSigningService(signature: [UInt8](repeating: 7, count: count))
         #expect(code { try JWTGenerator(payload: [:], signingService: service).token() } == .signingFailed)
     }
 
-    @Test("A service that returns DER is told to convert it")
+    @Test("The error for a DER signature explains the required form")
     func derSignature() throws {
         let service = FixedSigningService(signature: [0x30, 0x45, 0x02, 0x20] + [UInt8](repeating: 1, count: 67))
         let refusal = try #require(error { try JWTGenerator(payload: [:], signingService: service).token() })
@@ -186,7 +186,7 @@ struct JWTGeneratorTests {
         #expect(try parts(of: JWTGenerator(payload: [:], signingService: raw).token())[2].utf8.count == 86)
     }
 
-    @Test("The service's own sign(data:) makes what the generator makes: 64 bytes that verify")
+    @Test("The service's own sign(data:) returns what the generator uses: 64 bytes that verify")
     func serviceAlone() throws {
         let service = try ES256SigningService.generate()
         let input = Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8)) + "." + Base64URL.encode(Array(#"{"a":1}"#.utf8))
@@ -196,7 +196,7 @@ struct JWTGeneratorTests {
         #expect(try verifier.verify(input + "." + Base64URL.encode(Array(signature))).claims == ["a": 1])
     }
 
-    @Test("Many tasks may use one generator and one verifier at once")
+    @Test("Many tasks can use one generator and one verifier concurrently")
     func concurrency() async throws {
         let service = try ES256SigningService.generate()
         let generator = JWTGenerator(payload: ["exp": 4_000_000_000, "a": "b"], signingService: service)

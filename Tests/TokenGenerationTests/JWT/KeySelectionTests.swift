@@ -1,7 +1,7 @@
 import Testing
 import TokenGeneration
 
-@Suite("Selecting a key of a set", .serialized)
+@Suite("Key selection", .serialized)
 struct KeySelectionTests {
     private let first: SigningKey
     private let second: SigningKey
@@ -22,7 +22,7 @@ struct KeySelectionTests {
         return code { try JWTVerifier(keys: JWKSet(keys: keys)).verify(token) }
     }
 
-    @Test("The kid selects, and only it")
+    @Test("Only the kid selects the key")
     func byKeyID() throws {
         let keys = [try jwk(first, ["kid": "1"]), try jwk(second, ["kid": "2"])]
         #expect(try result(keys, header: #"{"alg":"ES256","kid":"1"}"#, key: first) == nil)
@@ -36,7 +36,7 @@ struct KeySelectionTests {
         #expect(try result(keys, header: #"{"alg":"none","kid":"1"}"#, key: first) == .algorithmMismatch)
     }
 
-    @Test("An unknown kid does not fall back to the only key, a kid that is merely equivalent neither")
+    @Test("Doesn't fall back to the only key for an unknown or merely equivalent kid")
     func noFallback() throws {
         let named = [try jwk(first, ["kid": "K"])]
         #expect(try result(named, header: #"{"alg":"ES256","kid":"other"}"#, key: first) == .unknownKey)
@@ -45,7 +45,7 @@ struct KeySelectionTests {
         #expect(try result([], header: #"{"alg":"ES256","kid":"x"}"#, key: first) == .unknownKey)
     }
 
-    @Test("Without a kid the only key for the algorithm is taken, others don't count")
+    @Test("Uses the only key for the algorithm without a kid, ignoring other keys")
     func withoutKeyID() throws {
         let header = #"{"alg":"ES256"}"#
         let others: [JWK] = [
@@ -64,7 +64,7 @@ struct KeySelectionTests {
         #expect(try result([], header: header, key: first) == .algorithmMismatch)
     }
 
-    @Test("A kid that two keys have is ambiguous, unless only one of them can be meant")
+    @Test("A kid of two keys is ambiguous, unless only one of them can match")
     func repeatedKeyID() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
         let key = try jwk(first, ["kid": "1"])
@@ -73,7 +73,7 @@ struct KeySelectionTests {
         #expect(try result([jwk(second, ["kid": "1", "use": "enc"]), key], header: header, key: first) == nil)
     }
 
-    @Test("A kid that a good and a damaged key have is ambiguous, even if one key only is usable")
+    @Test("A kid of a valid and a damaged key is ambiguous, even though one key is usable")
     func damagedTwin() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
         let key = try jwk(first, ["kid": "1"])
@@ -83,7 +83,7 @@ struct KeySelectionTests {
         #expect(try result([key, jwk(second, ["kid": "2", "x": "AAAA"])], header: header, key: first) == nil)
     }
 
-    @Test("A key that can't be used says why to a token that names it")
+    @Test("The error for an unusable key that a token names has the reason")
     func unusableKey() throws {
         let header = #"{"alg":"ES256","kid":"1"}"#
         #expect(try result([jwk(first, ["kid": "1", "use": "enc"])], header: header, key: first) == .keyMismatch)
@@ -99,7 +99,7 @@ struct KeySelectionTests {
         )
     }
 
-    @Test("One bad key spoils no set, and each reason is kept")
+    @Test("A bad key doesn't affect the set, and each reason is kept")
     func reasons() throws {
         let text = """
             {"keys":[5,{"kid":"x"},{"kty":"NEW"},{"kty":"RSA","alg":"RSA-OAEP-256","n":"AQAB","e":"AQAB"},
@@ -124,7 +124,7 @@ struct KeySelectionTests {
         #expect(code { try JWKSet(parsing: many) } == .tooLarge)
     }
 
-    @Test("A verifier for one key does not look at the kid")
+    @Test("A verifier for one key ignores the kid")
     func oneKey() throws {
         let token = try Fixture.token(
             header: #"{"alg":"ES256","kid":"any"}"#,
@@ -134,7 +134,7 @@ struct KeySelectionTests {
         #expect(try JWTVerifier(key: first.verificationKey).verify(token).header["kid"] == "any")
     }
 
-    @Test("Several keys are tried if the caller wants it, up to the limit")
+    @Test("Tries several keys up to the limit, if the caller allows it")
     func trials() throws {
         let third = try SigningKey.generate(.es256)
         let header = #"{"alg":"ES256"}"#
@@ -159,7 +159,7 @@ struct KeySelectionTests {
         #expect(KeySelection.CandidateLimit.all(upTo: -1) == .one)
     }
 
-    @Test("A symmetric key of a set verifies only if the caller says so, and is never published")
+    @Test("Uses a symmetric key of a set only if the caller opts in, and never publishes it")
     func symmetric() throws {
         let secret = try SigningKey.generate(.hs256)
         var jwk = try secret.privateJWK()
@@ -184,7 +184,7 @@ struct KeySelectionTests {
         #expect(!keys.serialized().contains("oct"))
     }
 
-    @Test("An RSA key that states no algorithm is for the one that the caller assumes, never for the token's")
+    @Test("An RSA key without an algorithm uses the caller's assumed algorithm, never the token's")
     func assumed() throws {
         let rsa = try Fixture.key(for: .rs256)
         let unnamed = JWKSet(keys: [try jwk(rsa, ["alg": nil, "kid": "r"]), try jwk(first, ["kid": "1"])])
@@ -208,7 +208,7 @@ struct KeySelectionTests {
         #expect(code { try JWTVerifier(keys: stated, selection: other).verify(good) } == nil)
     }
 
-    @Test("A token of one algorithm can't change how later ones are verified")
+    @Test("A token of one algorithm can't change the verification of later tokens")
     func noPinning() throws {
         let verifier = JWTVerifier(keys: JWKSet(keys: [try jwk(first, ["kid": "1", "alg": nil])]))
         let good = try Fixture.token(header: #"{"alg":"ES256","kid":"1"}"#, payload: #"{"exp":4000000000}"#, key: first)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("The work for a key set", .serialized)
+@Suite("Preparation of keys in a set", .serialized)
 struct KeySetWorkTests {
     private static let payload = #"{"exp":4000000000}"#
 
@@ -18,7 +18,7 @@ struct KeySetWorkTests {
         return try Fixture.token(header: header.serialized(), payload: Self.payload, key: key)
     }
 
-    /// Keys for one algorithm that all differ, of which none has numbers that make a key.
+    /// Returns different keys for one algorithm, with numbers that aren't valid.
     private func damagedKeys(_ count: Int, keyID: String?) throws -> [JWK] {
         try (0..<count).map { number in
             var members: JSONObject = [
@@ -31,7 +31,7 @@ struct KeySetWorkTests {
         }
     }
 
-    @Test("Reading a set and making verifiers prepares no key; a token prepares its own, once")
+    @Test("Parsing a set and creating verifiers prepares no key; a token prepares its key once")
     func lazy() throws {
         let keys = try (0..<20).map { _ in try SigningKey.generate(.es256) }
         let document = JWKSet(keys: try keys.enumerated().map { try jwk($1, ["kid": .string("\($0)")]) }).serialized()
@@ -52,7 +52,7 @@ struct KeySetWorkTests {
         #expect(set.preparationCount == 2)
     }
 
-    @Test("That every key must have signed prepares no set with more than 16 entries and fewer signatures")
+    @Test("Requiring every key doesn't prepare a set with more than 16 entries and fewer signatures")
     func everyKey() throws {
         let keys = try (0..<17).map { _ in try SigningKey.generate(.es256) }
         let document = JWKSet(keys: try keys.enumerated().map { try jwk($1, ["kid": .string("\($0)")]) }).serialized()
@@ -87,13 +87,13 @@ struct KeySetWorkTests {
         let few = JWKSet(keys: [good] + (try damagedKeys(15, keyID: keyID)))
         let limited = JWTVerifier(keys: few, selection: selection)
         for _ in 1...10 {
-            // Of several keys with one ID, a damaged one may be the token's.
+            // A damaged key with the same ID may be the token's key.
             #expect(code { try limited.verify(token(key, keyID: keyID)) } == (keyID == nil ? nil : .ambiguousKey))
         }
         #expect(few.preparationCount == 16)
     }
 
-    @Test("A key that a token can't mean by its statements is not prepared")
+    @Test("Doesn't prepare a key whose declarations exclude the token")
     func statements() throws {
         let key = try SigningKey.generate(.es256)
         let others: [JWK] = [
@@ -107,7 +107,7 @@ struct KeySetWorkTests {
         #expect(code { try JWTVerifier(keys: JWKSet(keys: others)).verify(token(key)) } == .algorithmMismatch)
     }
 
-    @Test("Threads that need a key at the same time prepare it once")
+    @Test("Concurrent threads prepare a key once")
     func singleFlight() async throws {
         for _ in 1...5 {
             let key = try Fixture.key(for: .ps256)
@@ -123,7 +123,7 @@ struct KeySetWorkTests {
         }
     }
 
-    @Test("Why a key can't be used is found out when it is asked for, once")
+    @Test("The reason why a key can't be used is determined on demand, once")
     func reasons() throws {
         let set = JWKSet(keys: try damagedKeys(3, keyID: nil) + [JWK(["kty": "NEW"]), jwk(.generate(.es256))])
         #expect(set.preparationCount == 0)
@@ -137,7 +137,7 @@ struct KeySetWorkTests {
         }
     }
 
-    @Test("The same key twice is one key, with and without a kid", arguments: [JWSAlgorithm.es256, .ps256, .ed25519])
+    @Test("A duplicate key is one key, with and without a kid", arguments: [JWSAlgorithm.es256, .ps256, .ed25519])
     func twice(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let plain = try jwk(key, ["kid": "1"])
@@ -160,7 +160,7 @@ struct KeySetWorkTests {
         #expect(repeated.preparationCount == 1)
     }
 
-    @Test("One key for two algorithms under one kid is chosen by the token's algorithm")
+    @Test("The token's algorithm selects one of two entries with the same kid")
     func twoAlgorithms() throws {
         let key = try Fixture.key(for: .rs256)
         let set = JWKSet(keys: [try jwk(key, ["kid": "1"]), try jwk(key, ["kid": "1", "alg": "PS256"])])
@@ -168,7 +168,7 @@ struct KeySetWorkTests {
         #expect(set.preparationCount == 1)
     }
 
-    @Test("A private key in a set verifies, and its private members are not read")
+    @Test("A private key in a set verifies without reading its private members")
     func privateMembers() throws {
         let key = try Fixture.key(for: .rs256)
         let huge = JSONValue.string(String(repeating: "_", count: 100_000))
@@ -179,7 +179,7 @@ struct KeySetWorkTests {
     }
 
     @Test(
-        "A set's largest RSA modulus can be lowered, not raised",
+        "The maximum RSA modulus size of a set can be lowered, but not raised",
         arguments: [(4_096, true), (8_192, false), (9_000, false)]
     )
     func rsaLimit(limit: Int, isRefused: Bool) throws {
@@ -190,7 +190,7 @@ struct KeySetWorkTests {
         #expect(set.unusableKeys().map(\.reason.code) == (isRefused ? [.tooLarge] : []))
     }
 
-    @Test("A JWK of too many members is left out, one of too many certificates can't be used")
+    @Test("Rejects a JWK with too many members, and can't use one with too many certificates")
     func sizes() throws {
         var members = try SigningKey.generate(.es256).verificationKey.jwk.members
         let chain = JSONValue.array([JSONValue](repeating: "AAAA", count: 11))

@@ -2,15 +2,15 @@ import Foundation
 import Testing
 import TokenGeneration
 
-@Suite("Headers that a verifier has seen before", .serialized) struct KnownHeaderTests {
+@Suite("Known headers of a verifier", .serialized) struct KnownHeaderTests {
     private static func changed(_ token: String) -> String {
-        // The first character of the signature: its bits all count.
+        // The first character of the signature, because all of its bits count.
         var parts = token.split(separator: ".").map(String.init)
         parts[2] = (parts[2].hasPrefix("A") ? "B" : "A") + parts[2].dropFirst()
         return parts.joined(separator: ".")
     }
 
-    @Test("A signature is checked anew under a known header")
+    @Test("Verifies the signature again for a known header")
     func forged() throws {
         let verifier = try Fixture.verifier()
         let token = try Fixture.token()
@@ -25,7 +25,7 @@ import TokenGeneration
         #expect(try verifier.verify(other).registered.subject == "other")
     }
 
-    @Test("More headers than are kept are read, each time")
+    @Test("Parses more headers than the verifier keeps")
     func many() throws {
         let verifier = try Fixture.verifier()
         let tokens = try (0..<12).map { number in
@@ -38,7 +38,7 @@ import TokenGeneration
         }
     }
 
-    @Test("A header that begins like a known one, or continues it, is another one")
+    @Test("A header with a known header as prefix, or vice versa, is a different header")
     func prefixes() throws {
         let verifier = try Fixture.verifier()
         let headers = [#"{"alg":"ES256","a":1}"#, #"{"alg":"ES256","a":1} "#, #"{"alg":"ES256","a":1}  "#]
@@ -49,7 +49,7 @@ import TokenGeneration
         #expect(code { try verifier.verify(Fixture.token(header: #"{"alg":"ES256","a":1}}"#)) } == .malformedToken)
     }
 
-    @Test("What is refused for its header is refused each time")
+    @Test("Rejects a bad header every time")
     func refused() throws {
         let verifier = try Fixture.verifier(ValidationPolicy(type: "at+jwt"))
         for _ in 0..<3 {
@@ -87,8 +87,8 @@ import TokenGeneration
     }
 }
 
-@Suite("Headers that a service has prepared", .serialized) struct PreparedHeaderTests {
-    /// A service of a user's, which has prepared nothing.
+@Suite("Prepared headers of a service", .serialized) struct PreparedHeaderTests {
+    /// A custom service without a prepared header.
     private struct Other: SigningService {
         let service: SigningKey
         var algorithm: JWSAlgorithm { service.algorithm }
@@ -97,7 +97,7 @@ import TokenGeneration
     }
 
     @Test(
-        "They say what a header that is made for one token says",
+        "A prepared header equals a header for a single token",
         arguments: [nil, "1", "", "a \"quoted\" \\ key", "käse", "long " + String(repeating: "x", count: 300)]
     )
     func equal(keyID: String?) throws {
@@ -120,7 +120,7 @@ import TokenGeneration
         #expect(header["kid"]?.string == keyID)
     }
 
-    @Test("A dictionary's header gets no type of its own")
+    @Test("Doesn't add a type to the header of a dictionary")
     func dictionaries() throws {
         let service = try Fixture.signingKey()
         let content = JWTRepresentation(header: [:], payload: ["exp": 1_700_000_100])

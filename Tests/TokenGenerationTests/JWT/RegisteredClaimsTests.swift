@@ -4,7 +4,7 @@ import TokenGeneration
 
 @Suite("Registered claims", .serialized)
 struct RegisteredClaimsTests {
-    @Test("All of them come back, whatever the coder's date strategy")
+    @Test("All claims round-trip with any date strategy of the coder")
     func roundTrip() throws {
         let claims = RegisteredClaims(
             issuer: "i",
@@ -29,7 +29,7 @@ struct RegisteredClaimsTests {
     }
 
     @Test(
-        "Dates outside the years 1 to 9999 are neither written nor read",
+        "Rejects dates outside the years 1 to 9999 when encoding and decoding",
         arguments: [
             -62_135_596_801.0, 253_402_300_800, 1e18, -1e300,
         ]
@@ -52,7 +52,7 @@ struct RegisteredClaimsTests {
     }
 
     @Test(
-        "Dates in the first and the last second of these years come back",
+        "Dates in the first and the last second of these years round-trip",
         arguments: [-62_135_596_800.0, 253_402_300_799]
     )
     func boundaryYears(seconds: Double) throws {
@@ -61,7 +61,7 @@ struct RegisteredClaimsTests {
         #expect(try JSONDecoder().decode(RegisteredClaims.self, from: JSONEncoder().encode(claims)) == claims)
     }
 
-    @Test("Absent claims are neither written nor required; one audience is a string")
+    @Test("Absent claims are optional and omitted, and one audience is a string")
     func optional() throws {
         #expect(String(decoding: try JSONEncoder().encode(RegisteredClaims()), as: UTF8.self) == "{}")
         let one = try JSONEncoder().encode(RegisteredClaims(audience: ["a"]))
@@ -71,7 +71,7 @@ struct RegisteredClaimsTests {
     }
 
     @Test(
-        "A claim of the wrong type is refused, null too",
+        "Rejects a claim of the wrong type, including null",
         arguments: [
             #"{"exp":"1"}"#, #"{"exp":null}"#, #"{"exp":true}"#, #"{"exp":1e999}"#, #"{"nbf":[]}"#, #"{"iat":{}}"#,
             #"{"iss":1}"#,
@@ -85,7 +85,7 @@ struct RegisteredClaimsTests {
         #expect(code { try verifier.verify(token) } == .malformedClaim)
     }
 
-    @Test("A verified token has them with types")
+    @Test("A verified token has typed registered claims")
     func verified() throws {
         let payload =
             #"{"iss":"i","sub":"s","aud":"a","exp":1700000100.5,"nbf":1600000000,"iat":1.6e9,"jti":"j","x":1}"#

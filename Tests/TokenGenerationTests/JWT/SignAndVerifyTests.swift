@@ -17,7 +17,7 @@ struct SignAndVerifyTests {
         #expect(token.header == ["alg": "ES256"])
     }
 
-    @Test("A token made here verifies here")
+    @Test("Verifies a generated token")
     func roundTrip() throws {
         let service = try ES256SigningService.generate(keyID: "k1")
         let claims = RegisteredClaims(issuer: "me", expiration: Date(timeIntervalSinceNow: 60))
@@ -28,7 +28,7 @@ struct SignAndVerifyTests {
         #expect(verified.registered.issuer == "me")
     }
 
-    @Test("What a service publishes verifies its tokens by their kid")
+    @Test("The published JWK of a service verifies its tokens by their kid")
     func publishedSet() throws {
         let services = [try ES256SigningService.generate(keyID: "old"), try ES256SigningService.generate(keyID: "new")]
         let published = JWKSet(keys: services.map(\.verificationKey.jwk)).serialized()

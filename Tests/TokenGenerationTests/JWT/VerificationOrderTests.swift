@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// The order in which a token is verified: "Token verification" in Docs/Architecture.md.
-@Suite("The order of verification")
+/// Tests the order of checks that "Token verification" in Docs/Architecture.md describes.
+@Suite("Order of verification")
 struct VerificationOrderTests {
     private let key: SigningKey
     private let service: ES256SigningService
@@ -32,7 +32,7 @@ struct VerificationOrderTests {
         return "\(input).\(Self.part(try service.sign(data: Data(input.utf8))))"
     }
 
-    /// Tokens of which each is right in one respect more than the one before, and wrong in all that come later.
+    /// Returns tokens that each fix one error of the previous token and still have all later ones.
     private func tokens() throws -> [String] {
         let bad = #"{"alg":"ES256","typ":"at+jwt"}"#
         let good = #"{"alg":"ES256","typ":"JWT"}"#
@@ -59,7 +59,7 @@ struct VerificationOrderTests {
     }
 
     @Test(
-        "A token that is wrong in every way is refused for its size first; mended there, for the next fault, down to the caller's checks"
+        "Rejects a token with every error for its size first, then for each next error, down to the custom checks"
     )
     func order() throws {
         let refusals = try tokens().map { token in

@@ -1,7 +1,7 @@
 import Foundation
 import TokenGeneration
 
-/// A key management service that signs with a key of this process.
+/// A key management service that signs with a key in this process.
 struct FakeRemoteService: RemoteSigningService {
     let key: SigningKey
     var keyID: String? = "kms/1"
@@ -17,7 +17,7 @@ struct FakeRemoteService: RemoteSigningService {
     }
 }
 
-/// A service that can't be reached.
+/// A service that isn't available.
 struct BrokenRemoteService: RemoteSigningService {
     struct Failure: Error, Equatable {}
 

@@ -4,11 +4,11 @@ import Synchronization
 import Testing
 import TokenGeneration
 
-@Suite("JWSs that remote services sign", .serialized)
+@Suite("JWSs with remote signing services", .serialized)
 struct RemoteJWSTests {
     private static let payload = Data("any text".utf8)
 
-    /// Counts how often it is asked.
+    /// A service that counts its calls.
     private final class CountingService: RemoteSigningService {
         private let service: FakeRemoteService
         private let calls = Mutex(0)
@@ -66,7 +66,7 @@ struct RemoteJWSTests {
     }
 
     @Test(
-        "What a remote service signs is what a local one would have",
+        "A remote service signs the same input as a local one",
         arguments: [JWSPayloadEncoding.base64url, .unencoded]
     )
     func sameText(encoding: JWSPayloadEncoding) async throws {
@@ -99,7 +99,7 @@ struct RemoteJWSTests {
         }
     }
 
-    @Test("Remote and local signers sign one JWS, each with headers of its own, in their order")
+    @Test("Remote and local signers sign one JWS, each with separate headers, in order")
     func several() async throws {
         let keys = try [JWSAlgorithm.es256, .rs256, .ed25519].map(Fixture.key)
         let remote = FakeRemoteService(
@@ -139,7 +139,7 @@ struct RemoteJWSTests {
         }
     }
 
-    @Test("Nobody is asked to sign if a header or the payload can't be written")
+    @Test("No signer is called if a header or the payload can't be written")
     func checkedBefore() async throws {
         let counting = CountingService(FakeRemoteService(key: try Fixture.key(for: .es256)))
         func general(_ other: RemoteJWSSigner) async -> TokenError.Code? {
@@ -187,7 +187,7 @@ struct RemoteJWSTests {
     }
 
     @Test(
-        "A signature of the wrong form, length or key is an error, and so is a digest that the algorithm does not sign"
+        "Rejects a signature of the wrong form, length or key, and a digest for an algorithm that doesn't sign one"
     )
     func refused() async throws {
         let key = try Fixture.key(for: .es256)

@@ -20,7 +20,7 @@ struct RemoteSigningTests {
         }
     }
 
-    @Test("A token of each algorithm is signed remotely", arguments: JWSAlgorithm.implemented)
+    @Test("Signs a token of each algorithm remotely", arguments: JWSAlgorithm.implemented)
     func everyAlgorithm(algorithm: JWSAlgorithm) async throws {
         let key = try Fixture.key(for: algorithm)
         let service = FakeRemoteService(key: key, verificationKey: key.verificationKey)
@@ -31,7 +31,7 @@ struct RemoteSigningTests {
     }
 
     @Test(
-        "A service that returns DER gets it converted, with and without a public key to check",
+        "Converts a DER signature, with and without a public key to verify it",
         arguments: [JWSAlgorithm.es256, .es384, .es512, .es256k]
     )
     func der(algorithm: JWSAlgorithm) async throws {
@@ -48,12 +48,13 @@ struct RemoteSigningTests {
     }
 
     @Test(
-        "A service that wants the digest gets that of the signing input",
+        "Passes the digest of the signing input to a service that requires it",
         arguments: [(JWSAlgorithm.es256, 32), (.es384, 48), (.rs512, 64), (.ps256, 32), (.es256k, 32)]
     )
     func digest(algorithm: JWSAlgorithm, size: Int) async throws {
         let key = try Fixture.key(for: algorithm)
-        // The fake signs the digest once more, so its signature is one over the digest, not over the message.
+        // The fake hashes the digest again, so its signature is over the digest, not over the
+        // message.
         var service = FakeRemoteService(
             key: key,
             messageForm: .digest,
@@ -77,7 +78,7 @@ struct RemoteSigningTests {
         #expect(await failure(service) == .unsupportedAlgorithm)
     }
 
-    @Test("A signature of the wrong length, form or key is an error")
+    @Test("Rejects a signature of the wrong length, form or key")
     func refused() async throws {
         let key = try Fixture.key(for: .es256)
         let answers: [@Sendable (Data, [UInt8]) -> RemoteSignature] = [
@@ -103,7 +104,7 @@ struct RemoteSigningTests {
         #expect(await failure(zeros) == .signingFailed)
     }
 
-    @Test("The service's own error, and the generator's rules for headers, reach the caller")
+    @Test("The service's own error, and the generator's header errors, reach the caller")
     func errors() async throws {
         await #expect(throws: BrokenRemoteService.Failure()) {
             try await BrokenRemoteService().sign(Self.claims)
@@ -117,7 +118,7 @@ struct RemoteSigningTests {
         }
     }
 
-    @Test("Claims can be of a type, or JSON")
+    @Test("Claims can be a custom type or JSON")
     func contents() async throws {
         let key = try Fixture.key(for: .es256)
         let service = FakeRemoteService(key: key, keyID: nil)

@@ -4,7 +4,7 @@ import TokenGeneration
 
 @Suite("Signing services", .serialized)
 struct SigningServiceTests {
-    @Test("A key signs with its algorithm, and claims in one call", arguments: JWSAlgorithm.implemented)
+    @Test("A key signs with its algorithm, and signs claims in one call", arguments: JWSAlgorithm.implemented)
     func key(algorithm: JWSAlgorithm) throws {
         let key = try Fixture.key(for: algorithm)
         let verifier = JWTVerifier(key: key.verificationKey)
@@ -17,14 +17,14 @@ struct SigningServiceTests {
         #expect(try key.verificationKey.isValid(key.sign(data: message), for: Array(message)))
     }
 
-    @Test("A key that has an ID writes it into the header")
+    @Test("A key with an ID writes it into the header")
     func keyID() throws {
         let key = try SigningKey(jwk: Fixture.jwk(["kid": "from-jwk"], isPrivate: true))
         let token = try key.sign(["exp": 4_000_000_000])
         #expect(try UnverifiedToken(token).unverifiedHeader["kid"] == "from-jwk")
     }
 
-    @Test("The service for ES256 signs, and takes keys for ES256 only")
+    @Test("The ES256 service signs, and accepts keys for ES256 only")
     func es256() throws {
         let service = try ES256SigningService(key: Fixture.key(for: .es256), keyID: "1")
         #expect(service.algorithm == .es256)
@@ -37,7 +37,7 @@ struct SigningServiceTests {
         }
     }
 
-    @Test("The table has these algorithms")
+    @Test("The table has the expected algorithms")
     func complete() {
         #expect(
             JWSAlgorithm.implemented.map(\.rawValue) == [
@@ -48,7 +48,7 @@ struct SigningServiceTests {
         )
     }
 
-    @Test("A service for any key has the key's algorithm and ID unless it is given another ID")
+    @Test("A service for any key has the key's algorithm and ID, unless it's given another ID")
     func anyKey() throws {
         let service = try SigningKey.generate(.ps384).identified(by: "a")
         #expect(service.algorithm == .ps384)

@@ -3,7 +3,7 @@ import TestVectors
 import TokenGeneration
 
 extension Fixture {
-    /// The test key for an algorithm, generated once per process, because RSA keys take a while.
+    /// Returns the key for an algorithm, generated once because some take a while.
     static func key(for algorithm: JWSAlgorithm) throws -> SigningKey {
         guard let jwk = keys[algorithm] else { return try SigningKey.generate(algorithm) }
         return try SigningKey(jwk: JWK(parsing: Data(jwk)), algorithm: algorithm)
@@ -19,7 +19,7 @@ extension Fixture {
         return keys
     }()
 
-    /// The JWK that stands in a vector.
+    /// Returns the JWK in a vector.
     static func jwk(vector name: String, member: String = "key") throws -> JWK {
         guard let key = try Vector.object(name)[member] else { throw CocoaError(.fileReadCorruptFile) }
         return try JWK(parsing: JSONSerialization.data(withJSONObject: key))

@@ -3,9 +3,9 @@ import OpenSSLCrypto
 import TestVectors
 import TokenGeneration
 
-/// Keys and hand-made tokens that several suites use.
+/// Keys and handmade tokens for several suites.
 enum Fixture {
-    /// The time that the tokens of these tests are checked at, in seconds since 1970.
+    /// The time at which these tests verify tokens, in seconds since 1970.
     static let now = 1_700_000_000
 
     /// The private JWK of RFC 7515 A.3.
@@ -26,7 +26,7 @@ enum Fixture {
         try SigningKey(jwk: jwk(isPrivate: true))
     }
 
-    /// Signs whatever JSON it is given, well formed or not.
+    /// Signs any JSON, well formed or not.
     static func token(
         header: String = #"{"alg":"ES256"}"#,
         payload: String = #"{"exp":1700000100}"#,
@@ -39,7 +39,7 @@ enum Fixture {
         try signed(Base64URL.encode(headerBytes) + "." + Base64URL.encode(payloadBytes), key: key)
     }
 
-    /// Appends a good signature to any signing input.
+    /// Appends a valid signature to any signing input.
     static func signed(_ input: String, key: SigningKey? = nil) throws -> String {
         let key = try key ?? signingKey()
         return try input + "." + Base64URL.encode(key.signature(over: Array(input.utf8)))
@@ -66,18 +66,18 @@ enum Fixture {
 }
 
 extension SigningKey {
-    /// Signs octets.
+    /// Signs bytes.
     func signature(over octets: [UInt8]) throws -> [UInt8] {
         try octets.withBytes { try signature(for: $0) }
     }
 }
 
-/// Runs a body and returns the code of the token error it throws.
+/// Runs a closure and returns the code of the token error that it throws.
 func code(of body: () throws -> some Any) -> TokenError.Code? {
     error(of: body)?.code
 }
 
-/// Runs a body and returns the token error it throws.
+/// Runs a closure and returns the token error that it throws.
 func error(of body: () throws -> some Any) -> TokenError? {
     do {
         _ = try body()

@@ -1,4 +1,4 @@
-/// A step of a coding path that no type of the user's names: an array's index, or `super`.
+/// A step of a coding path without a coding key of the type: an array index, or `super`.
 struct JSONPathKey: CodingKey {
     private let name: String?
     let intValue: Int?

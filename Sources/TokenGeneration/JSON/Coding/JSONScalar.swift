@@ -1,7 +1,7 @@
 internal import Foundation
 internal import OpenSSLCrypto
 
-/// A value that is written at once, without asking it to encode itself.
+/// A value that is written directly, without its `encode(to:)` method.
 enum JSONScalar {
     case null
     case bool(Bool)
@@ -15,7 +15,7 @@ enum JSONScalar {
         if let word = Int(exactly: integer) { self = .integer(word) } else { self = .number(JSONNumber(integer)) }
     }
 
-    /// Takes a number, or returns `nil` for infinity and not-a-number.
+    /// Creates a number, or returns `nil` for infinity and not-a-number.
     init?(_ double: Double) {
         if let whole = Int(exactly: double), whole.magnitude <= 1 << 53, whole != 0 || double.sign == .plus {
             self = .integer(whole)
@@ -26,18 +26,20 @@ enum JSONScalar {
         }
     }
 
-    /// Takes a number, or returns `nil` for infinity and not-a-number.
+    /// Creates a number, or returns `nil` for infinity and not-a-number.
     init?(_ float: Float) {
-        // By way of text, so that 0.1 does not become 0.10000000149011612.
+        // Converts via text, so that 0.1 doesn't become 0.10000000149011612.
         guard float.isFinite, let double = Double(float.description) else { return nil }
         self.init(double)
     }
 
-    /// Takes a value of a type that JSON has, or that Foundation's coder treats apart, too: `Date` as NumericDate, `Data`
-    /// as base64, `URL` as a string, `Decimal` as a number.
+    /// Returns the scalar for a value of a JSON type or of a type that Foundation's coder also
+    /// handles specially: `Date` as NumericDate, `Data` as base64, `URL` as a string, `Decimal` as
+    /// a number.
     ///
     /// - Returns: `nil` for a value that must encode itself.
-    /// - Throws: ``NotFinite`` for a number that is not finite, and a date outside the years 1 to 9999.
+    /// - Throws: ``NotFinite`` for a number that isn't finite, and a date outside the years 1 to
+    ///   9999.
     static func of<Value: Encodable>(_ value: Value) throws(NotFinite) -> JSONScalar? {
         if let string = exactly(String.self, value) { return .string(string) }
         if let integer = exactly(Int.self, value) { return .integer(integer) }
@@ -53,7 +55,7 @@ enum JSONScalar {
         return nil
     }
 
-    /// The value, if its type is this one and no other that Swift would convert.
+    /// Returns the value if its type is exactly the given one, without conversions.
     private static func exactly<Value, Wanted>(_ type: Wanted.Type, _ value: Value) -> Wanted? {
         Value.self == type ? value as? Wanted : nil
     }
@@ -69,7 +71,7 @@ enum JSONScalar {
         return scalar
     }
 
-    /// The error for a value that is outside what its JSON can hold.
+    /// An error for a value that JSON can't represent.
     struct NotFinite: Error {
         var reason = "JSON has no infinity and no NaN."
     }

@@ -1,21 +1,21 @@
 internal import OpenSSLCrypto
 
-/// JSON text that is being written, with what must be known of the values that are not complete yet.
+/// Partially written JSON text, with the state of its incomplete values.
 ///
-/// A value ends before the next one of its container starts, so everything goes straight to the bytes. When an object is
-/// complete, its members are put in order.
+/// A value ends before the next value of its container starts, so that all values are written
+/// directly to the bytes. When an object is complete, its members are sorted.
 struct JSONText {
     private(set) var output = JSONOutput()
-    /// Whether a name has characters that make its place among the others hard to tell.
+    /// A Boolean value that indicates whether a name has characters that complicate sorting.
     private(set) var hasUnusualNames = false
-    /// How many objects and arrays are around what is being written.
+    /// The number of objects and arrays around the current value.
     private(set) var levels: Int
 
     private var values: [Value] = []
     private var places: [Place] = []
     private var serial = 0
 
-    /// What is being written, in the hand of the encoder or container that writes it.
+    /// The identity of a value that is being written, held by its encoder or container.
     struct Ticket {
         fileprivate let index: Int32
         let pathCount: Int32
@@ -34,7 +34,7 @@ struct JSONText {
         var count = 0
     }
 
-    /// Where a member is, or an element that is written elsewhere.
+    /// The location of a member, or of an element that is written elsewhere.
     private struct Place {
         let start: Int
         var nameEnd: Int
@@ -42,7 +42,7 @@ struct JSONText {
         let child: Int?
     }
 
-    /// A state to go back to.
+    /// A state to return to.
     struct Mark {
         fileprivate let size: Int
         fileprivate let places: Int
@@ -66,18 +66,18 @@ extension JSONText {
         return Ticket(index: Int32(values.count - 1), pathCount: Int32(pathCount), serial: serial)
     }
 
-    /// How many values are not complete.
+    /// The number of incomplete values.
     var openValues: Int { values.count }
 
-    /// How many elements or members a value has; zero if it is complete.
+    /// Returns the number of elements or members of a value, or zero if it's complete.
     func count(_ ticket: Ticket) -> Int {
         let index = Int(ticket.index)
         return index < values.count && values[index].serial == ticket.serial ? values[index].count : 0
     }
 
-    /// Makes the value an object or an array.
+    /// Turns the value into an object or an array.
     ///
-    /// - Returns: Whether it can be one.
+    /// - Returns: `true` if that is possible.
     mutating func startContainer(_ ticket: Ticket, _ shape: Shape) -> Bool {
         guard let index = top(ticket) else { return false }
         if values[index].shape == shape { return true }
@@ -88,9 +88,9 @@ extension JSONText {
         return true
     }
 
-    /// Makes the value one that is no container.
+    /// Turns the value into one that isn't a container.
     ///
-    /// - Returns: Whether it can be one.
+    /// - Returns: `true` if that is possible.
     mutating func startSingle(_ ticket: Ticket) -> Bool {
         guard let index = top(ticket), values[index].shape == .nothing else { return false }
         values[index].shape = .single
@@ -99,17 +99,18 @@ extension JSONText {
 
     /// Writes a member or an element.
     ///
-    /// - Returns: Whether the container can be written to now.
+    /// - Returns: `true` if the container can be written to at this time.
     mutating func write(_ ticket: Ticket, _ name: String?, _ scalar: JSONScalar) -> Bool {
         guard startPart(ticket, name) else { return false }
         write(scalar)
         return true
     }
 
-    /// Writes the name of a member whose value comes next, or the comma before an element; `child` is the number of the
-    /// text that belongs here, if it is written elsewhere.
+    /// Writes the name of a member whose value comes next, or the comma before an element.
     ///
-    /// - Returns: Whether the container can be written to now.
+    /// If the value is written elsewhere, `child` is the number of its text.
+    ///
+    /// - Returns: `true` if the container can be written to at this time.
     mutating func startPart(_ ticket: Ticket, _ name: String?, child: Int? = nil) -> Bool {
         guard let index = top(ticket) else { return false }
         if values[index].count > 0 { output.append(UInt8(ascii: ",")) }
@@ -128,14 +129,14 @@ extension JSONText {
 
     mutating func write(_ scalar: JSONScalar) { output.append(scalar) }
 
-    /// Hands over what was written, of which nothing is left.
+    /// Returns the written text and clears the buffer.
     mutating func takeJSON() -> [UInt8] { output.take() }
 
     func mark(_ ticket: Ticket) -> Mark {
         Mark(size: output.count, places: places.count, values: values.count, count: count(ticket), levels: levels)
     }
 
-    /// Forgets what was written after a mark.
+    /// Removes everything that was written after a mark.
     mutating func goBack(to mark: Mark) {
         output.truncate(to: mark.size)
         places.removeLast(places.count - mark.places)
@@ -154,7 +155,7 @@ extension JSONText {
 extension JSONText {
     /// Completes the innermost value.
     ///
-    /// - Parameter children: The texts that were written elsewhere.
+    /// - Parameter children: The texts of values that were written elsewhere.
     mutating func close(with children: [JSONText] = []) {
         guard let value = values.popLast() else { return }
         if value.firstPlace < places.count { places[places.count - 1].end = output.count }
@@ -178,11 +179,11 @@ extension JSONText {
         if places.count > value.firstPlace { places.removeLast(places.count - value.firstPlace) }
     }
 
-    /// Less than zero if the first name comes first, zero if both are the same.
+    /// Returns a negative number if the first name sorts first, or zero if both are equal.
     private static func order(_ left: Place, _ right: Place, in text: Span<UInt8>) -> Int {
         let leftCount = left.nameEnd - left.start
         let rightCount = right.nameEnd - right.start
-        // Both end with a quotation mark, which takes no part.
+        // Both end with a quotation mark, which doesn't count.
         let common = min(leftCount, rightCount) - 1
         var offset = 1
         while offset < common {
@@ -193,9 +194,9 @@ extension JSONText {
         return leftCount - rightCount
     }
 
-    /// Puts members in the order of their names; those of the same name stay in the order in which they were written.
+    /// Sorts members by name; members with the same name keep their order.
     ///
-    /// - Returns: Whether they were in order, each name once.
+    /// - Returns: `true` if they were already sorted, with distinct names.
     @discardableResult
     private mutating func sortPlaces(from first: Int) -> Bool {
         let buffer = output.buffer
@@ -231,7 +232,8 @@ extension JSONText {
         return wasInOrder
     }
 
-    /// Completes an object whose places are in order; of members with the same name the last one stays.
+    /// Completes an object with sorted members, keeping the last of several members with the same
+    /// name.
     private mutating func completeObject(_ value: Value) {
         let buffer = output.buffer
         let text = buffer.span
@@ -253,7 +255,7 @@ extension JSONText {
         output = JSONOutput(result, count: end + 1)
     }
 
-    /// The same for an object with members that were written elsewhere.
+    /// Completes an object with members that were written elsewhere.
     private mutating func completeObject(_ value: Value, _ children: [JSONText]) {
         let old = output.buffer
         var result = Array(old[...value.start])
@@ -270,7 +272,7 @@ extension JSONText {
         output = JSONOutput(continuing: result)
     }
 
-    /// Puts elements that were written elsewhere into an array and completes it.
+    /// Completes an array with elements that were written elsewhere.
     private mutating func completeArray(_ value: Value, _ children: [JSONText]) {
         let old = output.buffer
         var result: [UInt8] = []

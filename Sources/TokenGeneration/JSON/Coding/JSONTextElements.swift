@@ -1,4 +1,4 @@
-/// Writes the elements of an array.
+/// An encoding container for the elements of an array.
 struct JSONTextElements: UnkeyedEncodingContainer {
     let node: JSONTextNode
     let ticket: JSONText.Ticket

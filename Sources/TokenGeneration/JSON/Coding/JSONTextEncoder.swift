@@ -1,4 +1,4 @@
-/// Writes a value that is being encoded to a node.
+/// An encoder that writes a value to a node.
 struct JSONTextEncoder: Encoder {
     let node: JSONTextNode
     let ticket: JSONText.Ticket
@@ -21,7 +21,7 @@ struct JSONTextEncoder: Encoder {
     }
 }
 
-/// Writes a value that is no container.
+/// An encoding container for a value that isn't an object or an array.
 private struct JSONTextSingleValue: SingleValueEncodingContainer {
     let node: JSONTextNode
     let ticket: JSONText.Ticket

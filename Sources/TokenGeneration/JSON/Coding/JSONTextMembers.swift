@@ -1,4 +1,4 @@
-/// Writes the members of an object.
+/// An encoding container for the members of an object.
 struct JSONTextMembers<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let node: JSONTextNode
     let ticket: JSONText.Ticket

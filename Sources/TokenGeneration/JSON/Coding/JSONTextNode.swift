@@ -1,9 +1,9 @@
 internal import OpenSSLCrypto
 
-/// What the encoders and containers of one `Encodable` value write to.
+/// The target of the encoders and containers of one `Encodable` value.
 ///
-/// Only containers that a type keeps open beside others (`nestedContainer`, `superEncoder`) get a node of their own; its
-/// text is put in its place when the value around it is complete.
+/// Only containers that stay open at the same time as others (`nestedContainer`, `superEncoder`)
+/// get a separate node. Its text is inserted when the enclosing value is complete.
 struct JSONTextNode {
     fileprivate let state: ExclusiveBox<State>
 
@@ -20,8 +20,9 @@ struct JSONTextNode {
 
     /// Encodes a value as JSON with sorted members.
     ///
-    /// - Returns: The text, and whether a name has characters that make its place among the others hard to tell.
-    /// - Throws: `EncodingError`, or what the value throws.
+    /// - Returns: The text, and a Boolean value that indicates whether a name has characters that
+    ///   complicate sorting.
+    /// - Throws: `EncodingError`, or the value's own error.
     static func encode(_ value: some Encodable) throws -> (json: [UInt8], hasUnusualNames: Bool) {
         let node = JSONTextNode(path: [], levels: 0)
         if let scalar = try node.scalar(value, nil) {
@@ -36,24 +37,24 @@ struct JSONTextNode {
         state.withValue { $0.codingPath(ticket) }
     }
 
-    /// How many elements or members a value has.
+    /// Returns the number of elements or members of a value.
     func count(_ ticket: JSONText.Ticket) -> Int {
         state.withValue { $0.text.count(ticket) }
     }
 
-    /// Makes the value an object or an array; failing to is an error when the value ends.
+    /// Turns the value into an object or an array; a failure is reported when the value ends.
     func startContainer(_ ticket: JSONText.Ticket, _ shape: JSONText.Shape) {
         state.withValue { state in
             if !state.text.startContainer(ticket, shape) {
-                state.fail(ticket, "It is encoded as two kinds of value, or after it had ended.")
+                state.fail(ticket, "The value is encoded as two kinds of value, or after its end.")
             }
             if state.text.levels > JSONLimits.document.depth {
-                state.fail(ticket, "It is nested deeper than \(JSONLimits.document.depth) levels.")
+                state.fail(ticket, "The value is nested deeper than \(JSONLimits.document.depth) levels.")
             }
         }
     }
 
-    /// Makes the value one that is no container.
+    /// Writes a value that isn't a container.
     func writeSingle(_ ticket: JSONText.Ticket, _ scalar: JSONScalar) throws {
         try state.withValue { state in
             guard state.text.startSingle(ticket) else { throw state.misuse(ticket) }
@@ -61,7 +62,7 @@ struct JSONTextNode {
         }
     }
 
-    /// Makes the value what another one is.
+    /// Writes a value as the encoding of another one.
     func writeSingle(_ ticket: JSONText.Ticket, _ value: some Encodable) throws {
         if let scalar = try scalar(value, nil) { return try writeSingle(ticket, scalar) }
         try state.withValue { state in
@@ -77,7 +78,7 @@ struct JSONTextNode {
         }
     }
 
-    /// Writes a member or an element of any type; one that fails leaves nothing behind.
+    /// Writes a member or an element of any type; one that fails is removed.
     func write(_ ticket: JSONText.Ticket, _ name: String?, _ value: some Encodable, _ key: some CodingKey) throws {
         if let scalar = try scalar(value, key) { return try write(ticket, name, scalar) }
         let mark = try state.withValue { state in
@@ -93,21 +94,21 @@ struct JSONTextNode {
         }
     }
 
-    /// Puts a container in this one that stays open beside it.
+    /// Adds a container that stays open at the same time as this one.
     func startChild(_ ticket: JSONText.Ticket, _ name: String?, _ key: any CodingKey) -> JSONTextEncoder {
         let child = state.withValue { state in
             let child = JSONTextNode(path: state.codingPath(ticket) + [key], levels: state.text.levels)
             if state.text.startPart(ticket, name, child: state.children.count) {
                 state.children.append(child)
             } else {
-                state.fail(ticket, "A container was asked for of a value that has ended.")
+                state.fail(ticket, "A container was requested for a value that has ended.")
             }
             return child
         }
         return JSONTextEncoder(node: child, ticket: child.state.withValue { $0.text.open(pathCount: $0.path.count) })
     }
 
-    /// The error for a number that JSON can't hold.
+    /// Returns the error for a value that JSON can't represent.
     func notFinite(
         _ value: some Encodable,
         _ key: (any CodingKey)?,
@@ -128,15 +129,15 @@ extension JSONTextNode {
         }
     }
 
-    /// Lets a value write itself.
+    /// Encodes a value by calling its `encode(to:)` method.
     private func writeNested(_ value: some Encodable, _ key: (any CodingKey)?) throws {
         let (ticket, childCount) = try state.withValue { state in
             if let failure = state.failure { throw failure }
-            // Values that are no containers can be nested without a bound, too.
+            // Values that aren't containers can also be nested without a limit.
             guard state.text.openValues < 4 * JSONLimits.document.depth else {
                 throw EncodingError.invalidValue(
                     value,
-                    .init(codingPath: state.path, debugDescription: "It is nested too deeply.")
+                    .init(codingPath: state.path, debugDescription: "The value is nested too deeply.")
                 )
             }
             if let key { state.path.append(key) }
@@ -163,7 +164,8 @@ extension JSONTextNode.State {
     mutating func close(childrenFrom first: Int) throws {
         if let failure { throw failure }
         guard children.count > 0 else { return text.close() }
-        // Numbers of children count from the first of the node, so those of values around this one are handed over, too.
+        // Children are numbered from the first of the node, so those of enclosing values are also
+        // passed.
         var texts: [JSONText] = []
         for (index, child) in children.enumerated() {
             let text = try child.state.withValue { child in
@@ -183,7 +185,7 @@ extension JSONTextNode.State {
     }
 
     func misuse(_ ticket: JSONText.Ticket) -> EncodingError {
-        let reason = "It was written to twice, while another value was being written, or after it had ended."
+        let reason = "The value was written twice, while another value was being written, or after its end."
         return .invalidValue(0, .init(codingPath: codingPath(ticket), debugDescription: reason))
     }
 }

@@ -4,10 +4,11 @@ internal import OpenSSLCrypto
 extension JSONTreeDecoder {
     /// Decodes a value of any type.
     ///
-    /// Types that JSON has, and those of Foundation that its own coder treats apart, are read at once: `Date` as
-    /// NumericDate, `Data` as base64, `URL` as a string, `Decimal` as a number.
+    /// JSON types, and the Foundation types that Foundation's coder also handles specially, are
+    /// decoded directly: `Date` from NumericDate, `Data` from base64, `URL` from a string,
+    /// `Decimal` from a number.
     ///
-    /// - Throws: `DecodingError`, or what the type throws.
+    /// - Throws: `DecodingError`, or the type's own error.
     func decode<Value: Decodable>(_ type: Value.Type, from value: JSONValue, _ key: (any CodingKey)?) throws -> Value {
         if type == String.self, let value = try string(value, key) as? Value { return value }
         if type == Int.self, let value = (try integer(value, key) as Int) as? Value { return value }
@@ -77,12 +78,12 @@ extension JSONTreeDecoder {
     }
 
     private func data(_ value: JSONValue, _ key: (any CodingKey)?) throws -> Data {
-        guard let data = Data(base64Encoded: try string(value, key)) else { throw corrupted("It is not base64.", key) }
+        guard let data = Data(base64Encoded: try string(value, key)) else { throw corrupted("It isn't base64.", key) }
         return data
     }
 
     private func url(_ value: JSONValue, _ key: (any CodingKey)?) throws -> URL {
-        guard let url = URL(string: try string(value, key)) else { throw corrupted("It is not a URL.", key) }
+        guard let url = URL(string: try string(value, key)) else { throw corrupted("It isn't a URL.", key) }
         return url
     }
 
@@ -94,9 +95,9 @@ extension JSONTreeDecoder {
 }
 
 extension JSONTreeDecoder {
-    /// The error for a value of the wrong kind.
+    /// Returns the error for a value of the wrong type.
     func mismatch(_ found: JSONValue, _ expected: Any.Type, _ key: (any CodingKey)?) -> DecodingError {
-        let context = context("It is \(found.kind), \(expected) is expected.", key)
+        let context = context("Found \(found.kind) instead of \(expected).", key)
         if case .null = found { return .valueNotFound(expected, context) }
         return .typeMismatch(expected, context)
     }
@@ -110,6 +111,6 @@ extension JSONTreeDecoder {
     }
 
     private func doesNotFit(_ type: Any.Type, _ key: (any CodingKey)?) -> DecodingError {
-        corrupted("The number does not fit \(type).", key)
+        corrupted("The number doesn't fit into \(type).", key)
     }
 }

@@ -1,7 +1,7 @@
-/// Decodes a JSON value that has been parsed.
+/// A decoder for a parsed JSON value.
 final class JSONTreeDecoder: Decoder {
     let value: JSONValue
-    /// The value, if it is an object; else one that is empty.
+    /// The value if it's an object, or an empty object.
     let object: JSONObject
     private let index: JSONMemberIndex
     private let parent: JSONTreeDecoder?
@@ -46,7 +46,7 @@ final class JSONTreeDecoder: Decoder {
     func singleValueContainer() -> any SingleValueDecodingContainer { JSONTreeSingleValue(decoder: self) }
 }
 
-/// Reads a value that is no container.
+/// A decoding container for a value that isn't an object or an array.
 private struct JSONTreeSingleValue: SingleValueDecodingContainer {
     let decoder: JSONTreeDecoder
 

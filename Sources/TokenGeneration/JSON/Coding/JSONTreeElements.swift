@@ -1,4 +1,4 @@
-/// Reads the elements of an array.
+/// A decoding container for the elements of an array.
 struct JSONTreeElements: UnkeyedDecodingContainer {
     let decoder: JSONTreeDecoder
     let elements: [JSONValue]
@@ -54,7 +54,7 @@ struct JSONTreeElements: UnkeyedDecodingContainer {
         try read { JSONTreeDecoder($1, parent: $0, key: $2) }
     }
 
-    /// Reads the element that is next, and goes on only if that succeeds.
+    /// Decodes the next element, and advances only if that succeeds.
     private mutating func read<Value>(
         _ body: (JSONTreeDecoder, JSONValue, JSONPathKey) throws -> Value
     ) throws -> Value {

@@ -1,4 +1,4 @@
-/// Reads the members of an object.
+/// A decoding container for the members of an object.
 struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let decoder: JSONTreeDecoder
 
@@ -59,7 +59,7 @@ struct JSONTreeMembers<Key: CodingKey>: KeyedDecodingContainerProtocol {
     @inline(__always)
     private func value(_ key: Key) throws -> JSONValue {
         guard let value = decoder.member(key.stringValue) else {
-            throw DecodingError.keyNotFound(key, decoder.context("There is no member of that name.", nil))
+            throw DecodingError.keyNotFound(key, decoder.context("The object has no member with that name.", nil))
         }
         return value
     }

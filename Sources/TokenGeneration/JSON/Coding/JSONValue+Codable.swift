@@ -1,11 +1,12 @@
 extension JSONValue: Codable {
-    /// Reads any JSON value.
+    /// Decodes any JSON value.
     ///
-    /// A claims type can have a member of this type for what it does not know beforehand. The coders of this package keep
-    /// numbers as they are written, and refuse duplicate members; those of Foundation do neither.
+    /// Use a member of this type for parts of claims that aren't known in advance. The coders of
+    /// this package preserve numbers as written and reject duplicate members. Foundation's coders
+    /// do neither.
     ///
     /// - Parameter decoder: The decoder to read from.
-    /// - Throws: `DecodingError` if the value is none that JSON has.
+    /// - Throws: `DecodingError` if the value isn't a JSON value.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: JSONPathKey.self) {
             var object = JSONObject()
@@ -34,14 +35,14 @@ extension JSONValue: Codable {
         } else if let number = JSONNumber(try container.decode(Double.self)) {
             self = .number(number)
         } else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "JSON has no such number.")
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "JSON can't represent the number.")
         }
     }
 
-    /// Writes the value.
+    /// Encodes the value.
     ///
     /// - Parameter encoder: The encoder to write to.
-    /// - Throws: `EncodingError` if the encoder can't take a value.
+    /// - Throws: `EncodingError` if the encoder doesn't accept a value.
     public func encode(to encoder: any Encoder) throws {
         switch self {
         case .object(let object):
@@ -77,20 +78,20 @@ extension JSONValue: Codable {
 }
 
 extension JSONObject: Codable {
-    /// Reads an object.
+    /// Decodes an object.
     ///
     /// - Parameter decoder: The decoder to read from.
-    /// - Throws: `DecodingError` if the value is no object.
+    /// - Throws: `DecodingError` if the value isn't an object.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: JSONPathKey.self)
         self.init()
         for key in container.allKeys { self[key.stringValue] = try container.decode(JSONValue.self, forKey: key) }
     }
 
-    /// Writes the members.
+    /// Encodes the members.
     ///
     /// - Parameter encoder: The encoder to write to.
-    /// - Throws: `EncodingError` if the encoder can't take a value.
+    /// - Throws: `EncodingError` if the encoder doesn't accept a value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: JSONPathKey.self)
         for member in self { try container.encode(member.value, forKey: JSONPathKey(stringValue: member.name)) }

@@ -1,24 +1,25 @@
 extension Duration {
-    /// Reads a duration as people write it: `15m`, `2h30m`, `1 day`, `1 week 2 days`, `90 seconds`.
+    /// Parses a duration in readable form: `15m`, `2h30m`, `1 day`, `1 week 2 days`, `90 seconds`.
     ///
-    /// One or more whole numbers, each with its unit: `w`, `week`, `weeks`; `d`, `day`, `days`; `h`, `hour`, `hours`; `m`, `min`,
-    /// `minute`, `minutes`; `s`, `sec`, `second`, `seconds`; in lower case, from the largest unit to the smallest, none twice.
-    /// There may be one space between a number and its unit and between one part and the next. Months and years are not
-    /// known: they differ in length.
+    /// The text is a sequence of whole numbers with units: `w`, `week`, `weeks`; `d`, `day`,
+    /// `days`; `h`, `hour`, `hours`; `m`, `min`, `minute`, `minutes`; `s`, `sec`, `second`,
+    /// `seconds`. Units are lowercase, in order from the largest to the smallest, each at most
+    /// once. A single space may separate a number from its unit, and one part from the next. Months
+    /// and years aren't supported, because their lengths vary.
     ///
     /// ```swift
     /// claims.setTimes(lifetime: try Duration(parsing: "15m"))
     /// ```
     ///
     /// - Parameter text: The text.
-    /// - Throws: ``TokenError`` with the code `malformedDuration`, saying where.
+    /// - Throws: ``TokenError`` with the code `malformedDuration`. The message has the position.
     public init(parsing text: String) throws(TokenError) {
         var parser = DurationParser(text)
         self = .seconds(try parser.parse())
     }
 }
 
-/// Reads a duration as people write it.
+/// A parser of durations in readable form.
 private struct DurationParser {
     private let text: [UInt8]
     private var position = 0
@@ -44,7 +45,7 @@ private struct DurationParser {
             let start = position
             let unit = try parseUnit()
             guard unit > previous else {
-                throw failure("units must go from the largest to the smallest, none twice", at: start)
+                throw failure("units must go from the largest to the smallest, each at most once", at: start)
             }
             previous = unit
             let (seconds, productOverflow) = number.multipliedReportingOverflow(by: Self.units[unit].seconds)
@@ -66,7 +67,7 @@ private struct DurationParser {
             number = sum
             position += 1
         }
-        guard position > start else { throw failure("a whole number is missing", at: start) }
+        guard position > start else { throw failure("missing whole number", at: start) }
         return number
     }
 
@@ -75,7 +76,7 @@ private struct DurationParser {
         while position < text.count, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(text[position]) { position += 1 }
         let name = String(decoding: text[start..<position], as: UTF8.self)
         guard let unit = Self.units.firstIndex(where: { $0.names.contains(name) }) else {
-            throw failure("a unit is missing: one of w, d, h, m, s", at: start)
+            throw failure("missing unit (w, d, h, m or s)", at: start)
         }
         return unit
     }
@@ -86,6 +87,6 @@ private struct DurationParser {
 
     private func failure(_ reason: String, at position: Int) -> TokenError {
         let shown = TokenError.shown(String(decoding: text.prefix(60), as: UTF8.self))
-        return TokenError(.malformedDuration, "\(shown) is no duration: \(reason), at character \(position + 1)")
+        return TokenError(.malformedDuration, "\(shown) isn't a duration: \(reason), at character \(position + 1)")
     }
 }

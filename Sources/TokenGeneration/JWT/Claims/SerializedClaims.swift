@@ -1,13 +1,13 @@
-/// A claims set as the JSON that will be signed.
+/// A claims set as JSON, ready to be signed.
 struct SerializedClaims: Sendable {
     let bytes: [UInt8]
 
-    /// Writes JSON: sorted, without white space.
+    /// Writes sorted JSON without white space.
     init(_ claims: JSONObject) {
         bytes = claims.serializedBytes()
     }
 
-    /// Takes JSON as it is, if it is an object of strict JSON.
+    /// Uses JSON unchanged, if it's a strict JSON object.
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     init(checking json: [UInt8]) throws(TokenError) {
@@ -15,11 +15,11 @@ struct SerializedClaims: Sendable {
         do throws(TokenError) {
             _ = try JSONObject(parsing: json, limits: .document)
         } catch {
-            throw TokenError(.unencodableContent, "the claims are no claims set: \(error.message)", cause: error)
+            throw TokenError(.unencodableContent, "the claims aren't a claims set: \(error.message)", cause: error)
         }
     }
 
-    /// Encodes a value that must be a JSON object: sorted, without white space, dates as NumericDate.
+    /// Encodes a value as a JSON object: sorted, without white space, with dates as NumericDate.
     ///
     /// - Throws: ``TokenError`` with the code `unencodableContent`.
     init(encoding value: some Encodable) throws(TokenError) {
@@ -30,18 +30,18 @@ struct SerializedClaims: Sendable {
         } catch EncodingError.invalidValue(_, let context) {
             let path = (["claims"] + context.codingPath.map(\.stringValue)).joined(separator: ".")
             let reason = context.debugDescription == NumericDate.isOutside ? ": \(NumericDate.isOutside)" : ""
-            throw TokenError(.unencodableContent, "\(path) can't be held in JSON\(reason)")
+            throw TokenError(.unencodableContent, "\(path) can't be represented in JSON\(reason)")
         } catch {
             throw TokenError(.unencodableContent, "the claims can't be encoded", cause: error)
         }
         guard json.first == UInt8(ascii: "{") else {
-            throw TokenError(.unencodableContent, "the claims don't encode as a claims set, which is a JSON object")
+            throw TokenError(.unencodableContent, "the claims must encode as a claims set, a JSON object")
         }
         guard hasUnusualNames else {
             bytes = json
             return
         }
-        // Escapes hide the order of names, and names that look alike are refused by whoever reads them.
+        // Escaped names may not sort correctly, and readers reject names that look alike.
         do throws(TokenError) {
             bytes = try JSONObject(parsing: json, limits: JSONLimits(size: json.count, members: .max)).serializedBytes()
         } catch {

@@ -2,37 +2,45 @@ internal import Foundation
 internal import OpenSSLCrypto
 
 extension ValidationPolicy {
-    /// The policy for an ID token, as a client must apply it
+    /// Returns the policy for an ID token, as a client must apply it
     /// ([OpenID Connect Core 1.0 §3.1.3.7](https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation)).
     ///
-    /// - `iss`, `sub`, `aud`, `exp` and `iat` must be there, and `sub` must not be empty. `aud` must name the client, and may
-    ///   name the trusted audiences, but no others; `azp`, if it is there, must be the client.
-    /// - `nonce` must be the one of the authentication request; a token with a `nonce` is refused if there was none.
-    /// - `at_hash`, if an access token is given and the claim is there, must be the hash of that token; add it to
-    ///   ``requiredClaims`` where the access token came from the authorization endpoint.
-    /// - `c_hash` must be there and be the hash of the code, if a code is given.
+    /// - `iss`, `sub`, `aud`, `exp` and `iat` are required, and `sub` must not be empty. `aud` must
+    ///   name the client and may also name the trusted audiences, but no others. `azp` is optional
+    ///   and must be the client.
+    /// - `nonce` must match the authentication request. If the request had none, a token with a
+    ///   `nonce` is rejected.
+    /// - `at_hash` must be the hash of the access token, if both are present. To require it for an
+    ///   access token from the authorization endpoint, add it to ``requiredClaims``.
+    /// - `c_hash` is required and must be the hash of the code, if you pass a code.
     ///
-    ///   Both are the left half of the hash by the function that the token's signature is made with
-    ///   ([§3.1.3.6](https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken)). The specification does not name one for
-    ///   EdDSA; as [providers have agreed](https://bitbucket.org/openid/connect/issues/1125), it is the function of the key's
-    ///   curve: SHA-512 for Ed25519, SHAKE256 with 114 octets for Ed448.
-    /// - `s_hash` must be there and be the hash of the state, if a state is given, as
-    ///   [FAPI 1.0](https://openid.net/specs/openid-financial-api-part-2-1_0.html) demands.
-    /// - `acr` must be there and be one of the authentication context classes, if some are given.
-    /// - `auth_time` must be there and not too long ago, if a maximum age was asked for.
-    /// - `typ` must be absent or `JWT`, so that an access token does not pass for an ID token.
+    ///   Both are the left half of a hash. Its function is the one of the token's signature
+    ///   ([§3.1.3.6](https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken)). The
+    ///   specification doesn't define a function for EdDSA;
+    ///   [by convention among providers](https://bitbucket.org/openid/connect/issues/1125), it's
+    ///   the function of the key's curve: SHA-512 for Ed25519, SHAKE256 with 114 bytes for Ed448.
+    /// - `s_hash` is required and must be the hash of the state, if you pass a state, as
+    ///   [FAPI 1.0](https://openid.net/specs/openid-financial-api-part-2-1_0.html) requires.
+    /// - `acr` is required and must be one of the authentication context classes, if you pass any.
+    /// - `auth_time` is required and must be recent enough, if you pass a maximum age.
+    /// - `typ` must be absent or `JWT`, so that an access token isn't accepted as an ID token.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer identifier, exactly as its metadata have it.
+    ///   - issuer: The provider's issuer identifier, exactly as in its metadata.
     ///   - clientID: The client's ID at the provider.
     ///   - nonce: The nonce of the authentication request, or `nil` if it had none.
-    ///   - accessToken: The access token that came with the ID token, to be compared with `at_hash`.
-    ///   - code: The authorization code that came with the ID token from the authorization endpoint, to be compared with
-    ///     `c_hash`.
-    ///   - maximumAuthenticationAge: The `max_age` of the authentication request.
-    ///   - state: The `state` that came with the ID token from the authorization endpoint, to be compared with `s_hash`.
-    ///   - acrValues: The authentication context classes of which `acr` must be one; empty if any will do, and none.
-    ///   - trustedAudiences: The audiences that `aud` may name besides the client; none by default.
+    ///   - accessToken: The access token that came with the ID token, for `at_hash`. The default is
+    ///     `nil`.
+    ///   - code: The authorization code that came with the ID token from the authorization
+    ///     endpoint, for `c_hash`. The default is `nil`.
+    ///   - maximumAuthenticationAge: The `max_age` of the authentication request. The default is
+    ///     `nil`.
+    ///   - state: The `state` that came with the ID token from the authorization endpoint, for
+    ///     `s_hash`. The default is `nil`.
+    ///   - acrValues: The accepted authentication context classes. The default, an empty array,
+    ///     accepts any or none.
+    ///   - trustedAudiences: The audiences that `aud` may name in addition to the client. The
+    ///     default is an empty array.
     /// - Returns: The policy.
     public static func idToken(
         issuer: String,
@@ -63,13 +71,13 @@ extension ValidationPolicy {
             for found in subject.registered.audience where !audiences.contains(where: found.isExactly) {
                 throw TokenError(
                     .audienceMismatch,
-                    "the claim “aud” names an audience besides the client that isn't trusted"
+                    "the claim “aud” names an untrusted audience in addition to the client"
                 )
             }
             guard let party = try subject.claims.stringClaim("azp"), !party.isExactly(clientID) else { return true }
             throw TokenError(
                 .authorizedPartyMismatch,
-                "the claim “azp” is not the client: the token was issued to another"
+                "the claim “azp” isn't the client: the token was issued to another client"
             )
         }
     }
@@ -80,12 +88,12 @@ extension ValidationPolicy {
             case (nil, nil):
                 return true
             case (nil, _?):
-                throw TokenError(.missingClaim, "the claim “nonce” is missing, though the request had one")
+                throw TokenError(.missingClaim, "the claim “nonce” is missing, but the request had a nonce")
             case (_?, nil):
-                throw TokenError(.nonceMismatch, "the token has a “nonce”, though the request had none")
+                throw TokenError(.nonceMismatch, "the token has a “nonce”, but the request had none")
             case (let found?, let expected?):
                 guard found.isExactly(expected) else {
-                    throw TokenError(.nonceMismatch, "the claim “nonce” is not the one of the request")
+                    throw TokenError(.nonceMismatch, "the claim “nonce” isn't the nonce of the request")
                 }
                 return true
             }
@@ -97,7 +105,7 @@ extension ValidationPolicy {
             guard let time = try subject.claims.secondsClaim("auth_time") else {
                 throw TokenError(
                     .missingClaim,
-                    "the claim “auth_time” is missing: how long ago the user logged in can't be told"
+                    "the claim “auth_time” is missing, so the time since the user's login is unknown"
                 )
             }
             let now = subject.date.timeIntervalSince1970
@@ -105,11 +113,11 @@ extension ValidationPolicy {
             guard time <= now + leeway else {
                 throw TokenError(
                     .issuedInFuture,
-                    "the time of the claim “auth_time” has not come; do the clocks differ?"
+                    "the claim “auth_time” is in the future; check the clocks"
                 )
             }
             guard now - time <= maximum / .seconds(1) + leeway else {
-                throw TokenError(.tooOld, "the user logged in longer ago than the policy's maximum age")
+                throw TokenError(.tooOld, "the user's login is older than the policy's maximum age")
             }
             return true
         }
@@ -118,12 +126,12 @@ extension ValidationPolicy {
     private static func authenticationContext(_ accepted: [String]) -> ClaimsCheck {
         ClaimsCheck("acr") { subject in
             guard let found = try subject.claims.stringClaim("acr") else {
-                throw TokenError(.missingClaim, "the claim “acr” is missing: how the user logged in can't be told")
+                throw TokenError(.missingClaim, "the claim “acr” is missing, so the user's login method is unknown")
             }
             guard accepted.contains(where: { $0.isExactly(found) }) else {
                 throw TokenError(
                     .authenticationContextMismatch,
-                    "the claim “acr” is none of the authentication context classes that will do"
+                    "the claim “acr” isn't one of the accepted authentication context classes"
                 )
             }
             return true
@@ -139,11 +147,11 @@ extension ValidationPolicy {
             guard let expected = try subject.key.idTokenHash(of: text) else {
                 throw TokenError(
                     .hashMismatch,
-                    "which hash the claim “\(name)” is made with can't be told for this algorithm"
+                    "the hash function of the claim “\(name)” isn't defined for the token's algorithm"
                 )
             }
             guard found.isExactly(expected) else {
-                throw TokenError(.hashMismatch, "the claim “\(name)” is not the hash of what came with the token")
+                throw TokenError(.hashMismatch, "the claim “\(name)” isn't the hash of the accompanying value")
             }
             return true
         }
@@ -151,12 +159,13 @@ extension ValidationPolicy {
 }
 
 extension VerificationKey {
-    /// The left half of the hash that goes with the key's signatures, in base64url
+    /// Returns the left half of the hash that belongs to the key's signatures, in base64url
     /// ([OpenID Connect Core 1.0 §3.3.2.11](https://openid.net/specs/openid-connect-core-1_0.html#HybridIDToken)).
     ///
-    /// - Parameter text: What comes with an ID token.
-    /// - Returns: The value of `at_hash`, `c_hash` or `s_hash`; `nil` if the algorithm has no hash that is known.
-    /// - Throws: `CryptoError` if OpenSSL does not offer the function.
+    /// - Parameter text: The value that comes with an ID token.
+    /// - Returns: The value of `at_hash`, `c_hash` or `s_hash`, or `nil` if the algorithm doesn't
+    ///   have a known hash.
+    /// - Throws: `CryptoError` if OpenSSL doesn't support the hash function.
     package func idTokenHash(of text: String) throws -> String? {
         let curve: EdwardsCurve? = if case .edwards(let key) = publicKey { key.curve } else { nil }
         let digest = try Array(text.utf8).withBytes { bytes throws(CryptoError) in

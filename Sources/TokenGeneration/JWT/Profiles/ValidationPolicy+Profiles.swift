@@ -1,5 +1,6 @@
 extension ValidationPolicy {
-    /// The policy for a plain JWT: of one issuer, for one audience, with an `exp`, and of no kind that has a type of its own.
+    /// Returns the policy for a plain JWT: from one issuer, for one audience, with an `exp` and
+    /// without a specific type.
     ///
     /// - Parameters:
     ///   - issuer: The value that `iss` must have.
@@ -11,16 +12,18 @@ extension ValidationPolicy {
         return policy
     }
 
-    /// The policy for an OAuth 2 access token in the profile of RFC 9068, as a resource server must apply it
-    /// ([RFC 9068 §4](https://www.rfc-editor.org/rfc/rfc9068#section-4)).
+    /// Returns the policy for an OAuth 2 access token of RFC 9068, as a resource server must apply
+    /// it ([RFC 9068 §4](https://www.rfc-editor.org/rfc/rfc9068#section-4)).
     ///
-    /// The header's `typ` must be `at+jwt`, so that an ID token does not pass for an access token; `iss`, `exp`, `aud`, `sub`,
-    /// `client_id`, `iat` and `jti` must be there ([§2.2](https://www.rfc-editor.org/rfc/rfc9068#section-2.2)). What a token
-    /// is good for (`scope` and the like) is for the application to check.
+    /// The header's `typ` must be `at+jwt`, so that an ID token isn't accepted as an access token.
+    /// `iss`, `exp`, `aud`, `sub`, `client_id`, `iat` and `jti` are required
+    /// ([§2.2](https://www.rfc-editor.org/rfc/rfc9068#section-2.2)). The application checks what a
+    /// token authorizes, such as its `scope`.
     ///
     /// - Parameters:
-    ///   - issuer: The authorization server's issuer identifier, exactly as its metadata have it.
-    ///   - audience: The resource indicator by which the authorization server knows this resource server.
+    ///   - issuer: The authorization server's issuer identifier, exactly as in its metadata.
+    ///   - audience: The resource indicator that the authorization server knows this resource
+    ///     server by.
     /// - Returns: The policy.
     public static func accessToken(issuer: String, audience: String) -> ValidationPolicy {
         var policy = ValidationPolicy(issuer: .exactly(issuer), audience: .contains(audience), type: "at+jwt")
@@ -34,17 +37,19 @@ extension ValidationPolicy {
         return policy
     }
 
-    /// The policy for a client's assertion about itself, as an authorization server must apply it
+    /// Returns the policy for a client assertion, as an authorization server must apply it
     /// ([RFC 7523 §3](https://www.rfc-editor.org/rfc/rfc7523#section-3)).
     ///
-    /// `iss` and `sub` must be there and be the same, and so must `aud`, `exp` and `jti`. That a `jti` has not been used
-    /// before is for the caller to see to: ``ReplayCache``.
+    /// `iss` and `sub` are required and must be the same. `aud`, `exp` and `jti` are also required.
+    /// The caller makes sure that a `jti` is used only once, with a ``ReplayCache``.
     ///
     /// - Parameters:
-    ///   - audiences: The values by which clients may address this authorization server; `aud` must have at least one of them.
-    ///   - clientID: The client whose key verifies the signature; ``IssuerRule/skipIssuerCheck`` if the key alone identifies
-    ///     the client.
-    ///   - maximumLifetime: The longest time from `iat` (or from now, if there is none) to `exp`.
+    ///   - audiences: The names by which clients may address this authorization server. `aud` must
+    ///     contain at least one of them.
+    ///   - clientID: The client whose key verifies the signature, or ``IssuerRule/skipIssuerCheck``
+    ///     if the key alone identifies the client.
+    ///   - maximumLifetime: The maximum time from `iat` (or from now, if `iat` is absent) to `exp`.
+    ///     The default is 300 seconds.
     /// - Returns: The policy; `typ` must be absent, `JWT` or `client-authentication+jwt`.
     public static func clientAssertion(
         audiences: [String],
@@ -62,7 +67,7 @@ extension ValidationPolicy {
                 else {
                     throw TokenError(
                         .subjectMismatch,
-                        "the claim “sub” is not the client that issued the assertion (“iss”)"
+                        "the claim “sub” isn't the client that issued the assertion (“iss”)"
                     )
                 }
                 return true

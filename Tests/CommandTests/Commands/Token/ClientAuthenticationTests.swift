@@ -48,7 +48,7 @@ struct ClientAuthenticationTests {
     func shortSecret() async throws {
         try await TokenScene.play { scene in
             let result = try await scene.jwt(["token", "--auth-method", "client_secret_jwt"] + scene.flags)
-            let message = "the secret has 6 octets, HS256 needs 32 at least (RFC 7518 §3.2)"
+            let message = "the secret has 6 bytes, but HS256 needs at least 32 (RFC 7518 §3.2)"
             #expect(result == ProcessResult(status: 2, output: "", errors: "jwt token: \(message)\n"))
             #expect(scene.authorization.tokenRequestCount == 0)
         }

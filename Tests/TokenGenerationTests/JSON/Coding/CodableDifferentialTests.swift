@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TokenGeneration
 
-/// Our coders against Foundation's.
+/// Compares the package's coders with Foundation's.
 @Suite("Codable against Foundation", .serialized)
 struct CodableDifferentialTests {
     private static func encoder() -> JSONEncoder {
@@ -17,7 +17,7 @@ struct CodableDifferentialTests {
         return decoder
     }
 
-    @Test("Both encode and decode random claims alike, to the last digit", arguments: 0..<60)
+    @Test("Both encode and decode random claims to the same values, including every digit", arguments: 0..<60)
     func randomClaims(seed: Int) throws {
         var numbers = Fixture.SeededNumbers(state: UInt64(seed))
         let claims = SampleClaims(depth: 2, &numbers)
@@ -29,7 +29,7 @@ struct CodableDifferentialTests {
         #expect(try Self.decoder().decode(SampleClaims.self, from: ours.serializedData()) == claims)
     }
 
-    @Test("The text is sorted and the same for each run")
+    @Test("The text is sorted and the same in each run")
     func sorted() throws {
         var numbers = Fixture.SeededNumbers(state: 7)
         for _ in 0..<20 {
@@ -41,7 +41,7 @@ struct CodableDifferentialTests {
         }
     }
 
-    @Test("Containers that are kept open, inheritance and repeated keys come out alike")
+    @Test("Both encode open containers, inheritance and repeated keys to the same JSON")
     func unusual() throws {
         let claims = UnusualClaims()
         let ours = try JSONObject(encoding: claims)
@@ -58,7 +58,7 @@ struct CodableDifferentialTests {
     }
 
     @Test(
-        "Both read numbers of any spelling into every type alike, or both refuse them",
+        "Both decode numbers in any notation into every type with the same result",
         arguments: [
             "0", "-0", "1", "-1", "127", "128", "-128", "-129", "255", "256", "65536", "2147483648", "4294967296",
             "9007199254740993", "9223372036854775807", "9223372036854775808", "-9223372036854775809",
@@ -83,7 +83,7 @@ struct CodableDifferentialTests {
     }
 
     @Test(
-        "Both refuse a value of another kind for the same reason and in the same place",
+        "Both reject a value of another type with the same error and path",
         arguments: ["null", "true", "1", #""text""#, "[]", "{}", #"["a",1]"#, #"{"a":1}"#, #"[null]"#, #"{"v":{}}"#]
     )
     func kinds(json: String) throws {
@@ -105,7 +105,7 @@ struct CodableDifferentialTests {
         try compare(json, [Holder<[Bool]>].self)
     }
 
-    @Test("Both refuse text that is no base64, URL or UUID", arguments: ["%%%", "Zg", "Zg==", "Z g==", "", "a b"])
+    @Test("Both reject text that isn't base64, a URL or a UUID", arguments: ["%%%", "Zg", "Zg==", "Z g==", "", "a b"])
     func texts(text: String) throws {
         try compare("\"\(text)\"", Data.self)
         try compare("\"\(text)\"", UUID.self)
@@ -116,7 +116,7 @@ struct CodableDifferentialTests {
         let v: Value
     }
 
-    /// Decodes `{"v": json}` with both.
+    /// Decodes `{"v": json}` with both coders.
     private func compare<Value: Codable & Equatable>(_ json: String, _ type: Value.Type) throws {
         let text = "{\"v\":\(json)}"
         let object = try JSONObject(parsing: text)
@@ -127,9 +127,10 @@ struct CodableDifferentialTests {
             #expect(ours == theirs, "\(text) as \(type)")
         case (.failure(let theirs as DecodingError), .failure(let ours as TokenError)):
             let cause = try #require(ours.cause as? DecodingError)
-            // Foundation does not say where a number is that does not fit.
+            // Foundation's error doesn't have the path of a number that doesn't fit.
             guard !place(of: theirs).hasSuffix("[]") else { return }
-            // For Foundation, null is of the wrong type where a Boolean is wanted, and absent everywhere else.
+            // For Foundation, null has the wrong type for a Boolean, and is absent for all other
+            // types.
             if json == "null", type == Bool.self { return }
             #expect(place(of: cause) == place(of: theirs), "\(text) as \(type): \(theirs)")
         default:

@@ -8,7 +8,7 @@ struct CodableRefusalTests {
         let outer: [String: Value]
     }
 
-    @Test("A number that is not finite is refused with its place", arguments: [Double.nan, .infinity, -.infinity])
+    @Test("Rejects a nonfinite number with its path", arguments: [Double.nan, .infinity, -.infinity])
     func notFinite(value: Double) throws {
         for refusal in [
             error { try JSONObject(encoding: Holder(outer: ["x": value])) },
@@ -23,7 +23,7 @@ struct CodableRefusalTests {
         #expect(list?.message.contains("claims.outer.x.Index 1") ?? false, "\(list?.message ?? "")")
     }
 
-    @Test("What does not encode as an object is no claims set")
+    @Test("Rejects values that don't encode as an object")
     func noObject() {
         struct Nothing: Encodable {
             func encode(to encoder: any Encoder) throws {}
@@ -38,7 +38,7 @@ struct CodableRefusalTests {
         #expect(throws: Never.self) { try JSONObject(encoding: JSONValue.object([:])) }
     }
 
-    @Test("Nesting deeper than 64 levels is refused, without end too")
+    @Test("Rejects nesting deeper than 64 levels, including endless nesting")
     func depth() throws {
         final class Endless: Encodable {
             func encode(to encoder: any Encoder) throws {
@@ -72,7 +72,7 @@ struct CodableRefusalTests {
         #expect(code { try JSONObject(encoding: Chain(65)) } == .unencodableContent)
     }
 
-    @Test("A value that encodes itself twice, or after its end, is refused, never out of bounds")
+    @Test("Rejects a value that encodes itself twice or after its end, without out-of-bounds access")
     func misuse() throws {
         struct TwoKinds: Encodable {
             func encode(to encoder: any Encoder) throws {
@@ -108,7 +108,7 @@ struct CodableRefusalTests {
         #expect(code { try JSONObject(encoding: ["x": late]) } == .unencodableContent)
     }
 
-    @Test("The error of a type of the user's is the cause")
+    @Test("The error of a custom type is the cause")
     func cause() throws {
         struct Broken: Encodable, Decodable {
             struct Failure: Error {}
@@ -124,7 +124,7 @@ struct CodableRefusalTests {
         #expect(decoding.cause is Broken.Failure)
     }
 
-    @Test("JSON inside of a Codable type is kept as it is by our coders, and alike by Foundation's")
+    @Test("Our coders preserve JSON inside a Codable type, and Foundation's decode the same values")
     func jsonMembers() throws {
         struct Claims: Codable, Equatable {
             var any: JSONValue

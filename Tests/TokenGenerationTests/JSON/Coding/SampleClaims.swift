@@ -1,6 +1,6 @@
 import Foundation
 
-/// Claims with a member of every type that matters, made up from seeded numbers.
+/// Claims with a member of every relevant type, generated from seeded numbers.
 struct SampleClaims: Codable, Equatable {
     enum Role: String, Codable, CaseIterable { case reader, editor, owner }
     enum Source: Codable, Equatable {
@@ -90,7 +90,7 @@ struct SampleClaims: Codable, Equatable {
     }
 }
 
-/// A type that keeps containers open beside others, and encodes in any order.
+/// A type that keeps several containers open and encodes in any order.
 struct UnusualClaims: Codable, Equatable {
     var first = 1
     var inner = 2
@@ -137,9 +137,10 @@ struct UnusualClaims: Codable, Equatable {
     }
 }
 
-/// A type that goes on after a member could not be encoded.
+/// A type that continues after a member couldn't be encoded.
 ///
-/// Only for our encoder: Foundation's of Swift 6.3 ends the process at the member after such a one.
+/// It's only for our encoder. Foundation's encoder in Swift 6.3 ends the process at the next
+/// member.
 struct ForgivingClaims: Encodable {
     enum Keys: String, CodingKey { case first, wrong, last }
 
@@ -160,7 +161,7 @@ struct ForgivingClaims: Encodable {
     }
 }
 
-/// A subclass whose members stand beside those of its superclass.
+/// A class whose subclass adds members to those of its superclass.
 class BaseClaims: Codable {
     var base = 1
 }

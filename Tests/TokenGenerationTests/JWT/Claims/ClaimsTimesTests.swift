@@ -6,7 +6,7 @@ import TokenGeneration
 struct ClaimsTimesTests {
     private let date = Date(timeIntervalSince1970: 1_700_000_000.75)
 
-    @Test("Times are whole seconds from the issue on")
+    @Test("Times are whole seconds from the time of issue")
     func times() throws {
         var claims = RegisteredClaims()
         claims.setTimes(lifetime: try Duration(parsing: "15m"), issuedAt: date)
@@ -34,7 +34,7 @@ struct ClaimsTimesTests {
         #expect(seen.count == 101)
     }
 
-    @Test("Claims that are JSON are signed byte for byte, and read so; what is no strict JSON is refused")
+    @Test("Signs claims that are JSON text byte for byte, and rejects text that isn't strict JSON")
     func untouched() throws {
         let service = try ES256SigningService(key: Fixture.signingKey())
         let text = "{\r\n  \"sub\" : \"\\u0061\",\"exp\":1.7000001e9, \"a\":1.00 }"

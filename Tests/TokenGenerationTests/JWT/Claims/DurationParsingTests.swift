@@ -1,10 +1,10 @@
 import Testing
 import TokenGeneration
 
-@Suite("Human durations", .serialized)
+@Suite("Durations in readable form", .serialized)
 struct DurationParsingTests {
     @Test(
-        "Whole numbers with units, from the largest to the smallest, are read",
+        "Parses whole numbers with units, from the largest to the smallest",
         arguments: [
             ("15m", 900), ("2h30m", 9_000), ("1 day", 86_400), ("1 week 2 days", 777_600), ("90 seconds", 90),
             ("0s", 0),
@@ -17,7 +17,7 @@ struct DurationParsingTests {
     }
 
     @Test(
-        "Anything else is refused",
+        "Rejects anything else",
         arguments: [
             "", " ", "15", "m", "15 ", "15m ", " 15m", "-15m", "+15m", "1.5h", "1,5h", "15M", "15 M", "1y", "1 month",
             "1mo",

@@ -25,7 +25,7 @@ struct AccessTokenProfileTests {
         return code { try verifier.verify(token) }
     }
 
-    @Test("The sample of RFC 9068 is accepted, in every spelling of its type")
+    @Test("Accepts the sample of RFC 9068, with every notation of its type")
     func accepted() throws {
         for type in ["at+JWT", "at+jwt", "application/at+jwt", "APPLICATION/AT+JWT"] {
             #expect(try Self.refusal(Self.sample, type: type) == nil)
@@ -33,7 +33,7 @@ struct AccessTokenProfileTests {
     }
 
     @Test(
-        "A token of another type, or of none, is no access token",
+        "Rejects another type or a missing type",
         arguments: ["JWT", "dpop+jwt", "text/at+jwt", "", nil]
     )
     func types(type: String?) throws {
@@ -41,7 +41,7 @@ struct AccessTokenProfileTests {
     }
 
     @Test(
-        "Without any of its claims it is refused",
+        "Rejects a token without one of the required claims",
         arguments: ["iss", "exp", "aud", "sub", "client_id", "iat", "jti"]
     )
     func missing(name: String) throws {
@@ -51,7 +51,7 @@ struct AccessTokenProfileTests {
     }
 
     @Test(
-        "With a wrong claim it is refused",
+        "Rejects a token with a wrong claim",
         arguments: [
             ("iss", "https://authorization-server.example.com", .issuerMismatch), ("aud", "other", .audienceMismatch),
             ("iss", ["https://authorization-server.example.com/"], .malformedClaim), ("client_id", 1, .malformedClaim),
@@ -68,7 +68,7 @@ struct AccessTokenProfileTests {
     }
 
     @Test(
-        "An assertion's issuer is its subject, its lifetime is short, and all that RFC 7523 wants is there",
+        "An assertion's issuer equals its subject, its lifetime is short, and it has all claims of RFC 7523",
         arguments: [
             ([:], nil), (["sub": "other"], .subjectMismatch), (["aud": "else"], .audienceMismatch),
             (["jti": nil], .missingClaim),
@@ -93,7 +93,7 @@ struct AccessTokenProfileTests {
         #expect(try refusal(of: token, by: bound) == (isOther ? .issuerMismatch : expected))
     }
 
-    @Test("An access token is no assertion, and no plain token")
+    @Test("Rejects an access token as an assertion and as a plain token")
     func confusion() throws {
         let claims = #"{"iss":"c","sub":"c","aud":"a","exp":1700000100,"jti":"j"}"#
         for (type, expected) in [

@@ -39,7 +39,7 @@ struct IDTokenProfileTests {
     }
 
     @Test(
-        "What OpenID Connect wants of issuer, audience, party and nonce is checked",
+        "Checks issuer, audience, authorized party and nonce as OpenID Connect requires",
         arguments: [
             ([:], nil), (["iss": "https://other"], .issuerMismatch), (["iss": nil], .missingClaim),
             (["sub": nil], .missingClaim), (["sub": ""], .malformedClaim), (["iat": nil], .missingClaim),
@@ -55,7 +55,7 @@ struct IDTokenProfileTests {
     }
 
     @Test(
-        "Audiences besides the client must all be trusted, and never replace it",
+        "Additional audiences must all be trusted, and never replace the client",
         arguments: [
             (["c", "api"], [], .audienceMismatch), (["c", "api"], ["api"], nil), (["api", "c"], ["api", "b"], nil),
             (["c", "api", "x"], ["api"], .audienceMismatch), (["api"], ["api"], .audienceMismatch),
@@ -67,7 +67,7 @@ struct IDTokenProfileTests {
         #expect(try Self.refusal(changes, trustedAudiences: trusted) == expected)
     }
 
-    @Test("A nonce that nobody sent is refused, an access token is no ID token")
+    @Test("Rejects an unexpected nonce, and an access token as an ID token")
     func unexpected() throws {
         #expect(try Self.refusal([:], nonce: nil) == .nonceMismatch)
         #expect(try Self.refusal(["nonce": nil], nonce: nil) == nil)
@@ -75,9 +75,9 @@ struct IDTokenProfileTests {
         #expect(try Self.refusal([:], type: "JWT") == nil)
     }
 
-    @Test("at_hash is compared if it is there, c_hash must be (OpenID Connect Core, A.4 and A.6)")
+    @Test("Compares at_hash if it's present, and requires c_hash (OpenID Connect Core, A.4 and A.6)")
     func hashes() throws {
-        // The values of the specification, which are made for RS256; ES256 has the same hash.
+        // The values of the specification are for RS256. ES256 has the same hash function.
         let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
         let text = "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk"
         let atHash: JSONValue = "77QmUPtjPfzWtF2AnpK9RQ"
@@ -89,10 +89,10 @@ struct IDTokenProfileTests {
         #expect(try Self.refusal(["c_hash": cHash], authorizationCode: text) == nil)
         #expect(try Self.refusal(["c_hash": atHash], authorizationCode: text) == .hashMismatch)
         #expect(try Self.refusal([:], authorizationCode: text) == .missingClaim)
-        // Made with Python's hashlib.
+        // Computed with Python's hashlib.
         for (algorithm, hash) in [
             (JWSAlgorithm.es384, "SHA384"), (.es512, "SHA512"), (.hs384, "SHA384"), (.ps512, "SHA512"),
-            // The function of the key's curve: RFC 8032 §5.1 and §5.2.
+            // The hash function of the key's curve: RFC 8032 §5.1 and §5.2.
             (.ed25519, "SHA512"), (.edDSA, "SHA512"), (.ed448, "SHAKE256"),
         ] {
             let value = try #require(Self.halves[hash])
@@ -101,7 +101,7 @@ struct IDTokenProfileTests {
         }
     }
 
-    @Test("Of EdDSA the key's curve tells which hash at_hash is")
+    @Test("The key's curve determines the hash function of at_hash for EdDSA")
     func edDSAHash() throws {
         let ed448 = try Fixture.key(for: .ed448).privateJWK()
         var members = ed448.members
@@ -125,7 +125,7 @@ struct IDTokenProfileTests {
     ]
 
     @Test(
-        "auth_time must be there and young enough if a maximum age was asked for",
+        "Requires a recent auth_time if the policy has a maximum age",
         arguments: [
             (nil, .missingClaim), (1_700_000_000, nil), (1_699_999_640, nil), (1_699_999_639, .tooOld),
             (1_700_000_061, .issuedInFuture), ("1700000000", .malformedClaim), (1e300, .malformedClaim),
