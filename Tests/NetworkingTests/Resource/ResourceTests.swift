@@ -137,8 +137,8 @@ struct ResourceTests {
         arguments: [
             (#"{}"#, DecodingFailure.Kind.missingMember, "“foo” is missing"),
             (#"{"foo":null}"#, .missingValue, "“foo” is null"),
-            (#"{"foo":1}"#, .typeMismatch, "“foo” is of another type"),
-            (#"{"#, .dataCorrupted, "the whole is not what it must be"),
+            (#"{"foo":1}"#, .typeMismatch, "“foo” has the wrong type"),
+            (#"{"#, .dataCorrupted, "the top-level value is invalid"),
         ]
     )
     func decodingFailures(_ body: String, _ kind: DecodingFailure.Kind, _ text: String) async throws {
