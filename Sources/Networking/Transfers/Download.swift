@@ -70,7 +70,7 @@ public final class Download: Transfer {
 
     /// Cancels the download, and waits until it has ended.
     ///
-    /// - Returns: The data to resume from in another download, or `nil` if there is none or the
+    /// - Returns: The data to resume from in another download, or `nil` if it doesn't exist or the
     ///   file is complete. Discard it when you no longer need it.
     @discardableResult
     public func cancel() async -> ResumeData? {

@@ -31,8 +31,7 @@ extension NetworkClient {
     /// Downloads an endpoint's response to a file.
     ///
     /// - Parameters:
-    ///   - endpoint: The endpoint to call. Its timeout applies to each attempt. The default is no
-    ///     timeout.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
     ///   - file: The file. Its folder must exist.
     ///   - options: The options of the download.
     /// - Returns: The download, which has begun.
@@ -47,8 +46,7 @@ extension NetworkClient {
     /// Downloads an endpoint's response to a file.
     ///
     /// - Parameters:
-    ///   - endpoint: The endpoint to call. Its timeout applies to each attempt. The default is no
-    ///     timeout.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
     ///   - target: The file, or a folder for a file with the name that the server suggests.
     ///   - options: The options of the download.
     /// - Returns: The download, which has begun.

@@ -49,8 +49,7 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - source: The body, which replaces the endpoint's.
-    ///   - endpoint: The endpoint to call. Its timeout applies to each attempt. The default is no
-    ///     timeout.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
     ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the response.
     public func upload(
@@ -65,8 +64,7 @@ extension NetworkClient {
     ///
     /// - Parameters:
     ///   - source: The body, which replaces the endpoint's.
-    ///   - endpoint: The endpoint to call. Its timeout applies to each attempt. The default is no
-    ///     timeout.
+    ///   - endpoint: The endpoint to call. Its timeout, if any, applies to each attempt.
     ///   - decoding: The decoding of the response.
     ///   - options: The options of the upload.
     /// - Returns: The upload, which has begun. Its value is the model.

@@ -73,7 +73,7 @@ public struct TrustRoots: Sendable {
     ///   Subfolders are ignored.
     /// - Returns: Trust roots that consist of exactly these certificates.
     /// - Throws: ``TrustConfigurationError/Code/unreadableFile``, or
-    ///   ``TrustConfigurationError/Code/malformedCertificate``, also if there are no certificates.
+    ///   ``TrustConfigurationError/Code/malformedCertificate``, also if it finds no certificates.
     public static func directory(_ path: String) throws(TrustConfigurationError) -> Self {
         let names: [String]
         do {
