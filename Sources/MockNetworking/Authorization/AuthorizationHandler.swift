@@ -74,7 +74,8 @@ final class AuthorizationHandler: Sendable {
                 return .text(error.description, status: 400)
             }
         }
-        // Whom to answer comes first: nobody is sent to a place that no client has registered (RFC 6749 §4.1.2.1).
+        // Whom to answer comes first: nobody is sent to a place that no client has registered (RFC
+        // 6749 §4.1.2.1).
         guard let client = request["client_id"].flatMap({ clients.client($0) }) else {
             return .text("this client is not known here", status: 400)
         }
@@ -153,9 +154,11 @@ final class AuthorizationHandler: Sendable {
 
     // MARK: The token endpoint
 
-    /// Takes a code, once ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
+    /// Takes a code, once
+    /// ([RFC 6749 §4.1.3](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.3)).
     ///
-    /// The use of a code that was used before means that somebody else has it: all that came of it is revoked.
+    /// The use of a code that was used before means that somebody else has it: all that came of it
+    /// is revoked.
     ///
     /// - Returns: What the code stands for, and the refresh token that comes of it.
     func redeem(
@@ -224,7 +227,8 @@ extension AuthorizationHandler.Issued {
 
 /// The parameters of an authorization request, or of a token request.
 struct RequestParameters: Sendable {
-    /// Those that may be there several times ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2),
+    /// Those that may be there several times
+    /// ([RFC 8707 §2](https://www.rfc-editor.org/rfc/rfc8707#section-2),
     /// [RFC 8693 §2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.1)).
     static let repeatable: Set = ["resource", "audience"]
 
@@ -250,8 +254,8 @@ struct RequestParameters: Sendable {
 }
 
 extension MockAuthorizationServer.Client {
-    /// Whether users may be sent back there: where it is registered, and on this machine whatever the port
-    /// ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
+    /// Whether users may be sent back there: where it is registered, and on this machine whatever
+    /// the port ([RFC 8252 §7.3](https://www.rfc-editor.org/rfc/rfc8252#section-7.3)).
     func mayReturn(to uri: String) -> Bool {
         redirectURIs.contains { registered in
             registered == uri || registered.hasPrefix("http://127.0.0.1/") && Self.withoutPort(uri) == registered

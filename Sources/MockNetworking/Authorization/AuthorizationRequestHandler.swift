@@ -3,8 +3,9 @@ import Networking
 import Synchronization
 import TokenGeneration
 
-/// The authorization requests that were left at a server ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)), and those that
-/// are signed ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
+/// The authorization requests that were left at a server
+/// ([RFC 9126](https://www.rfc-editor.org/rfc/rfc9126)), and those that are signed
+/// ([RFC 9101](https://www.rfc-editor.org/rfc/rfc9101)).
 final class AuthorizationRequestHandler: Sendable {
     private struct Pushed {
         let clientID: String
@@ -57,7 +58,8 @@ final class AuthorizationRequestHandler: Sendable {
         return found.parameters
     }
 
-    /// The parameters in a signed request, which alone count; those of one that is not signed are as they were sent.
+    /// The parameters in a signed request, which alone count; those of one that is not signed are
+    /// as they were sent.
     private func unsigned(
         _ sent: RequestParameters,
         clientID: String
@@ -83,7 +85,8 @@ final class AuthorizationRequestHandler: Sendable {
         }
         return RequestParameters(
             claims.flatMap { claim -> [(name: String, value: String)] in
-                // Of those that may be there several times a list has the values; other lists are JSON.
+                // Of those that may be there several times a list has the values; other lists are
+                // JSON.
                 if RequestParameters.repeatable.contains(claim.name), let values = claim.value.array {
                     return values.compactMap { value in value.string.map { (claim.name, $0) } }
                 }
@@ -104,7 +107,8 @@ extension JSONValue {
 }
 
 extension TokenEndpointResponder {
-    /// Takes an authorization request ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
+    /// Takes an authorization request
+    /// ([RFC 9126 §2](https://www.rfc-editor.org/rfc/rfc9126#section-2)).
     func pushResponse(to request: LoopbackRequest, _ handler: AuthorizationRequestHandler) -> LoopbackResponse {
         answer {
             let form = try Form(request)

@@ -54,7 +54,8 @@ final class ClientRegister: Sendable {
             || ["client_id", "client_assertion", "client_secret"].contains { form[$0] != nil }
     }
 
-    /// Finds out which client sent a request ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
+    /// Finds out which client sent a request
+    /// ([RFC 6749 §2.3](https://www.rfc-editor.org/rfc/rfc6749#section-2.3)).
     func authenticate(_ request: LoopbackRequest, _ form: Form) throws(TokenEndpointError) -> Client {
         let field = request.headers["Authorization"]
         guard [field, form["client_assertion"], form["client_secret"]].count(where: { $0 != nil }) <= 1 else {
@@ -97,7 +98,8 @@ final class ClientRegister: Sendable {
         return client
     }
 
-    /// Authenticates a client that says its name, and proves it by a secret, by its connection's certificate, or not at all.
+    /// Authenticates a client that says its name, and proves it by a secret, by its connection's
+    /// certificate, or not at all.
     private func authenticate(
         named id: String?,
         secret: String?,
@@ -146,7 +148,8 @@ final class ClientRegister: Sendable {
         }
     }
 
-    /// What is stricter than the verifier's rule: the issuer as a text, or nobody else among the audiences.
+    /// What is stricter than the verifier's rule: the issuer as a text, or nobody else among the
+    /// audiences.
     private func checkAudience(_ audience: JSONValue?) throws(TokenEndpointError) {
         if configuration.assertionAudience == .issuer, audience?.string == nil {
             throw invalidAssertion("the assertion's audience is not the issuer as a text")

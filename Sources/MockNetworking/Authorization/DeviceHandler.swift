@@ -75,7 +75,8 @@ final class DeviceHandler: Sendable {
         }
     }
 
-    /// Answers a device that asks ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
+    /// Answers a device that asks
+    /// ([RFC 8628 §3.5](https://www.rfc-editor.org/rfc/rfc8628#section-3.5)).
     func redeem(_ code: String, clientID: String) throws(TokenEndpointError) -> Authorization {
         let now = configuration.time.now()
         let result: Result<Authorization, TokenEndpointError> = devices.withLock { devices in

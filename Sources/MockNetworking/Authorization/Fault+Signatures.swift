@@ -2,7 +2,8 @@ import Networking
 import TokenGeneration
 
 extension MockAuthorizationServer.Fault {
-    /// Something is wrong with the ID token in the answer of the token endpoint; the access token is good.
+    /// Something is wrong with the ID token in the answer of the token endpoint; the access token
+    /// is good.
     ///
     /// - Parameter fault: What.
     /// - Returns: The fault.
@@ -10,8 +11,9 @@ extension MockAuthorizationServer.Fault {
         Self(kind: .signed(fault))
     }
 
-    /// Something is wrong with the signed answer of the authorization endpoint, to a request with `response_mode=jwt`
-    /// ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)); the code in it is good.
+    /// Something is wrong with the signed answer of the authorization endpoint, to a request with
+    /// `response_mode=jwt` ([JARM](https://openid.net/specs/oauth-v2-jarm-final.html)); the code in
+    /// it is good.
     ///
     /// - Parameter fault: What.
     /// - Returns: The fault.
@@ -21,7 +23,8 @@ extension MockAuthorizationServer.Fault {
 }
 
 extension LoopbackResponse {
-    /// The response with its JWT signed anew: the `id_token` of its body, or the `response` of its `Location`.
+    /// The response with its JWT signed anew: the `id_token` of its body, or the `response` of its
+    /// `Location`.
     func signed(
         with fault: MockAuthorizationServer.IDTokenFault,
         by service: SigningKey

@@ -10,7 +10,8 @@ extension MockAuthorizationServer {
             case instead(LoopbackResponse)
             /// The request is answered, and what was issued counts; the answer is changed.
             case changed(@Sendable (LoopbackResponse) -> LoopbackResponse)
-            /// The request is answered, and what was issued counts; the JWT in the answer is signed anew.
+            /// The request is answered, and what was issued counts; the JWT in the answer is signed
+            /// anew.
             case signed(IDTokenFault)
         }
 
@@ -18,7 +19,8 @@ extension MockAuthorizationServer {
 
         // MARK: Instead of an answer
 
-        /// An error ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)); the request is not looked at.
+        /// An error ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)); the
+        /// request is not looked at.
         ///
         /// - Parameters:
         ///   - code: The error code, such as `invalid_grant`.
@@ -61,7 +63,8 @@ extension MockAuthorizationServer {
 
         // MARK: A changed answer
 
-        /// What was asked for is done, and the connection ends before the answer: a refresh token was used, and its successor is lost.
+        /// What was asked for is done, and the connection ends before the answer: a refresh token
+        /// was used, and its successor is lost.
         package static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
 
         /// What was asked for is done, and the answer ends in the middle of its body.

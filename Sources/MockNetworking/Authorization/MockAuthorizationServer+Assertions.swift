@@ -20,7 +20,8 @@ extension MockAuthorizationServer {
         public static func error(_ code: String) -> Self { Self(subject: "", error: code) }
     }
 
-    /// Accepts JWTs of an issuer as grants from now on ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)).
+    /// Accepts JWTs of an issuer as grants from now on
+    /// ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)).
     ///
     /// - Parameters:
     ///   - issuer: Their `iss`.
@@ -29,7 +30,8 @@ extension MockAuthorizationServer {
         handlers.assertions.trust(issuer, key)
     }
 
-    /// Accepts a SAML assertion as a grant from now on ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
+    /// Accepts a SAML assertion as a grant from now on
+    /// ([RFC 7522](https://www.rfc-editor.org/rfc/rfc7522)).
     ///
     /// The server does not read it: it knows it by its octets.
     ///

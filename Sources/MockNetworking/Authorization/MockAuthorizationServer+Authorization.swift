@@ -31,7 +31,8 @@ extension MockAuthorizationServer {
         /// No: `access_denied`.
         public static let denied = Self(wrapped: .refused("access_denied"))
 
-        /// Something is in the way ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
+        /// Something is in the way
+        /// ([RFC 6749 §4.1.2.1](https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1)).
         ///
         /// - Parameter error: The error code, such as `login_required`.
         /// - Returns: The decision.
@@ -45,17 +46,18 @@ extension MockAuthorizationServer {
         handlers.codes.decide(decide)
     }
 
-    /// Opens a URL as a user's browser would that grants what it is asked for, and says where it is sent.
+    /// Opens a URL as a user's browser would that grants what it is asked for, and says where it is
+    /// sent.
     ///
-    /// The browser does not go there: read the answer with `AuthorizationRequest.grant(from:of:)`, or request the URL from a program that
-    /// listens at it.
+    /// The browser does not go there: read the answer with `AuthorizationRequest.grant(from:of:)`,
+    /// or request the URL from a program that listens at it.
     ///
     /// - Parameters:
     ///   - url: The URL of an authorization request.
     ///   - client: What sends the request.
     /// - Returns: Where the browser is sent.
-    /// - Throws: `ServerError` if the server answers with something else than a redirect; ``MockError`` with the code
-    ///   `unexpectedRequest` for a redirect without a place.
+    /// - Throws: `ServerError` if the server answers with something else than a redirect;
+    ///   ``MockError`` with the code `unexpectedRequest` for a redirect without a place.
     public func visit(_ url: URL, client: NetworkClient = NetworkClient()) async throws -> URL {
         do {
             _ = try await client.response(for: URLRequest(url: url), options: RequestOptions(redirects: .never))

@@ -73,7 +73,8 @@ extension MockAuthorizationServer {
             ///
             /// - Parameters:
             ///   - secret: The secret.
-            ///   - isEncoded: Whether what comes is form-encoded, as RFC 6749 demands; no for a server that takes it as it is.
+            ///   - isEncoded: Whether what comes is form-encoded, as RFC 6749 demands; no for a
+            ///     server that takes it as it is.
             /// - Returns: The authentication.
             public static func clientSecretBasic(_ secret: String, isEncoded: Bool = true) -> Self {
                 Self(credential: .basic(Secret(secret), isEncoded: isEncoded))

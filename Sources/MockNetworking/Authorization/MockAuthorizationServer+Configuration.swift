@@ -8,9 +8,11 @@ extension MockAuthorizationServer {
     public struct Configuration: Sendable {
         /// How long an access token lives; five minutes by default.
         public var tokenLifetime: Duration
-        /// Whether each use of a refresh token replaces it, and the use of a replaced one revokes all that came of it.
+        /// Whether each use of a refresh token replaces it, and the use of a replaced one revokes
+        /// all that came of it.
         public var rotatesRefreshTokens: Bool
-        /// How long a replaced refresh token may be used again, for a client that has lost the answer; not at all by default.
+        /// How long a replaced refresh token may be used again, for a client that has lost the
+        /// answer; not at all by default.
         ///
         /// It gets the same successor.
         public var refreshTokenGrace: Duration = .zero
@@ -27,19 +29,24 @@ extension MockAuthorizationServer {
         public var initialAccessToken: Secret?
         /// How much the server's clock is ahead; negative if it is late.
         public var clockOffset: Duration = .zero
-        /// The resources that tokens can be asked for ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)); `nil`, the default, for any.
+        /// The resources that tokens can be asked for
+        /// ([RFC 8707](https://www.rfc-editor.org/rfc/rfc8707)); `nil`, the default, for any.
         public var resources: Set<String>?
-        /// The types of details that can be asked for ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)); `nil`, the default, for any.
+        /// The types of details that can be asked for
+        /// ([RFC 9396](https://www.rfc-editor.org/rfc/rfc9396)); `nil`, the default, for any.
         public var authorizationDetailTypes: Set<String>?
         /// How long a user of a device has; ten minutes by default.
         public var deviceCodeLifetime: Duration = .seconds(600)
-        /// How long a device has to wait between two questions; `nil` to leave it unsaid, that is five seconds.
+        /// How long a device has to wait between two questions; `nil` to leave it unsaid, that is
+        /// five seconds.
         public var deviceInterval: Duration?
-        /// Whom clients may address their assertions to; the issuer or the token endpoint by default.
+        /// Whom clients may address their assertions to; the issuer or the token endpoint by
+        /// default.
         public var assertionAudience: AssertionAudience = .issuerOrTokenEndpoint
         /// How the server says what is wrong with an assertion; as most do by default.
         public var dialect: Dialect = .standard
-        /// How the server speaks TLS at a second port, for clients that show a certificate; `nil`, the default, if it has none
+        /// How the server speaks TLS at a second port, for clients that show a certificate; `nil`,
+        /// the default, if it has none
         /// ([RFC 8705 §5](https://www.rfc-editor.org/rfc/rfc8705#section-5)).
         public var mutualTLS: LoopbackServer.TLS?
         /// Where time comes from.
@@ -64,7 +71,8 @@ extension MockAuthorizationServer {
 
     /// Whom clients may address their assertions to.
     public enum AssertionAudience: Sendable {
-        /// The issuer alone, as a text ([FAPI 2.0](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
+        /// The issuer alone, as a text
+        /// ([FAPI 2.0](https://openid.net/specs/fapi-security-profile-2_0-final.html)).
         case issuer
         /// The issuer or the token endpoint, perhaps among others.
         case issuerOrTokenEndpoint
@@ -74,9 +82,10 @@ extension MockAuthorizationServer {
     public enum Dialect: Sendable {
         /// What the RFCs have.
         case standard
-        /// That of [GOV.UK One Login](https://docs.sign-in.service.gov.uk): an assertion that has expired is an `invalid_grant`,
-        /// one that is wrong in another way an `invalid_client` with status 400; every audience of it must be the server; a request
-        /// without a `User-Agent` gets 403.
+        /// That of [GOV.UK One Login](https://docs.sign-in.service.gov.uk): an assertion that has
+        /// expired is an `invalid_grant`, one that is wrong in another way an `invalid_client` with
+        /// status 400; every audience of it must be the server; a request without a `User-Agent`
+        /// gets 403.
         case govUKOneLogin
     }
 

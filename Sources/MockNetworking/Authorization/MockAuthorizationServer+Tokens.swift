@@ -7,13 +7,15 @@ public import TokenGeneration
 extension MockAuthorizationServer {
     /// Signs with a new key from now on, and publishes it.
     ///
-    /// - Parameter withdrawingOld: Whether the keys before it are published no longer, as after one of them was stolen.
+    /// - Parameter withdrawingOld: Whether the keys before it are published no longer, as after one
+    ///   of them was stolen.
     /// - Throws: `TokenError` if no key can be made.
     public func rotateKeys(withdrawingOld: Bool = false) throws {
         try signing.rotate(withdrawingOld: withdrawingOld)
     }
 
-    /// Issues an access token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), as if a client had asked for it.
+    /// Issues an access token in the form of [RFC 9068](https://www.rfc-editor.org/rfc/rfc9068), as
+    /// if a client had asked for it.
     ///
     /// - Parameters:
     ///   - clientID: The client it is for.
@@ -45,7 +47,8 @@ extension MockAuthorizationServer {
         return try tokens.issueAccessToken(authorization, changing: changes).token
     }
 
-    /// Issues an ID token ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    /// Issues an ID token
+    /// ([OpenID Connect Core 1.0 §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     ///
     /// It is signed with ``Configuration/signingAlgorithm`` and the key that ``keys`` has last.
     ///

@@ -6,8 +6,9 @@ public import TokenGeneration
 
 /// An OAuth 2 authorization server on a loopback port, for tests of programs that need tokens.
 ///
-/// It does what a real one does: it verifies the client's assertion or secret, issues signed access tokens, rotates
-/// refresh tokens and notices when an old one is used again, revokes tokens and publishes its keys.
+/// It does what a real one does: it verifies the client's assertion or secret, issues signed access
+/// tokens, rotates refresh tokens and notices when an old one is used again, revokes tokens and
+/// publishes its keys.
 ///
 /// ```swift
 /// let authorization = try MockAuthorizationServer.start(clients: [.init(id: "reports", secret: "s3cret")])
@@ -22,11 +23,14 @@ public import TokenGeneration
 /// }
 /// ```
 ///
-/// Its endpoints are the ``Endpoint``s, which ``metadata`` and its document at `/.well-known/oauth-authorization-server` and
-/// `/.well-known/openid-configuration` ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)) name. It knows all grants: client
-/// credentials, refresh tokens, codes with PKCE, devices ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), token exchange
-/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)), assertions ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)) and those of a
-/// test's own; and each client by the one authentication that it is registered with.
+/// Its endpoints are the ``Endpoint``s, which ``metadata`` and its document at
+/// `/.well-known/oauth-authorization-server` and `/.well-known/openid-configuration`
+/// ([RFC 8414](https://www.rfc-editor.org/rfc/rfc8414)) name. It knows all grants: client
+/// credentials, refresh tokens, codes with PKCE, devices
+/// ([RFC 8628](https://www.rfc-editor.org/rfc/rfc8628)), token exchange
+/// ([RFC 8693](https://www.rfc-editor.org/rfc/rfc8693)), assertions
+/// ([RFC 7523](https://www.rfc-editor.org/rfc/rfc7523)) and those of a test's own; and each client
+/// by the one authentication that it is registered with.
 public final class MockAuthorizationServer: Sendable {
     /// The server under it, with its record of requests.
     public let server: LoopbackServer
@@ -95,7 +99,8 @@ public final class MockAuthorizationServer: Sendable {
     ///   - configuration: How it issues tokens.
     ///   - clients: Whom it issues tokens to; ``register(_:)`` adds more.
     /// - Returns: The server, which accepts requests.
-    /// - Throws: ``MockError`` with the code `cannotStart`, or a `TokenError` if no key can be made.
+    /// - Throws: ``MockError`` with the code `cannotStart`, or a `TokenError` if no key can be
+    ///   made.
     public static func start(
         configuration: Configuration = Configuration(),
         clients: [Client] = []
@@ -118,7 +123,8 @@ public final class MockAuthorizationServer: Sendable {
 
     // MARK: Tokens
 
-    /// The keys by which access tokens and ID tokens verify; ``rotateKeys(withdrawingOld:)`` changes them.
+    /// The keys by which access tokens and ID tokens verify; ``rotateKeys(withdrawingOld:)``
+    /// changes them.
     public var keys: JWKSet { signing.keys }
 
     /// Issues a refresh token, as if a user had granted it.
@@ -189,11 +195,14 @@ public final class MockAuthorizationServer: Sendable {
 
     /// Wraps a route so that it answers only requests with an active access token.
     ///
-    /// Others get 401 with a challenge ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)). A token that is bound to a key
-    /// must come with a proof of it ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)).
+    /// Others get 401 with a challenge
+    /// ([RFC 6750 §3](https://www.rfc-editor.org/rfc/rfc6750#section-3)). A token that is bound to
+    /// a key must come with a proof of it
+    /// ([RFC 9449 §7](https://www.rfc-editor.org/rfc/rfc9449#section-7)).
     ///
     /// - Parameters:
-    ///   - scope: The scope that a token needs; others get 403 with the challenge `insufficient_scope`. `nil` for none.
+    ///   - scope: The scope that a token needs; others get 403 with the challenge
+    ///     `insufficient_scope`. `nil` for none.
     ///   - handler: What answers a request with an active token.
     /// - Returns: A handler for a route of any ``LoopbackServer``.
     public func protecting(
@@ -247,7 +256,8 @@ public final class MockAuthorizationServer: Sendable {
 
     /// Answers the next token requests with these responses, in sequence, instead of tokens.
     ///
-    /// The requests are not looked at. When the responses are used up, the server answers properly again.
+    /// The requests are not looked at. When the responses are used up, the server answers properly
+    /// again.
     ///
     /// - Parameter responses: The responses: an error, a page of HTML, a cut connection.
     public func answerNextTokenRequests(with responses: LoopbackResponse...) {
@@ -268,7 +278,8 @@ public final class MockAuthorizationServer: Sendable {
     /// Makes proofs need another nonce from now on; the one before is accepted once more.
     package func changeNonces() { proofs.changeNonces() }
 
-    /// How often a refresh token was used again after it had been replaced, so that all that came of it was revoked.
+    /// How often a refresh token was used again after it had been replaced, so that all that came
+    /// of it was revoked.
     public var reuseDetectionCount: Int { tokens.reuseCount }
 
     private func addRoutes() {

@@ -4,7 +4,8 @@ import OAuth2
 import Synchronization
 import TokenGeneration
 
-/// The clients that have registered themselves ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)), and their tokens
+/// The clients that have registered themselves
+/// ([RFC 7591](https://www.rfc-editor.org/rfc/rfc7591)), and their tokens
 /// ([RFC 7592](https://www.rfc-editor.org/rfc/rfc7592)).
 final class RegistrationHandler: Sendable {
     private struct Registration {

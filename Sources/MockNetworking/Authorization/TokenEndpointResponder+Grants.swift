@@ -54,7 +54,8 @@ extension TokenEndpointResponder {
         return ["id_token": .string(token)]
     }
 
-    /// The part of what was granted that a token request asks for ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
+    /// The part of what was granted that a token request asks for
+    /// ([RFC 8707 §2.2](https://www.rfc-editor.org/rfc/rfc8707#section-2.2)).
     func narrowed(
         _ authorization: Authorization,
         by parameters: RequestParameters
@@ -113,7 +114,8 @@ extension TokenEndpointResponder {
         return authorization
     }
 
-    /// An answer with what is no access token ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
+    /// An answer with what is no access token
+    /// ([RFC 8693 §2.2.1](https://www.rfc-editor.org/rfc/rfc8693#section-2.2.1)).
     private func other(_ token: String, _ type: String) -> LoopbackResponse {
         let body: JSONObject = [
             "access_token": .string(token), "issued_token_type": .string(type), "token_type": "N_A",

@@ -3,8 +3,8 @@ import Networking
 import TokenGeneration
 
 extension TokenEndpointResponder {
-    /// Says what a token is ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)): every client that the server
-    /// knows may ask.
+    /// Says what a token is ([RFC 7662 §2.2](https://www.rfc-editor.org/rfc/rfc7662#section-2.2)):
+    /// every client that the server knows may ask.
     func introspectionResponse(to request: LoopbackRequest) -> LoopbackResponse {
         answer {
             let form = try Form(request)

@@ -4,7 +4,8 @@ import OAuth2
 import OpenSSLCrypto
 import TokenGeneration
 
-/// The grants that the server knows ([RFC 6749 §4](https://www.rfc-editor.org/rfc/rfc6749#section-4)).
+/// The grants that the server knows
+/// ([RFC 6749 §4](https://www.rfc-editor.org/rfc/rfc6749#section-4)).
 enum GrantType: String, CaseIterable {
     case clientCredentials = "client_credentials"
     case refreshToken = "refresh_token"
@@ -15,7 +16,8 @@ enum GrantType: String, CaseIterable {
     case samlBearer = "urn:ietf:params:oauth:grant-type:saml2-bearer"
 }
 
-/// An error as a token endpoint answers it ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
+/// An error as a token endpoint answers it
+/// ([RFC 6749 §5.2](https://www.rfc-editor.org/rfc/rfc6749#section-5.2)).
 struct TokenEndpointError: Error {
     let code: String
     let description: String
@@ -40,7 +42,8 @@ struct TokenEndpointResponder: Sendable {
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {
         if let refusal = dialectRefusal(of: request) { return refusal }
-        // Before the grant is looked at: a refresh token that is used for a proof without a nonce would be lost.
+        // Before the grant is looked at: a refresh token that is used for a proof without a nonce
+        // would be lost.
         let bond: Bond
         do {
             bond = Bond(
@@ -101,7 +104,8 @@ struct TokenEndpointResponder: Sendable {
             let form = try Form(request)
             let client = try clients.authenticate(request, form)
             tokens.revoke(try form.required("token"), clientID: client.id)
-            // Whoever revokes a token that is not known has reached what they wanted (RFC 7009 §2.2).
+            // Whoever revokes a token that is not known has reached what they wanted (RFC 7009
+            // §2.2).
             return .status(200)
         }
     }

@@ -160,7 +160,8 @@ final class TokenLedger: Sendable {
         return claims
     }
 
-    /// Issues an ID token ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
+    /// Issues an ID token
+    /// ([OpenID Connect Core §2](https://openid.net/specs/openid-connect-core-1_0.html#IDToken)).
     func issueIDToken(_ authorization: Authorization, nonce: String?) -> String? {
         let issued = Int(configuration.serverTime.date().timeIntervalSince1970)
         var claims: JSONObject = [
@@ -205,11 +206,11 @@ final class TokenLedger: Sendable {
 
     /// Uses a refresh token ([RFC 6749 §6](https://www.rfc-editor.org/rfc/rfc6749#section-6)).
     ///
-    /// The use of one that was replaced means that somebody else has it: everything that came of it is revoked
-    /// ([RFC 9700 §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
+    /// The use of one that was replaced means that somebody else has it: everything that came of it
+    /// is revoked ([RFC 9700 §4.14.2](https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2)).
     ///
-    /// - Returns: What the access token is to entitle to: what was granted, or the part of it that the request asks for;
-    ///   and the token that replaces the used one.
+    /// - Returns: What the access token is to entitle to: what was granted, or the part of it that
+    ///   the request asks for; and the token that replaces the used one.
     func useRefreshToken(
         _ token: String,
         clientID: String,

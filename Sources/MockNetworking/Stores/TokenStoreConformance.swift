@@ -37,8 +37,8 @@ public struct TokenStoreConformance: Sendable {
 
     /// Creates the test suite.
     ///
-    /// - Parameter makePair: Returns two stores that share an empty storage. It's called once for each
-    ///   requirement. If stores can't share storage, return the same one twice.
+    /// - Parameter makePair: Returns two stores that share an empty storage. It's called once for
+    ///   each requirement. If stores can't share storage, return the same one twice.
     public init(_ makePair: @escaping @Sendable () async throws -> Pair) {
         self.makePair = makePair
     }

@@ -6,7 +6,8 @@ import Foundation
 /// Weak validators aren't sufficient, because they only promise the same meaning
 /// ([RFC 9110 §8.8.1](https://www.rfc-editor.org/rfc/rfc9110#section-8.8.1)).
 struct ResumeValidator: Codable, Hashable, Sendable {
-    /// The value of `If-Range` ([RFC 9110 §13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
+    /// The value of `If-Range`
+    /// ([RFC 9110 §13.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5)).
     let value: String
 
     /// Creates the strong validator of a response; returns `nil` if it has none.

@@ -1,10 +1,12 @@
 /// The value of the `User-Agent` header field.
 ///
-/// The text is `{application}/{version} {model} {system}/{version} {network}/{version} {kernel}/{version}`, as in
-/// `ID_Check/1.18.0 iPhone12,8 iOS/16.5.1 CFNetwork/1408.0.4 Darwin/22.5.0`, and on Linux
+/// The text is
+/// `{application}/{version} {model} {system}/{version} {network}/{version} {kernel}/{version}`, as
+/// in `ID_Check/1.18.0 iPhone12,8 iOS/16.5.1 CFNetwork/1408.0.4 Darwin/22.5.0`, and on Linux
 /// `quickstart/1.0.0 x86_64 Debian/12 libcurl/7.88.1 Linux/6.1.0`.
 public struct UserAgent: Hashable, Sendable, CustomStringConvertible {
-    /// A name with a version, a `product` of [RFC 9110 §10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5).
+    /// A name with a version, a `product` of
+    /// [RFC 9110 §10.1.5](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.5).
     public struct Product: Hashable, Sendable, CustomStringConvertible {
         /// The name.
         public let name: String

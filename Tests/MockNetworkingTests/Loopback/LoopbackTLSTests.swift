@@ -173,7 +173,7 @@ import Testing
             #expect(server.rejections.isEmpty)
             #expect(server.connections.map(\.receivedOctetCount) == [0, 0])
             #expect(server.connections[0].handshakeFailure?.contains("http request") == true)
-            #expect(server.connections[1].handshakeFailure?.contains("before the handshake was finished") == true)
+            #expect(server.connections[1].handshakeFailure?.contains("before the handshake was complete") == true)
             let status = try await withTLS(server, Options(roots: [authority])) { client in
                 try client.send(Self.get)
                 return try client.receiveResponse().status
