@@ -83,7 +83,7 @@ struct ClientRegisterTests {
             #expect(try await peer.tokens(assertion: assertion).status == 200)
             let answer = try await peer.tokens(assertion: assertion)
             #expect(answer.error == "invalid_client")
-            #expect(answer.description == "the assertion was used before")
+            #expect(answer.description == "the assertion was already used")
             // The jti is what counts, not the text.
             let claims = peer.claims()
             #expect(try await peer.tokens(assertion: peer.assertion(claims)).status == 200)

@@ -34,7 +34,7 @@ struct MockAuthorizationServerTests {
                     (name, "client_credentials")
                 )
                 #expect((answer.status, answer.error) == (400, "invalid_request"))
-                #expect(answer.description == "a parameter is there twice")
+                #expect(answer.description == "a parameter is repeated")
             }
         }
     }
