@@ -44,9 +44,7 @@ final class AuthorizationRequestHandler: Sendable {
         pushed.withLock { $0[uri]?.parameters.fields }
     }
 
-    /// Returns the parameters of a pushed, signed or plain request.
-    ///
-    /// A pushed request can be used once.
+    /// Returns the parameters of a plain, signed or pushed request; the latter can be used once.
     func parameters(_ sent: RequestParameters) throws(TokenEndpointError) -> RequestParameters {
         guard let clientID = sent["client_id"] else {
             throw TokenEndpointError(code: "invalid_request", description: "the parameter client_id is missing")
@@ -59,9 +57,8 @@ final class AuthorizationRequestHandler: Sendable {
         return found.parameters
     }
 
-    /// Returns the parameters in a signed request, which replace all others.
-    ///
-    /// The parameters of an unsigned request are returned unchanged.
+    /// Returns the parameters in a signed request, which replace all others, or those of an
+    /// unsigned request.
     private func unsigned(
         _ sent: RequestParameters,
         clientID: String

@@ -57,16 +57,16 @@ extension MockAuthorizationServer {
         /// - Returns: The fault.
         public static func response(_ response: LoopbackResponse) -> Self { Self(kind: .instead(response)) }
 
-        /// Never responds, and doesn't process the request.
+        /// A missing response to a request that isn't processed.
         public static let silence = response(.never)
 
         // MARK: Changed responses
 
-        /// Processes the request, but closes the connection before the response: for example, a
-        /// refresh token is used, and its successor is lost.
+        /// A lost response: the request is processed, so a refresh token may be used and its
+        /// successor lost.
         package static let lostAnswer = Self(kind: .changed { $0.cut(.beforeHead) })
 
-        /// Processes the request, but cuts the connection in the middle of the response body.
+        /// A response that's cut in the middle of its body, after processing the request.
         package static let cutAnswer = Self(kind: .changed { $0.cut(.afterBody(octets: 10)) })
 
         /// Delays the response.
@@ -91,10 +91,10 @@ extension MockAuthorizationServer {
             )
         }
 
-        /// Sends the lifetime as a string, like some servers.
+        /// A lifetime that's a string, as some servers send it.
         package static let textLifetime = Self.members(["expires_in": "300"])
 
-        /// Omits the lifetime.
+        /// A missing lifetime.
         package static let noLifetime = Self.members(["expires_in": nil])
 
         private static func refusal(_ status: Int, _ retryAfter: String?) -> Self {

@@ -9,9 +9,7 @@ extension MockAuthorizationServer {
         public let id: String
         /// The scopes that the client may request, or `nil` for any.
         public let scopes: Set<String>?
-        /// The exact redirect URIs.
-        ///
-        /// For `http://127.0.0.1/…`, any port is accepted.
+        /// The exact redirect URIs; for `http://127.0.0.1/…`, any port is accepted.
         public var redirectURIs: [String] = []
         let credential: Authentication.Credential
 

@@ -21,8 +21,8 @@ extension MockAuthorizationServer {
         /// The support for binding tokens to keys
         /// ([RFC 9449](https://www.rfc-editor.org/rfc/rfc9449)).
         public var dpop: DPoPSupport = .optional
-        /// A Boolean value that indicates whether DPoP proofs require a nonce, which
-        /// ``MockAuthorizationServer/changeNonces()`` changes.
+        /// A Boolean value that indicates whether DPoP proofs require a nonce, which the test can
+        /// change; the default is `false`.
         public var requiresNonces = false
         /// A Boolean value that indicates whether authorization requests must be pushed
         /// ([RFC 9126 §5](https://www.rfc-editor.org/rfc/rfc9126#section-5)); the default is

@@ -7,8 +7,6 @@ extension MockAuthorizationServer {
     /// ([OpenID Connect Core 1.0 §5.3](https://openid.net/specs/openid-connect-core-1_0.html#UserInfo)).
     public struct Users: Sendable {
         /// The claims of users in addition to `sub`, by user identifier.
-        ///
-        /// Other users have no additional claims.
         public var claims: [String: JSONObject] = [:]
         /// A `sub` that replaces the user's in all responses, which a client must reject.
         package var substitute: String?

@@ -36,9 +36,7 @@ struct TokenEndpointResponder: Sendable {
     let proofs: ProofHandler
     let handlers: GrantHandlers
     let configuration: MockAuthorizationServer.Configuration
-    /// The token endpoint's URLs.
-    ///
-    /// Clients with a certificate may use another one.
+    /// The token endpoint's URLs, including that for clients with a certificate.
     let urls: [String]
 
     func tokenResponse(to request: LoopbackRequest) async -> LoopbackResponse {

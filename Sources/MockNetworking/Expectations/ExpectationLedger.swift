@@ -1,8 +1,7 @@
 import Networking
 
-/// The expectations, the requests that met them and the remaining responses.
-///
-/// The owner keeps it behind a lock.
+/// The expectations, the requests that met them and the remaining responses, kept behind a lock by
+/// the owner.
 struct ExpectationLedger: Sendable {
     private struct Entry {
         let expectation: RequestExpectation

@@ -11,9 +11,7 @@ import System
 /// Everything here belongs to the loop's thread, except for the mailbox and the state, which are
 /// shared.
 final class EventLoop {
-    /// The poller's identifier of the listening socket.
-    ///
-    /// Connections are numbered from 1.
+    /// The poller's identifier of the listening socket; connections are numbered from 1.
     private static let listenerUser: UInt32 = 0
 
     /// The maximum time for the peer to close a connection that the server has closed.

@@ -13,9 +13,7 @@ enum FormText {
         }
     }
 
-    /// Decodes `+` and percent escapes.
-    ///
-    /// Invalid escapes stay unchanged.
+    /// Decodes `+` and percent escapes, and keeps invalid escapes.
     static func decoded(_ text: ArraySlice<UInt8>) -> String {
         var result: [UInt8] = []
         var rest = text

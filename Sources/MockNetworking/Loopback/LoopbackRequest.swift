@@ -42,9 +42,8 @@ public struct LoopbackRequest: Sendable {
         query.map { FormText.items(in: $0.utf8) } ?? []
     }
 
-    /// The names and values in an `application/x-www-form-urlencoded` body, in order.
-    ///
-    /// The `Content-Type` is ignored.
+    /// The names and values in an `application/x-www-form-urlencoded` body, in order; the
+    /// `Content-Type` isn't checked.
     public var formItems: [URLQueryItem] {
         FormText.items(in: body)
     }

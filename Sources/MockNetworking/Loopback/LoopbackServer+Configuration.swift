@@ -3,17 +3,12 @@ public import Networking
 extension LoopbackServer {
     /// The limits, TLS settings and time source of a server.
     public struct Configuration: Sendable {
-        /// The maximum size of a request header in bytes; the default is 64 KiB.
-        ///
-        /// The server responds to a larger header with the status 431.
+        /// The maximum size of a request header in bytes, beyond which the status is 431; 64 KiB by
+        /// default.
         public var maximumHeaderSize = 64 << 10
-        /// The maximum number of header fields; the default is 256.
-        ///
-        /// The server responds to more fields with the status 431.
+        /// The maximum number of header fields, beyond which the status is 431; 256 by default.
         package var maximumHeaderCount = 256
-        /// The maximum size of a body in bytes; the default is 64 MiB.
-        ///
-        /// The server responds to a larger body with the status 413.
+        /// The maximum size of a body in bytes, beyond which the status is 413; 64 MiB by default.
         public var maximumBodySize = 64 << 20
         /// The server's behavior for `Expect: 100-continue`.
         package var continuePolicy = ContinuePolicy.answer

@@ -232,7 +232,7 @@ public final class LoopbackServer: Sendable {
     /// Waits until at least a number of requests have arrived since the start or `clearRecord()`.
     ///
     /// - Parameter count: The number of requests.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForRequests(count: Int) async throws {
         try await state.wait { $0.requestCount >= count }
     }
@@ -242,7 +242,7 @@ public final class LoopbackServer: Sendable {
     /// Use this to check that a client that gave up closed its connection.
     ///
     /// - Parameter count: The number of connections.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForOpenConnections(atMost count: Int) async throws {
         try await state.wait { $0.openConnections <= count }
     }

@@ -12,9 +12,8 @@ protocol Wire: AnyObject {
     var session: TLSServerSession? { get }
     /// The reason why the handshake failed.
     var handshakeFailure: String? { get }
-    /// A Boolean value that indicates whether the peer violated TLS.
-    ///
-    /// The wire sends an alert, and the connection ends.
+    /// A Boolean value that indicates whether the peer violated TLS, which ends the connection
+    /// after an alert.
     var isRefused: Bool { get }
     /// A Boolean value that indicates whether the kernel has accepted all bytes.
     var isFlushed: Bool { get }

@@ -131,9 +131,7 @@ extension TokenStoreConformance {
 }
 
 extension TokenStoreConformance {
-    /// Returns whether a store denies access to the locked key "k".
-    ///
-    /// Another check covers the error.
+    /// Returns whether a store denies access to the locked key "k", with any error.
     private static func isRefused(by store: some TokenStore) async -> Bool {
         do {
             try await store.withExclusiveAccess(to: "k", timeout: .milliseconds(50)) {}

@@ -60,7 +60,7 @@ public final class ManualTime: Sendable {
     /// The current date of the wall clock.
     public var date: Date { state.withLock { $0.date } }
 
-    /// The durations of all sleeps so far, including cancelled ones, in the order of their start.
+    /// The durations of all sleeps so far, including canceled ones, in the order of their start.
     package var sleeps: [Duration] { state.withLock { $0.sleeps } }
 
     /// The number of sleeping tasks.
@@ -102,7 +102,7 @@ public final class ManualTime: Sendable {
     /// Waits until at least a number of tasks are sleeping.
     ///
     /// - Parameter count: The number of tasks.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForSleepers(count: Int) async throws {
         try await sleeping.wait { $0 >= count }
     }
@@ -110,7 +110,7 @@ public final class ManualTime: Sendable {
     /// Sleeps until the time has advanced far enough.
     ///
     /// - Parameter duration: The duration. With zero or less, this returns at once.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func sleep(for duration: Duration) async throws {
         let order = state.withLock { state in
             state.sleeps.append(duration)

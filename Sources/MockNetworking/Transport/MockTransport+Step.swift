@@ -23,7 +23,7 @@ extension MockTransport {
             self.answer = answer
         }
 
-        /// Returns a response.
+        /// Creates a step with a response.
         ///
         /// - Parameter response: The response.
         /// - Returns: The step.
@@ -31,7 +31,7 @@ extension MockTransport {
             Self(.response(response))
         }
 
-        /// Returns a response with the given status, header fields and body.
+        /// Creates a step with a response of the given status, header fields and body.
         ///
         /// - Parameters:
         ///   - status: The status code.
@@ -42,7 +42,7 @@ extension MockTransport {
             .response(HTTPTransportResponse(status: status, headers: headers, body: body))
         }
 
-        /// Returns a JSON response.
+        /// Creates a step with a JSON response.
         ///
         /// - Parameters:
         ///   - text: The JSON text, sent unchanged.
@@ -53,7 +53,7 @@ extension MockTransport {
             .status(status, headers: headers.withContentType("application/json"), body: Data(text.utf8))
         }
 
-        /// Returns a response with UTF-8 text.
+        /// Creates a step with a response of UTF-8 text.
         ///
         /// - Parameters:
         ///   - text: The text.
@@ -64,7 +64,7 @@ extension MockTransport {
             .status(status, headers: headers.withContentType("text/plain; charset=utf-8"), body: Data(text.utf8))
         }
 
-        /// Fails with an error.
+        /// Creates a step that fails with an error.
         ///
         /// - Parameter error: The error. If it isn't a `NetworkError`, it becomes the cause of one.
         /// - Returns: The step.
@@ -72,7 +72,7 @@ extension MockTransport {
             Self(.failure(error))
         }
 
-        /// Responds with a closure.
+        /// Creates a step that responds with a closure.
         ///
         /// - Parameter handler: The closure.
         /// - Returns: The step.
@@ -80,7 +80,7 @@ extension MockTransport {
             Self(.handler(handler))
         }
 
-        /// Doesn't respond; the request fails at its deadline, if it has one.
+        /// A missing response; the request fails at its deadline, if it has one.
         public static var never: Self { Self(.never) }
 
         /// Returns the step with a delay before the response, measured by the transport's time

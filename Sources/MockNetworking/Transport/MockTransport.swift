@@ -24,7 +24,7 @@ import Synchronization
 /// ```
 ///
 /// Like every transport, it rejects malformed requests, fails with `cancelled` if the task is
-/// cancelled, and enforces the limits.
+/// canceled, and enforces the limits.
 public final class MockTransport: HTTPTransport {
     /// A closure that responds to requests.
     ///
@@ -86,9 +86,7 @@ public final class MockTransport: HTTPTransport {
     /// The requests so far, in order.
     public var requests: [RecordedRequest] { recorded.value }
 
-    /// The number of remaining steps.
-    ///
-    /// Check that it's zero if a test must use the whole script.
+    /// The number of remaining steps; zero if a test has used the whole script.
     package var remainingStepCount: Int { script.count }
 
     /// Appends responses to the script.
@@ -101,7 +99,7 @@ public final class MockTransport: HTTPTransport {
     /// Waits until at least a number of requests have arrived.
     ///
     /// - Parameter count: The number of requests.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForRequests(count: Int) async throws {
         try await recorded.wait { $0.count >= count }
     }

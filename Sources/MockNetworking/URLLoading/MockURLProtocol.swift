@@ -63,7 +63,7 @@ public final class MockURLProtocol: URLProtocol {
     ///   - handler: The closure that responds to requests.
     ///   - body: A closure that makes the requests.
     /// - Returns: The closure's result.
-    /// - Throws: The closure's error, or `CancellationError` if the task is cancelled while it
+    /// - Throws: The closure's error, or `CancellationError` if the task is canceled while it
     ///   waits.
     public static func withHandler<Result>(
         _ handler: @escaping @Sendable (URLRequest) throws -> (Data, URLResponse),

@@ -36,7 +36,7 @@ public final class ResponseGate: Sendable {
 
     /// Waits until the gate is open.
     ///
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func wait() async throws {
         state.update { $0.waiting += 1 }
         defer { state.update { $0.waiting -= 1 } }
@@ -46,7 +46,7 @@ public final class ResponseGate: Sendable {
     /// Waits until at least a number of tasks wait at the gate.
     ///
     /// - Parameter count: The number of tasks.
-    /// - Throws: `CancellationError` at once when the task is cancelled.
+    /// - Throws: `CancellationError` at once when the task is canceled.
     public func waitForWaiters(count: Int) async throws {
         try await state.wait { $0.waiting >= count }
     }

@@ -45,9 +45,7 @@ final class Watched<Value: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until a condition holds.
-    ///
-    /// Throws `CancellationError` at once if the task is cancelled.
+    /// Waits until a condition holds; throws `CancellationError` at once if the task is canceled.
     func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
         let id = nextID()
         try await withTaskCancellationHandler {
@@ -58,7 +56,7 @@ final class Watched<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until a condition holds, even if the task is cancelled.
+    /// Waits until a condition holds, even if the task is canceled.
     func waitUninterrupted(until condition: @escaping @Sendable (Value) -> Bool) async {
         // Cancellation never removes a waiter with this ID, so this never throws.
         try? await enqueue(nextID(), condition, ignoringCancellation: true)

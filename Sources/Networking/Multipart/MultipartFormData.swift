@@ -17,7 +17,7 @@ public import Foundation
 /// ([HTML §4.10.21.8](https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data)).
 /// A quotation mark becomes `%22`, and a line break becomes `%0D` or `%0A`, so that a name can't
 /// end its field. Other control characters, which header fields can't contain, are percent-encoded
-/// too. So is a backslash, because servers interpret it differently.
+/// too. So is a backslash, which some servers interpret so that the name ends elsewhere.
 public struct MultipartFormData: Sendable {
     /// The delimiter between the parts.
     public let boundary: String

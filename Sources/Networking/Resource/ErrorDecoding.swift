@@ -24,7 +24,7 @@ public struct ErrorDecoding: Sendable {
         self.decode = decode
     }
 
-    /// Decodes the API's own error type from JSON.
+    /// Returns a decoding of the API's own error type from JSON.
     ///
     /// - Parameters:
     ///   - type: The error type. A body that doesn't decode as this type gives no API error; the
@@ -40,16 +40,16 @@ public struct ErrorDecoding: Sendable {
         }
     }
 
-    /// Decodes problem details from a response that declares them
-    /// ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)).
+    /// A decoding of problem details ([RFC 9457](https://www.rfc-editor.org/rfc/rfc9457)), the
+    /// default.
     ///
-    /// This is the default of clients.
+    /// It only decodes responses that declare problem details.
     public static let problemDetails = Self { ProblemDetails($0) }
 
-    /// Ignores the bodies of errors.
+    /// A decoding that ignores the bodies of errors.
     public static let none = Self { _ in nil }
 
-    /// Tries several decodings and uses the first that finds an error.
+    /// Returns a decoding that tries several decodings and uses the first that finds an error.
     ///
     /// - Parameter decodings: The decodings, in order.
     /// - Returns: The decoding.

@@ -50,7 +50,7 @@ public struct ModelDecoding<Model>: Sendable {
 }
 
 extension ModelDecoding where Model: Decodable & SendableMetatype {
-    /// Decodes JSON.
+    /// Returns a decoding of JSON.
     ///
     /// A response without content (204, 205, to `HEAD`, or an empty body) gives `nil` for an
     /// optional model. For other models, it throws a ``NetworkError`` with the code `noData`.
@@ -82,12 +82,12 @@ extension ExpressibleByNilLiteral {
 }
 
 extension ModelDecoding<Data> {
-    /// Returns the body unchanged; empty for a response without a body.
+    /// A decoding that returns the body unchanged, or empty data for a response without a body.
     public static var data: Self { Self { $0.body } }
 }
 
 extension ModelDecoding<String> {
-    /// Decodes the body as text; empty for a response without a body.
+    /// A decoding of the body as text, or an empty string for a response without a body.
     ///
     /// The encoding is the `charset` of `Content-Type`, or UTF-8 without one. Text that isn't valid
     /// in that encoding throws a ``NetworkError`` with the code `decoding`.
@@ -106,19 +106,17 @@ extension ModelDecoding<String> {
 }
 
 extension ModelDecoding<Void> {
-    /// Ignores the body.
+    /// A decoding that ignores the body.
     public static var void: Self { Self { _ in } }
 }
 
 extension ModelDecoding<HTTPResponse> {
-    /// Returns the response itself.
+    /// A decoding that returns the response itself.
     public static var response: Self { Self { $0 } }
 }
 
 extension HTTPResponse {
-    /// A Boolean value that indicates whether the response has content to decode.
-    ///
-    /// A 204 or 205 never has any, even if it has a body
+    /// A Boolean value that indicates whether the response has content; a 204 or 205 never has
     /// ([RFC 9110 §15.3.5](https://www.rfc-editor.org/rfc/rfc9110#section-15.3.5)).
     fileprivate var hasContent: Bool { status != 204 && status != 205 && !body.isEmpty }
 

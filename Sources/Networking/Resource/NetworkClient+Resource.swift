@@ -119,10 +119,8 @@ extension NetworkClient {
 }
 
 extension AttemptLoop {
-    /// Creates the loop for a resource.
-    ///
-    /// The client's interceptors come first, without the authenticators if the resource doesn't
-    /// require authentication.
+    /// Creates the loop for a resource: the client's interceptors come first, without
+    /// authenticators if the resource doesn't require authentication.
     init(client: NetworkClient, resource: Resource) {
         let shared = resource.requiresAuthentication ? client.chain : client.chain.withoutAuthenticators
         self.init(

@@ -6,9 +6,7 @@ public import Foundation
 /// Members whose type differs from the RFC's are ignored, as §3.1 requires. The strings are the
 /// server's; ``description`` contains none of them.
 public struct ProblemDetails: Error, Sendable {
-    /// The kind of problem, as a URI reference.
-    ///
-    /// `about:blank` means that the status code says it all.
+    /// The kind of problem, as a URI reference; `about:blank` refers to the status code.
     public let type: String
     /// A short, human-readable summary of the kind of problem.
     public let title: String?

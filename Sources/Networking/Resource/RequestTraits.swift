@@ -4,9 +4,7 @@ public struct RequestTraits: Sendable, Hashable {
     /// The status codes that aren't errors; the default is 200…299.
     public var acceptedStatuses: AcceptedStatuses
     /// A Boolean value that indicates whether sending the request twice has the same effect as
-    /// sending it once.
-    ///
-    /// With `nil`, the default, the method decides.
+    /// sending it once; with `nil`, the default, the method decides.
     public var isIdempotent: Bool?
 
     /// Creates traits.

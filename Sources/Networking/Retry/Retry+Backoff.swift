@@ -150,9 +150,8 @@ extension Retry {
     public enum Truncation: Sendable {
         /// Stops after a number of retries.
         case maxRetries(Int)
-        /// Stops when the delays add up to a duration.
-        ///
-        /// The last delay is shortened so that the sum never exceeds it.
+        /// Stops when the delays add up to a duration; the last delay is shortened to never exceed
+        /// it.
         case maxDelay(Duration)
 
         func action(delay: () -> Duration, atLeast minimum: Duration, state: State) -> Action {

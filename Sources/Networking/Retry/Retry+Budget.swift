@@ -40,9 +40,8 @@ extension Retry {
             return balances.withLock { $0[origin] ?? capacity }
         }
 
-        /// Withdraws the cost of a retry after an error, and returns it.
-        ///
-        /// Returns `nil` if the balance is too low.
+        /// Withdraws and returns the cost of a retry after an error, or returns `nil` if the
+        /// balance is too low.
         func withdraw(for error: any Swift.Error, _ url: URL?) -> Int? {
             guard let origin = url.flatMap({ HTTPOrigin($0) }) else { return 0 }
             let status = (error as? ServerError)?.errorCode
@@ -55,8 +54,8 @@ extension Retry {
             }
         }
 
-        /// Returns the cost of a successful operation's last retry to the budget, or one token if
-        /// it wasn't retried.
+        /// Gives the cost of a successful operation's last retry back, or adds one token if it
+        /// wasn't retried.
         func deposit(_ cost: Int?, _ url: @autoclosure () -> URL?) {
             let isFull = balances.withLock { $0.isEmpty }
             guard !isFull, let origin = url().flatMap({ HTTPOrigin($0) }) else { return }

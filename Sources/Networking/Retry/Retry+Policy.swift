@@ -10,9 +10,7 @@ extension Retry {
     /// let client = NetworkClient(interceptors: [Retry.Policy.maxRetries(2)])
     /// ```
     public struct Policy: RequestInterceptor {
-        /// A custom rule.
-        ///
-        /// The client calls it with the error, the attempts so far, and the failed attempt.
+        /// A custom rule, which gets the error, the attempts so far and the failed attempt.
         public typealias Rule = @Sendable (any Swift.Error, State, Metadata) -> Action
 
         /// The failed attempt.
@@ -159,10 +157,10 @@ extension Retry {
             predicate(error, metadata)
         }
 
-        /// Matches every failure of every request, even of a `POST`.
+        /// A condition that matches every failure of every request, even of a `POST`.
         public static let always = Condition { _, _ in true }
 
-        /// Matches a transient failure of a request that is safe to send again.
+        /// A condition that matches a transient failure of a request that is safe to send again.
         ///
         /// Transient failures are timeouts, failed name resolution, failed or lost connections, and
         /// the status codes 408, 429, 500, 502, 503 and 504. A request is safe to send again if

@@ -27,9 +27,7 @@ extension Retry {
         case delay(Duration)
         /// The request's body can be sent only once.
         case bodyNotReplayable
-        /// The server asks for a longer delay than the policy accepts.
-        ///
-        /// The duration is the server's delay.
+        /// The server asks for a longer delay, the given duration, than the policy accepts.
         case serverDelay(Duration)
         /// The retry budget that the client's operations share is used up; see ``Retry/Budget``.
         case budget
@@ -47,9 +45,7 @@ extension Retry {
         /// They count separately: an exhausted policy can't prevent the retry that a fresh token
         /// needs, and a 401 doesn't use up a policy.
         public internal(set) var authenticationErrors: [any Swift.Error] = []
-        /// The delays so far, oldest first.
-        ///
-        /// Immediate retries add none.
+        /// The delays so far, oldest first; immediate retries add none.
         public internal(set) var delays: [Duration] = []
         /// The sum of the delays so far.
         public internal(set) var totalDelay: Duration = .zero

@@ -5,9 +5,7 @@ internal import OpenSSLCrypto
 /// The exchanged tokens of a client, and the token exchanges in progress.
 typealias ServiceTokenCache = SingleFlightCache<ServiceTokenKey, ServiceToken>
 
-/// The key of a cached token.
-///
-/// It includes the subject, so a token of one subject is never used for another.
+/// The key of a cached token, which includes the subject so that subjects never share a token.
 struct ServiceTokenKey: Hashable {
     let url: URL?
     let scope: String

@@ -20,9 +20,8 @@ enum ContentDisposition {
     }
 
     /// Decodes `UTF-8''…` or `ISO-8859-1''…`
-    /// ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)).
-    ///
-    /// Returns `nil` for anything else.
+    /// ([RFC 8187 §3.2](https://www.rfc-editor.org/rfc/rfc8187#section-3.2)), or returns `nil` for
+    /// anything else.
     private static func decoded(_ text: String) -> String? {
         let parts = text.asciiOnly.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, let octets = PercentEncoding.decode(parts[2]) else { return nil }

@@ -11,9 +11,7 @@ struct ContentRange: Equatable {
         self.total = total
     }
 
-    /// Parses a satisfied byte range.
-    ///
-    /// Returns `nil` if the text is anything else or contradicts itself.
+    /// Parses a satisfied byte range, or returns `nil` for anything else and for contradictions.
     init?(_ text: String) {
         let parts = text.asciiOnly.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
@@ -32,9 +30,7 @@ struct ContentRange: Equatable {
         }
     }
 
-    /// Parses `1*DIGIT`.
-    ///
-    /// Unlike `Int.init`, it doesn't accept a sign.
+    /// Parses `1*DIGIT`, which, unlike for `Int.init`, can't have a sign.
     private static func number(_ text: Substring) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int(text)

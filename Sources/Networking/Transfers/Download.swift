@@ -41,7 +41,7 @@ public final class Download: Transfer {
 
     /// The file, once the download has completed.
     ///
-    /// Cancelling the awaiting task cancels the download.
+    /// Canceling the awaiting task cancels the download.
     ///
     /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
     ///   `cancelled`, `fileExists`, `cannotUseFile`, `transferInProgress`, `rangeMismatch` or
@@ -58,14 +58,11 @@ public final class Download: Transfer {
 
     /// Pauses the download until ``resume()``.
     ///
-    /// Has no effect on a paused or finished download.
-    ///
     /// The download gives up its connection and its turn. If it can't be resumed, it starts over.
+    /// Has no effect on a paused or finished download.
     public func pause() { core.pause() }
 
-    /// Resumes a download after ``pause()``.
-    ///
-    /// Has no effect otherwise.
+    /// Resumes a paused download; has no effect otherwise.
     public func resume() { core.resume() }
 
     /// Cancels the download, and waits until it has ended.

@@ -16,7 +16,7 @@ public struct DownloadDigest: Sendable, Hashable {
     /// ([RFC 3230 §4.3.2](https://www.rfc-editor.org/rfc/rfc3230#section-4.3.2)), if it's SHA-256
     /// or SHA-512.
     public static let offered = Self(wrapped: .offered)
-    /// No check.
+    /// No digest, which disables the check.
     public static let unchecked = Self(wrapped: .none)
 
     /// Returns a digest that's known in advance.

@@ -81,9 +81,7 @@ final class DownloadExchange: Sendable {
         }
     }
 
-    /// Returns the record for resuming later.
-    ///
-    /// A response without a length and a strong validator can't be resumed.
+    /// Returns the record for resuming later, which requires a length and a strong validator.
     private func record(_ response: HTTPResponse, _ length: Int?) -> PartFile.Record? {
         guard canResume, response.status == 200, let length, length > 0,
             let validator = ResumeValidator(response.headers),

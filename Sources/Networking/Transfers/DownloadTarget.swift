@@ -9,13 +9,13 @@ public struct DownloadTarget: Sendable, Hashable {
 
     let wrapped: Wrapped
 
-    /// Saves the download to a file.
+    /// Returns the target for a file.
     ///
     /// - Parameter url: The file.
     /// - Returns: The target.
     public static func file(_ url: URL) -> Self { Self(wrapped: .file(url)) }
 
-    /// Saves the download in a folder, under the name that the server suggests; see
+    /// Returns the target for a file in a folder, named as the server suggests; see
     /// ``HTTPResponse/suggestedFileName``.
     ///
     /// - Parameter url: The folder, which must exist.

@@ -7,15 +7,15 @@ public struct ExistingFilePolicy: Sendable, Hashable {
 
     private let wrapped: Wrapped
 
-    /// The download fails with ``NetworkError/Code/fileExists``, before it sends anything if the
-    /// file exists by then, otherwise at its end.
+    /// A policy to fail with ``NetworkError/Code/fileExists``, before sending anything if the file
+    /// exists by then, otherwise at the end of the download.
     public static let fail = Self(wrapped: .fail)
-    /// The download replaces the file in a single step at its end.
+    /// A policy to replace the file in a single step at the end of the download.
     ///
     /// It replaces a symbolic link itself, not the link's target. It never replaces anything else,
     /// such as a folder or a device.
     public static let replace = Self(wrapped: .replace)
-    /// The downloaded file gets another name: `report (1).pdf`, `report (2).pdf` and so on.
+    /// A policy to use another name: `report (1).pdf`, `report (2).pdf` and so on.
     public static let unique = Self(wrapped: .unique)
 
     /// Fails early if the download would fail at its end.

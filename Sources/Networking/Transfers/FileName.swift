@@ -9,11 +9,10 @@ enum FileName {
 
     /// Turns a suggestion into the name of an ordinary file in the target folder.
     ///
-    /// Returns `nil` if nothing remains.
-    ///
-    /// Only the part after the last Unix or Windows separator counts. Control characters are
-    /// removed, as are characters that change the writing direction, which can disguise an `exe`
-    /// extension. The name never begins with a dot, which would hide the file.
+    /// Returns `nil` if nothing remains. Only the part after the last Unix or Windows separator
+    /// counts. Control characters are removed, as are characters that change the writing direction,
+    /// which can disguise an `exe` extension. The name never begins with a dot, which would hide
+    /// the file.
     static func sanitized(_ suggestion: String) -> String? {
         // Works on a limited number of scalars: splitting a text of combining characters takes
         // quadratic time.
@@ -29,9 +28,8 @@ enum FileName {
         return shortened(stem, to: maximumLength - ending.utf8.count) + ending
     }
 
-    /// Splits a name into its stem and its extension with the dot.
-    ///
-    /// An unusually long extension is part of the stem.
+    /// Splits a name into its stem and its extension with the dot, unless the extension is
+    /// unusually long.
     static func split(_ name: String) -> (stem: String, ending: String) {
         guard let dot = name.unicodeScalars.lastIndex(of: "."), dot != name.startIndex, name[dot...].utf8.count <= 32
         else {

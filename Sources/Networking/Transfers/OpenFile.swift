@@ -123,9 +123,8 @@ final class OpenFile: Sendable {
         throw .file(name, cannotBe: "made", number: EAGAIN)
     }
 
-    /// Returns whether the open file is private and still has this name.
-    ///
-    /// Removes a file that isn't private.
+    /// Returns whether the open file is private and still has this name; removes a file that isn't
+    /// private.
     private static func isOurs(_ descriptor: Int32, _ path: String) -> Bool {
         var (opened, named) = (stat(), stat())
         guard unsafe fstat(descriptor, &opened) == 0, unsafe lstat(path, &named) == 0,

@@ -133,10 +133,8 @@ final class PartFile: Sendable {
 
     /// Releases the file for other transfers.
     ///
-    /// Must be the last use of the file.
-    ///
-    /// The last reference may live longer, because a queue that ran work on the file releases it at
-    /// any time.
+    /// Must be the last use of the file. The last reference may live longer, because a queue that
+    /// ran work on the file releases it at any time.
     func unlock() {
         file.unlock()
     }

@@ -6,9 +6,7 @@ public protocol Transfer: AnyObject, Sendable {
     var currentProgress: TransferProgress { get }
     /// The progress from now on.
     var progress: TransferUpdates { get }
-    /// Cancels the transfer, and waits until it has ended.
-    ///
-    /// Has no effect on a finished transfer.
+    /// Cancels the transfer, if it hasn't ended, and waits for its end.
     func end() async
 }
 

@@ -23,7 +23,7 @@ final class TransferCore<Value: Sendable>: Sendable {
     ///
     /// - Parameters:
     ///   - client: The client.
-    ///   - run: Performs one run, which ends early when its task is cancelled.
+    ///   - run: Performs one run, which ends early when its task is canceled.
     init(client: NetworkClient, run: @escaping @Sendable (TransferMonitor<Value>) async throws -> Value) {
         queue = client.transferQueue
         self.run = run
@@ -37,9 +37,7 @@ final class TransferCore<Value: Sendable>: Sendable {
         state.withLock { begin(&$0) }
     }
 
-    /// Waits for the result.
-    ///
-    /// Cancelling the waiting task cancels the transfer.
+    /// Waits for the result; canceling the waiting task cancels the transfer.
     func value() async throws -> Value {
         try await withTaskCancellationHandler {
             try await monitor.value()
@@ -90,9 +88,8 @@ final class TransferCore<Value: Sendable>: Sendable {
         _ = try? await monitor.value()
     }
 
-    /// Restarts the transfer after a failure or a cancellation.
-    ///
-    /// Returns `false` if there was neither.
+    /// Restarts the transfer after a failure or a cancellation; returns `false` if there was
+    /// neither.
     func restart(_ handle: any Transfer) -> Bool {
         state.withLock { state in
             guard state.task == nil, monitor.restart() else { return false }

@@ -32,9 +32,7 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         }
     }
 
-    /// Changes the transfer's state.
-    ///
-    /// Has no effect after its end.
+    /// Changes the transfer's state, unless it has ended.
     func enter(_ phase: TransferProgress.State) {
         change { state in
             guard state.outcome == nil else { return }
@@ -90,9 +88,8 @@ final class TransferMonitor<Value: Sendable>: Sendable {
         }
     }
 
-    /// Returns the progress from now on, beginning with the current one.
-    ///
-    /// A slow reader misses updates but doesn't block the transfer.
+    /// Returns the progress from now on; a slow reader misses updates but doesn't block the
+    /// transfer.
     func updates() -> AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self,

@@ -16,7 +16,7 @@ public struct TransferProgress: Sendable, Equatable {
         public static let completed = Self(wrapped: .completed)
         /// The transfer has failed.
         public static let failed = Self(wrapped: .failed)
-        /// The transfer was cancelled.
+        /// The transfer was canceled.
         public static let cancelled = Self(wrapped: .cancelled)
 
         /// A name from a fixed set, suitable as a metric label.

@@ -17,7 +17,7 @@ final class TransferQueue: Sendable {
     private struct State {
         var free: Int
         var waiting: [Waiter] = []
-        /// The transfers that were cancelled before they began to wait.
+        /// The transfers that were canceled before they began to wait.
         var abandoned: Set<UInt64> = []
         var entries: [UInt64: Entry] = [:]
         var last: UInt64 = 0
@@ -56,7 +56,7 @@ final class TransferQueue: Sendable {
     ///
     /// - Parameter body: The closure. Its end ends the turn.
     /// - Returns: The closure's result.
-    /// - Throws: ``NetworkError`` with the code `cancelled` if the task is cancelled before its
+    /// - Throws: ``NetworkError`` with the code `cancelled` if the task is canceled before its
     ///   turn, or the closure's error.
     func withTurn<Result>(_ body: () async throws -> Result) async throws -> Result {
         let id = makeID()

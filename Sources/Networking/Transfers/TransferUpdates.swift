@@ -38,7 +38,7 @@ public struct TransferUpdates: AsyncSequence, Sendable {
         /// Waits for the next progress.
         ///
         /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
-        ///   cancelled.
+        ///   canceled.
         public mutating func next() async -> TransferProgress? {
             // Keeps the transfer alive while it's being observed.
             defer { withExtendedLifetime(owner) {} }
@@ -49,7 +49,7 @@ public struct TransferUpdates: AsyncSequence, Sendable {
         ///
         /// - Parameter actor: The caller's actor.
         /// - Returns: The newest progress, or `nil` if the transfer has ended or the task is
-        ///   cancelled.
+        ///   canceled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TransferProgress? {
             defer { withExtendedLifetime(owner) {} }
             return await base.next(isolation: actor)

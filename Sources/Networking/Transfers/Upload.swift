@@ -31,7 +31,7 @@ public final class Upload<Value: Sendable>: Transfer {
 
     /// The response or the model decoded from it, once the upload has completed.
     ///
-    /// Cancelling the awaiting task cancels the upload.
+    /// Canceling the awaiting task cancels the upload.
     ///
     /// - Throws: ``ServerError`` for a status that isn't accepted. ``NetworkError`` with the code
     ///   `cancelled`, `decoding`, `noData` or `bodyNotReplayable`, or the error of the last
@@ -46,9 +46,7 @@ public final class Upload<Value: Sendable>: Transfer {
     /// The progress from now on.
     public var progress: TransferUpdates { core.updates(of: self) }
 
-    /// Cancels the upload, and waits until it has ended.
-    ///
-    /// Has no effect on a finished upload.
+    /// Cancels the upload, if it hasn't ended, and waits for its end.
     public func cancel() async { await core.end() }
 
     /// Cancels the upload, and waits until it has ended; see ``cancel()``.

@@ -1,12 +1,11 @@
 /// The options of an upload.
 public struct UploadOptions: Sendable {
-    /// A Boolean value that indicates whether the client sends `Expect: 100-continue` and waits
-    /// before it sends the body
-    /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)).
+    /// A Boolean value that indicates whether the client asks the server before it sends the body;
+    /// the default is `false`.
     ///
-    /// The default is `false`.
-    ///
-    /// The server can then reject the request before it receives the body. If it doesn't respond,
+    /// The client then sends `Expect: 100-continue`
+    /// ([RFC 9110 §10.1.1](https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1)), so that the
+    /// server can reject the request before it receives the body. If the server doesn't respond,
     /// the client sends the body after a second. If it rejects the expectation (417), the client
     /// sends the request again without it. Over HTTP/2, the client doesn't send the expectation.
     public var expectsContinue: Bool

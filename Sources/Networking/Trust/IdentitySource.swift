@@ -28,9 +28,7 @@ enum IdentitySource: Sendable {
         }
     }
 
-    /// Creates an identity from certificates and a key in PEM.
-    ///
-    /// Either text may contain both.
+    /// Creates an identity from certificates and a key in PEM, in any of the two texts.
     static func pem(
         certificates: String,
         privateKey: String,

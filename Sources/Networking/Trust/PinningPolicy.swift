@@ -36,8 +36,8 @@ public struct PinningPolicy: Sendable {
     ///     isn't in any server's chain yet; otherwise, losing a key makes the domain unreachable.
     ///     The default is `true`.
     /// - Throws: ``TrustConfigurationError`` with one of these codes, checked in this order:
-    ///   `invalidDomainName`, `emptyPins`, `invalidPins`, `duplicatePins` (both list the pins in
-    ///   ``TrustConfigurationError/pins``), `missingBackupPin`.
+    ///   `invalidDomainName`, `emptyPins`, `invalidPins`, `duplicatePins`, `missingBackupPin`. With
+    ///   `invalidPins` and `duplicatePins`, ``TrustConfigurationError/pins`` contains the pins.
     public init(
         domainName: String,
         includeSubdomains: Bool = false,

@@ -4,9 +4,7 @@ internal import Synchronization
 
 /// An identity that's read again when its files change.
 final class ReloadedIdentity: Sendable {
-    /// The state of a file.
-    ///
-    /// Replacing the file changes the inode number; rewriting it changes the time.
+    /// The state of a file: replacing it changes the inode number, and rewriting it the time.
     private struct Stamp: Equatable {
         let device: dev_t
         let number: ino_t

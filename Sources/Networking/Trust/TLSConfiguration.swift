@@ -7,8 +7,9 @@ internal import OpenSSLCrypto
 /// handshake, before the client sends any part of a request.
 ///
 /// The configuration also applies to an HTTPS proxy, under the proxy's own name, except for the
-/// client identity, which is only sent to servers. Specify such a proxy by name: a handshake can't
-/// distinguish the address of a proxy from that of a server, so the client rejects the proxy.
+/// client identity, which is only sent to servers. Specify such a proxy by name, not by address: a
+/// handshake can't distinguish a proxy's address from a server's, so the client would reject the
+/// proxy.
 ///
 /// ```swift
 /// let onlyTheseRoots = TLSConfiguration(trustRoots: try .file("/etc/pki/our-roots.pem"))
@@ -30,13 +31,11 @@ public struct TLSConfiguration: Sendable {
     /// unlimited.
     ///
     /// A connection keeps its identity and the decision about its server. The maximum age limits
-    /// how long it stays in use after a certificate rotation or the expiry of a policy. In whole
-    /// seconds; requires libcurl 7.80.
+    /// how long the connection stays in use after a certificate rotation or the expiry of a policy.
+    /// In whole seconds; requires libcurl 7.80.
     public var maximumConnectionAge: Duration?
 
-    /// A closure that receives each server that is about to be accepted.
-    ///
-    /// Throwing rejects the server.
+    /// A closure that receives each server before it's accepted, and rejects it by throwing.
     var inspection: (@Sendable (TLSPeer) throws -> Void)?
 
     /// Creates a configuration.

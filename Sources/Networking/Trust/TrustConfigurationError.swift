@@ -10,9 +10,7 @@ public struct TrustConfigurationError: Error, Sendable {
     public let code: Code
     /// The problem, and what to do about it.
     public let message: String
-    /// The invalid or duplicate pins, as given.
-    ///
-    /// Empty unless the code is `invalidPins` or `duplicatePins`.
+    /// The pins of an `invalidPins` or `duplicatePins` error, as given; empty for other codes.
     public let pins: Set<String>
     /// The error that caused this one.
     public let cause: (any Error)?

@@ -7,9 +7,7 @@ struct TrustFile {
     let path: String
     let octets: [UInt8]
 
-    /// The size limit, above that of any certificate bundle.
-    ///
-    /// It protects against reading an endless file.
+    /// The size limit, above that of any certificate bundle, which protects against endless files.
     private static let maximumSize = 1 << 21
 
     init(_ path: String) throws(TrustConfigurationError) {
@@ -46,9 +44,8 @@ struct TrustFile {
         try Self.certificates(in: octets, from: path)
     }
 
-    /// Returns the certificates in some data: one in DER, or any number in PEM.
-    ///
-    /// Other PEM blocks are rejected.
+    /// Returns the certificates in some data: one in DER, or any number in PEM without other
+    /// blocks.
     static func certificates(
         in octets: [UInt8],
         from place: String?

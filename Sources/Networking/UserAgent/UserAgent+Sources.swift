@@ -9,9 +9,7 @@ extension UserAgent {
     package struct Sources: Sendable, Hashable {
         /// The application's name; the fallback is `Unknown_name`.
         package var applicationName: String?
-        /// The application's version.
-        ///
-        /// The fallback is `1.0.0`, also for a text that isn't three numbers.
+        /// The application's version; the fallback is `1.0.0`, also if it isn't three numbers.
         package var applicationVersion: String?
         /// The machine's model or architecture; the fallback is `Unknown`.
         package var deviceModel: String?
@@ -25,9 +23,8 @@ extension UserAgent {
         package var networkVersion: String?
         /// The kernel's name; the fallback is `Unknown`.
         package var kernelName: String?
-        /// The kernel's release.
-        ///
-        /// Only its leading three numbers are used. The fallback is `1.0.0`.
+        /// The kernel's release, of which the leading three numbers are used; the fallback is
+        /// `1.0.0`.
         package var kernelRelease: String?
 
         /// Creates sources without any values.

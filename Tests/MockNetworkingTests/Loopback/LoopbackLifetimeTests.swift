@@ -135,7 +135,7 @@ import Testing
         #expect(server.runningHandlerCount == 0)
     }
 
-    @Test("Stops completely even in a cancelled task")
+    @Test("Stops completely even in a canceled task")
     func stopWhenCancelled() async throws {
         let server = try LoopbackServer.start()
         server.on(.get, "/", .text("x").gated(by: ResponseGate()))

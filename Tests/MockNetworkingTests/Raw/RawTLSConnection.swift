@@ -83,9 +83,7 @@ import MockNetworking
         return unsafe String(decoding: UnsafeBufferPointer(start: name, count: Int(size)), as: UTF8.self)
     }
 
-    /// Performs the handshake.
-    ///
-    /// Throws if one side rejects the other.
+    /// Performs the handshake; throws if one side rejects the other.
     func handshake() throws {
         while true {
             ERR_clear_error()

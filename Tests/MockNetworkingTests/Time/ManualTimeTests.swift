@@ -113,7 +113,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
-    @Test("Ends 1,000 sleeping tasks that are cancelled at random times")
+    @Test("Ends 1,000 sleeping tasks that are canceled at random times")
     func crowd() async throws {
         let time = ManualTime()
         let tasks = (0..<1000).map { index in

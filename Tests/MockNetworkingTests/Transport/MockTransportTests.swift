@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(
-        "Cancelling the task fails the request with cancelled",
+        "Canceling the task fails the request with the code cancelled",
         arguments: [
             MockTransport.Step.never, .status(200).gated(by: ResponseGate()), .status(200).delayed(by: .seconds(1000)),
             .handler { _ in
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test("Sends nothing in a task that is already cancelled")
+    @Test("Sends nothing in a task that is already canceled")
     func cancelledBefore() async throws {
         let transport = MockTransport(.status(200))
         let request = self.request

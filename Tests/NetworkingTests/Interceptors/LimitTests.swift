@@ -129,7 +129,7 @@ struct CircuitBreakerTests {
         #expect(breaker.isOpen(for: url) && transport.requests.count == 2)
     }
 
-    @Test("After a cancelled probe, the next request is the probe")
+    @Test("After a canceled probe, the next request is the probe")
     func cancelledProbe() async throws {
         let breaker = breaker(minimum: 1)
         let transport = MockTransport(.status(500), .never, .text("ok"))

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Tests of pausing, cancelling, observing and awaiting downloads.
+/// Tests of pausing, canceling, observing and awaiting downloads.
 @Suite("Control of downloads", .timeLimit(.minutes(10)), .limitedConcurrency)
 struct DownloadControlTests {
     /// Stops the resource in the middle of its body until the gate opens.
@@ -74,7 +74,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Cancelling returns resume data for another download, even at another URL")
+    @Test("Canceling returns resume data for another download, even at another URL")
     func resumeData() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -172,7 +172,7 @@ struct DownloadControlTests {
         }
     }
 
-    @Test("Cancelling an awaiting task cancels the download")
+    @Test("Canceling an awaiting task cancels the download")
     func cancelledWaiter() async throws {
         try await DownloadBench.with { bench async throws in
             let gate = stop(bench, after: 100_000)
@@ -196,7 +196,7 @@ struct DownloadControlTests {
             #expect(client.transfers.map(\.id) == downloads.map(\.id))
             try await gate.waitForWaiters(count: 2)
             #expect(downloads.map(\.currentProgress.state).filter { $0 == .running }.count == 2)
-            // A waiting download can be cancelled, and a running one gives up its turn when it's
+            // A waiting download can be canceled, and a running one gives up its turn when it's
             // paused.
             _ = await downloads[5].cancel()
             let running = try #require(downloads.first { $0.currentProgress.state == .running })

@@ -206,7 +206,7 @@ struct UploadTests {
         }
     }
 
-    @Test("A cancelled upload closes its connection, and can be retried")
+    @Test("A canceled upload closes its connection, and can be retried")
     func cancelled() async throws {
         try await withLoopbackServer { server async throws in
             let gate = ResponseGate()
